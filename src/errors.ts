@@ -1,0 +1,109 @@
+/**
+ * The closed family of errors. Each has a code (documented in docs/ERRORS.md, held equal by a test), says what
+ * happened and where, and carries a cure: what a person can do. Callers switch on `code` or `retry`, never on text.
+ * Errors carry names, windows and status codes; never headers, tokens or request objects.
+ */
+
+/** `never`: the same call fails again until somebody acts. `transient`: it may work later. */
+export type Retry = 'never' | 'transient'
+
+const CODES = {
+  // configuration and usage: exit code 2
+  CONFIG_INVALID: { retry: 'never', usage: true },
+  USAGE_INVALID: { retry: 'never', usage: true },
+  REPORT_UNKNOWN: { retry: 'never', usage: true },
+  // token endpoint (spec §5, §7)
+  CREDENTIALS_REFUSED: { retry: 'never' },
+  TOKEN_REQUEST_INVALID: { retry: 'never' },
+  TOKEN_UNPROCESSABLE: { retry: 'never' },
+  TOKEN_RATE_LIMITED: { retry: 'transient' },
+  TOKEN_UNUSABLE: { retry: 'never' },
+  // report endpoints (spec §5, §7)
+  SCOPE_MISSING: { retry: 'never' },
+  REPORT_FORBIDDEN: { retry: 'never' },
+  REQUEST_INVALID: { retry: 'never' },
+  RATE_LIMITED: { retry: 'transient' },
+  SERVICE_UNAVAILABLE: { retry: 'transient' },
+  SERVICE_UNREACHABLE: { retry: 'transient' },
+  SERVICE_TIMEOUT: { retry: 'transient' },
+  STATUS_UNEXPECTED: { retry: 'never' },
+  REDIRECTED: { retry: 'never' },
+  ANSWER_NOT_JSON: { retry: 'transient' },
+  ANSWER_MALFORMED: { retry: 'transient' },
+  ANSWER_TOO_LARGE: { retry: 'never' },
+  // walks
+  WALK_UNSTABLE: { retry: 'transient' },
+  WALK_TOO_LONG: { retry: 'never' },
+  // warehouse and disk
+  WAREHOUSE_LOCKED: { retry: 'transient' },
+  WAREHOUSE_CORRUPT: { retry: 'never' },
+  WAREHOUSE_NEWER: { retry: 'never' },
+  WAREHOUSE_MISSING: { retry: 'never' },
+  DISK_FULL: { retry: 'transient' },
+  LOAD_REFUSED: { retry: 'never' },
+  PUBLISH_FAILED: { retry: 'transient' },
+  QUERY_FAILED: { retry: 'never' },
+  // the rest
+  CANCELLED: { retry: 'transient' },
+  UNEXPECTED: { retry: 'transient' },
+} as const satisfies Record<string, { retry: Retry; usage?: true }>
+
+export type ErrorCode = keyof typeof CODES
+
+export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
+
+export interface ErrorDetails {
+  /** What a person can do about it; one or two sentences. */
+  cure: string
+  /** Which report it happened in, where there is one. */
+  report?: string
+  /** Plain values for logs and `--json`; never secrets, headers or request objects. */
+  data?: Readonly<Record<string, unknown>>
+  cause?: unknown
+}
+
+export class SyncError extends Error {
+  readonly code: ErrorCode
+  readonly retry: Retry
+  readonly cure: string
+  readonly report: string | undefined
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'SyncError'
+    this.code = code
+    this.retry = CODES[code].retry
+    this.cure = details.cure
+    this.report = details.report
+    this.data = details.data ?? {}
+  }
+
+  /** Wrong configuration or usage ends the program with 2, everything else with 1 (product contract, commands). */
+  get isUsage(): boolean {
+    return 'usage' in CODES[this.code]
+  }
+
+  toJSON(): Record<string, unknown> {
+    return { code: this.code, message: this.message, cure: this.cure, report: this.report, ...this.data }
+  }
+}
+
+/** Any thrown value as a member of the family; what is none yet becomes `UNEXPECTED`. */
+export function asSyncError(thrown: unknown): SyncError {
+  if (thrown instanceof SyncError) return thrown
+  if (thrown instanceof Error && thrown.name === 'AbortError') {
+    return new SyncError('CANCELLED', 'stopped on request', { cure: 'Start it again; it goes on where it stopped.' })
+  }
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return new SyncError('UNEXPECTED', message, {
+    cure: 'This is a defect of Tidemark: please report it with the log of this run.',
+    cause: thrown,
+  })
+}
+
+/** States what must be true; a failed assertion is a defect of ours and is never caught to go on. */
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition)
+    throw new SyncError('UNEXPECTED', `assertion failed: ${message}`, { cure: 'Please report this defect.' })
+}

@@ -1,0 +1,66 @@
+/**
+ * A point in time, in whole microseconds since 1970 (UTC). Microseconds because DuckDB's TIMESTAMPTZ has them and
+ * milliseconds would lose rows at a window's edge; a plain number because 2^53 µs reach the year 2255.
+ */
+declare const instantBrand: unique symbol
+
+/** Microseconds since 1970-01-01T00:00:00Z; always a safe integer. */
+export type Instant = number & { readonly [instantBrand]: 'µs' }
+
+export const MICROS_PER_MS = 1_000
+export const MICROS_PER_SECOND = 1_000_000
+
+const ISO_DATE_TIME =
+  /^(?<date>\d{4}-\d{2}-\d{2})(?:[Tt ](?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
+
+export const fromMillis = (ms: number): Instant => Math.trunc(ms * MICROS_PER_MS) as Instant
+
+export const toMillis = (instant: Instant): number => Math.floor(instant / MICROS_PER_MS)
+
+export const plusMs = (instant: Instant, ms: number): Instant => (instant + Math.trunc(ms * MICROS_PER_MS)) as Instant
+
+export const minusMs = (instant: Instant, ms: number): Instant => plusMs(instant, -ms)
+
+export const earliest = (...instants: readonly Instant[]): Instant => Math.min(...instants) as Instant
+
+export const latest = (...instants: readonly Instant[]): Instant => Math.max(...instants) as Instant
+
+/** How long from `from` to `to`, in milliseconds; negative when `to` is earlier. */
+export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
+
+/**
+ * Reads an ISO 8601 date or date-time (spec §4, rule 1). No zone means UTC; digits past the microsecond are cut.
+ * Gives undefined for anything else, so that the caller can say where the text came from.
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const groups = ISO_DATE_TIME.exec(text)?.groups
+  if (groups === undefined) return undefined
+  const ms = Date.parse(`${groups['date']}T${wholeSeconds(groups['time'])}${zoneOf(groups['zone'])}`)
+  if (Number.isNaN(ms) || !isCalendarDate(groups['date'] ?? '')) return undefined
+  const micros = Number((groups['fraction'] ?? '').slice(0, 6).padEnd(6, '0'))
+  return (ms * MICROS_PER_MS + micros) as Instant
+}
+
+/** ISO 8601 in UTC with six fractional digits: what the service is asked with and what people read. */
+export function formatInstant(instant: Instant): string {
+  const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
+  const micros = instant - wholeSecond * MICROS_PER_SECOND
+  return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
+}
+
+function wholeSeconds(time: string | undefined): string {
+  if (time === undefined) return '00:00:00'
+  return time.length === 5 ? `${time}:00` : time
+}
+
+function zoneOf(zone: string | undefined): string {
+  if (zone === undefined || zone === 'z') return 'Z'
+  if (zone.length === 3) return `${zone}:00`
+  return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
+}
+
+/** Date.parse turns 30 February into 1 March; a date that does not exist is no date. */
+function isCalendarDate(date: string): boolean {
+  const ms = Date.parse(`${date}T00:00:00Z`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
+}

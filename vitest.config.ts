@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // Two cores: real servers and DuckDB files share them, so more forks only make each other slow.
+    maxWorkers: 2,
+    reporters: ['default', './test/support/countReporter.ts'],
+  },
+})
