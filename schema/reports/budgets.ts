@@ -1,0 +1,27 @@
+/**
+ * Budgets: amounts in a currency that is asked for. Deleted rows can be included but carry no flag (spec §2, §3), so
+ * the same window is read with and without them and the difference is what is deleted.
+ */
+import { dateTime, decimal, defineReport, integer, manyOf, string } from '../report.ts'
+
+export const budgets = defineReport({
+  name: 'budgets',
+  meaning: 'Budget modifications, amounts converted to the target currency',
+  path: '/v1/BudgetReport/GetBudgetsReport',
+  answer: 'array',
+  key: ['budget_id', 'target_currency'],
+  asked: [{ column: 'target_currency', type: 'string', meaning: 'Currency that the amounts were asked for in' }],
+  currency: 'targetCurrencyCode',
+  fields: {
+    budgetId: integer('Unique budget identifier'),
+    budgetName: string('Display name'),
+    modifiedAt: dateTime('Last modification time'),
+    totalAmount: decimal('Total amount in the target currency'),
+    currencyCode: string('ISO 4217 currency code'),
+  },
+  newerBy: ['modified_at'],
+  window: { since: 'modifiedSince', until: 'modifiedUntil', required: true },
+  deletes: 'diff',
+  expand: manyOf('costItems', 'taxes', 'currencies'),
+  filters: { companyId: 'integer', affiliateGroupId: 'integer', onlyDefaultBudget: 'boolean', eventId: 'integer' },
+})

@@ -1,0 +1,40 @@
+/** Enquiries: paginated, without a modification stamp in the row; deleted rows just stop appearing (spec §2, §4). */
+import { defineReport, integer, manyOf, string } from '../report.ts'
+
+export const enquiries = defineReport({
+  name: 'enquiries',
+  meaning: 'Enquiries',
+  path: '/v1/EnquiryReport/GetEnquiriesReport',
+  answer: 'envelope',
+  key: ['enquiry_id'],
+  fields: {
+    enquiryId: integer('Unique enquiry identifier'),
+    bookerEmail: string('Email address of the booker'),
+    bookerCompany: string('Company name of the booker'),
+    status: integer('Current enquiry status identifier'),
+  },
+  window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
+  created: { since: 'createdSince', until: 'createdUntil' },
+  deletes: 'absence',
+  expand: manyOf(
+    'enquiryVenues',
+    'enquiryDay',
+    'bedrooms',
+    'customQuestions',
+    'customFields',
+    'approver',
+    'addressExtra',
+    'taxes',
+  ),
+  filters: {
+    status: 'integer[]',
+    enquiryId: 'integer',
+    bookerEmail: 'string',
+    bookerCompany: 'string',
+    bookerName: 'string',
+    companyId: 'integer',
+    affiliateGroupId: 'integer',
+    startDate: 'date-time',
+    endDate: 'date-time',
+  },
+})

@@ -1,0 +1,20 @@
+/** Audit entries of enquiries: the same trail through a path of its own, without `entityType` (spec §4, Enquiry audit). */
+import { dateTime, defineReport, integer, json, string } from '../report.ts'
+
+export const enquiryAuditEntries = defineReport({
+  name: 'enquiry_audit_entries',
+  meaning: 'Audit trail of enquiries',
+  path: '/v1/EnquiryReport/{enquiryId}/Audit',
+  answer: 'envelope',
+  key: ['enquiry_id', 'entry_number'],
+  asked: [{ column: 'enquiry_id', type: 'integer', meaning: 'Identifier of the enquiry that was asked about' }],
+  fields: {
+    timestamp: dateTime('When the action occurred'),
+    userId: integer('User who performed the action'),
+    action: string('Action performed, for example Created or Updated'),
+    payload: json('Raw payload of the change'),
+  },
+  window: { since: 'since', until: 'until', required: true },
+  expand: { payload: 'fields', aggregates: 'fields' },
+  perRecord: { follows: 'enquiries' },
+})
