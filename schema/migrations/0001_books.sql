@@ -1,0 +1,122 @@
+-- The books: what was asked, proven, loaded and refused. Everything here is written in the transaction of the rows
+-- that it speaks of.
+CREATE SCHEMA IF NOT EXISTS tidemark;
+CREATE SCHEMA IF NOT EXISTS current;
+
+CREATE TABLE tidemark.layout (version INTEGER NOT NULL, applied_at TIMESTAMPTZ NOT NULL);
+
+CREATE TABLE tidemark.marks (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  mark VARCHAR NOT NULL,
+  value TIMESTAMPTZ NOT NULL,
+  load_id BIGINT NOT NULL,
+  updated_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tidemark.marks IS 'High-water marks: everything modified at or before value is in the warehouse';
+COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency, or the record that the mark belongs to';
+COMMENT ON COLUMN tidemark.marks.mark IS 'modified_since, aggregate_record_modified, or since (audits)';
+
+CREATE TABLE tidemark.windows (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  since TIMESTAMPTZ,
+  until TIMESTAMPTZ NOT NULL,
+  proof VARCHAR NOT NULL,
+  pages BIGINT NOT NULL,
+  rows BIGINT NOT NULL,
+  total_count BIGINT,
+  load_id BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.windows IS 'Windows that were read whole, and how each was proven';
+COMMENT ON COLUMN tidemark.windows.since IS 'Null: read without a lower bound';
+COMMENT ON COLUMN tidemark.windows.until IS 'Service time up to which the window is known to be complete';
+
+CREATE TABLE tidemark.loads (
+  load_id BIGINT NOT NULL,
+  run_id VARCHAR NOT NULL,
+  report VARCHAR NOT NULL,
+  committed_at TIMESTAMPTZ NOT NULL,
+  rows BIGINT NOT NULL,
+  inserted BIGINT NOT NULL,
+  updated BIGINT NOT NULL,
+  unchanged BIGINT NOT NULL,
+  deleted BIGINT NOT NULL,
+  children_written BIGINT NOT NULL,
+  rejected BIGINT NOT NULL,
+  bytes BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
+
+CREATE TABLE tidemark.runs (
+  run_id VARCHAR NOT NULL,
+  report VARCHAR NOT NULL,
+  kind VARCHAR NOT NULL,
+  state VARCHAR NOT NULL,
+  started_at TIMESTAMPTZ NOT NULL,
+  ended_at TIMESTAMPTZ,
+  pages BIGINT NOT NULL,
+  rows BIGINT NOT NULL,
+  inserted BIGINT NOT NULL,
+  updated BIGINT NOT NULL,
+  deleted BIGINT NOT NULL,
+  rejected BIGINT NOT NULL,
+  error_code VARCHAR,
+  error VARCHAR,
+  cure VARCHAR
+);
+COMMENT ON TABLE tidemark.runs IS 'One row per run of a report: done, failed or skipped';
+
+CREATE TABLE tidemark.rejected_rows (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  key VARCHAR,
+  reason VARCHAR NOT NULL,
+  row JSON NOT NULL,
+  load_id BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.rejected_rows IS 'Rows that could not be stored, whole, with the reason';
+
+CREATE TABLE tidemark.schema_changes (
+  report VARCHAR NOT NULL,
+  table_name VARCHAR NOT NULL,
+  column_name VARCHAR,
+  change VARCHAR NOT NULL,
+  old_type VARCHAR,
+  new_type VARCHAR,
+  load_id BIGINT NOT NULL,
+  changed_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tidemark.schema_changes IS 'Columns that the service''s data added, widened, or could not get';
+
+CREATE TABLE tidemark.columns (
+  table_name VARCHAR NOT NULL,
+  field VARCHAR NOT NULL,
+  column_name VARCHAR NOT NULL,
+  type VARCHAR NOT NULL,
+  load_id BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.columns IS 'Undocumented fields that became columns: which field fills which column';
+
+CREATE TABLE tidemark.followed (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  ask_after TIMESTAMPTZ NOT NULL,
+  asked_at TIMESTAMPTZ
+);
+COMMENT ON TABLE tidemark.followed IS 'Records that an audit report follows';
+COMMENT ON COLUMN tidemark.followed.ask_after IS 'The record is asked about again when it was last asked before this time';
+
+CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
+COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change, such as its number mark';
+
+CREATE TABLE tidemark.report_states (
+  report VARCHAR NOT NULL,
+  enabled BOOLEAN NOT NULL,
+  deletes VARCHAR NOT NULL,
+  off_reason VARCHAR,
+  paused_code VARCHAR,
+  paused_reason VARCHAR,
+  paused_at TIMESTAMPTZ
+);
+COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, and why not; which deletions it can show';

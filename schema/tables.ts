@@ -1,0 +1,148 @@
+/**
+ * Report → tables: names, columns, types, keys and comments of the parent table and its child tables. Pure; the
+ * warehouse turns it into DDL, the docs into a data dictionary.
+ */
+import type { Collection, Declaration, FieldType } from './report.ts'
+
+export type DuckType =
+  | 'BIGINT'
+  | 'DECIMAL(38,9)'
+  | 'DOUBLE'
+  | 'BOOLEAN'
+  | 'TIMESTAMPTZ'
+  | 'DATE'
+  | 'VARCHAR'
+  | 'JSON'
+  | 'INTEGER'
+  | 'UBIGINT'
+
+export interface Column {
+  readonly name: string
+  readonly type: DuckType
+  readonly comment: string
+}
+
+/** A documented column and the wire fields that fill it: more than one where row shapes differ. */
+export interface FieldColumn extends Column {
+  readonly sources: readonly string[]
+}
+
+export interface ChildTable {
+  readonly name: string
+  /** The wire field that holds the collection. */
+  readonly field: string
+  readonly flag: string
+  readonly holds: Collection['holds']
+  readonly comment: string
+}
+
+export interface ReportTable {
+  readonly name: string
+  readonly comment: string
+  /** Columns given by the question: the currency, the record. */
+  readonly asked: readonly Column[]
+  readonly fields: readonly FieldColumn[]
+  readonly key: readonly string[]
+  readonly children: readonly ChildTable[]
+}
+
+const TYPES: Record<FieldType, DuckType> = {
+  integer: 'BIGINT',
+  decimal: 'DECIMAL(38,9)',
+  'date-time': 'TIMESTAMPTZ',
+  string: 'VARCHAR',
+  boolean: 'BOOLEAN',
+  json: 'JSON',
+}
+
+/** Columns that every report and child table carries beside the service's own (product contract §4). */
+export const SYSTEM_COLUMNS: readonly Column[] = [
+  { name: 'is_deleted', type: 'BOOLEAN', comment: 'Whether the row is known to be deleted' },
+  {
+    name: '_delete_evidence',
+    type: 'VARCHAR',
+    comment: 'How the deletion is known: flag, diff, absence; null: not deleted',
+  },
+  { name: '_deleted_seen_at', type: 'TIMESTAMPTZ', comment: 'Service time at which the deletion was first seen' },
+  { name: '_observed_at', type: 'TIMESTAMPTZ', comment: 'Service time of the response that this version came from' },
+  { name: '_load_id', type: 'BIGINT', comment: 'Load that wrote this version (tidemark.loads)' },
+  { name: '_extra', type: 'JSON', comment: 'Undocumented values that have no column, as sent; null when none' },
+  { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
+]
+
+export const CHILD_COLUMNS: readonly Column[] = [
+  {
+    name: '_child_key',
+    type: 'VARCHAR',
+    comment: "The child's id where it is unique in its collection, else its position",
+  },
+  { name: '_position', type: 'INTEGER', comment: 'Position in the collection, from 0' },
+  { name: '_payload', type: 'JSON', comment: 'The child as it was sent' },
+]
+
+/** Column that numbers the audit entries of one record; the service gives entries no identifier. */
+export const ENTRY_NUMBER: Column = {
+  name: 'entry_number',
+  type: 'BIGINT',
+  comment: 'Number of the entry within its record, from 1, given here in order of time',
+}
+
+/** `aggregateRecordModified` → `aggregate_record_modified`; an acronym stays one word. */
+export function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .replace(/[^A-Za-z0-9_]+/g, '_')
+    .toLowerCase()
+}
+
+export function tableOf(report: Declaration): ReportTable {
+  return {
+    name: report.name,
+    comment: report.meaning,
+    asked: report.asked.map(({ column, type, meaning }) => ({ name: column, type: TYPES[type], comment: meaning })),
+    fields: [...fieldColumns(report), ...(report.perRecord === undefined ? [] : [{ ...ENTRY_NUMBER, sources: [] }])],
+    key: report.key,
+    children: Object.entries(report.expand).flatMap(([flag, added]) =>
+      added === 'fields' ? [] : [childTable(report, flag, added)],
+    ),
+  }
+}
+
+/** The wire fields that a row itself carries of its key, in the key's order. */
+export function wireKey(report: Declaration): readonly string[] {
+  const byColumn = new Map(Object.keys(report.fields).map((field) => [snakeCase(field), field]))
+  return report.key.flatMap((column) => byColumn.get(column) ?? [])
+}
+
+/** Wire fields that the specification documents, those of other row shapes included. */
+export function documentedFields(report: Declaration): ReadonlySet<string> {
+  return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
+}
+
+/** Wire fields that hold a declared collection. */
+export function collectionFields(report: Declaration): readonly string[] {
+  return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
+}
+
+/** The soft-delete flag is not a column of its own: it fills the system column `is_deleted`. */
+function fieldColumns(report: Declaration): FieldColumn[] {
+  return Object.entries(report.fields)
+    .filter(([name]) => name !== report.deletedFlag)
+    .map(([name, field]) => ({
+      name: snakeCase(name),
+      type: TYPES[field.type],
+      comment: field.meaning,
+      sources: [name, ...(field.also ?? [])],
+    }))
+}
+
+function childTable(report: Declaration, flag: string, collection: Collection): ChildTable {
+  return {
+    name: `${report.name}__${snakeCase(collection.field)}`,
+    field: collection.field,
+    flag,
+    holds: collection.holds,
+    comment: `${collection.field} of ${report.name} (expand.${flag})`,
+  }
+}

@@ -1,0 +1,46 @@
+/** Repeats a request until it is answered or its failure is final; the verdicts are in retry.ts. */
+import type { Clock } from '../clock.ts'
+import { assert, SyncError } from '../errors.ts'
+import { raced, throwIfAborted } from './cancellation.ts'
+import { afterAttempts, delayMsAfter, hasHadItsAttempts, isFinal, isThrottled, type RetryRules } from './retry.ts'
+
+export interface Persistence {
+  clock: Clock
+  rules: RetryRules
+  signal: AbortSignal
+  /** What each attempt holds until its failure is judged, so that a pause begins before the next one is let through. */
+  permit: () => Promise<Disposable>
+  /** The service said 429: nothing more should be sent for so long, whether or not this request is repeated. */
+  onThrottled: (pauseMs: number) => void
+  onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
+}
+
+type Outcome<T> = { value: T } | { retryInMs: number }
+
+/** Runs `attempt` at most attemptsMax times. What is no SyncError is a defect, and passes through at once. */
+export async function persistently<T>(attempt: () => Promise<T>, persistence: Persistence): Promise<T> {
+  const { clock, rules, signal } = persistence
+  for (let number = 1; ; number += 1) {
+    assert(number <= rules.attemptsMax, 'a request was repeated more often than allowed')
+    const outcome = await once(attempt, number, persistence)
+    if ('value' in outcome) return outcome.value
+    // The race turns a bare AbortError of the clock's into what a cancelled call rejects with.
+    await raced(clock.sleep(outcome.retryInMs, signal), signal)
+  }
+}
+
+async function once<T>(attempt: () => Promise<T>, number: number, persistence: Persistence): Promise<Outcome<T>> {
+  const { clock, rules, signal, permit, onRetry, onThrottled } = persistence
+  using _permit = await permit()
+  try {
+    return { value: await attempt() }
+  } catch (error) {
+    throwIfAborted(signal)
+    if (!(error instanceof SyncError) || hasHadItsAttempts(error)) throw error
+    const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
+    if (isThrottled(error)) onThrottled(retryInMs)
+    if (isFinal(error, number, rules)) throw afterAttempts(error, number)
+    onRetry(error, number, retryInMs)
+    return { retryInMs }
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The body of an answer: read within a limit, then decompressed within the same limit, so that a small body that
+ * unpacks to gigabytes ends as ANSWER_TOO_LARGE and not as a dead process.
+ */
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip } from 'node:zlib'
+import type { Dispatcher } from 'undici'
+import { SyncError } from '../errors.ts'
+
+export interface BodySource {
+  report: string | undefined
+  encoding: string | undefined
+  bytesMax: number
+}
+
+const unzip = promisify(gunzip)
+const unbrotli = promisify(brotliDecompress)
+
+/** At most this many encodings on top of each other; more is an attack or a loop of proxies. */
+const ENCODINGS_MAX = 3
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** All bytes as they were sent. */
+export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
+  // An abort may hit the stream while nobody reads it; its error reaches the caller through the race.
+  body.on('error', () => undefined)
+  if (Number(headers['content-length']) > source.bytesMax) {
+    body.destroy()
+    throw tooLarge(source)
+  }
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    // Leaving the loop destroys the stream, and with it the connection.
+    if (bytes > source.bytesMax) throw tooLarge(source)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces, bytes)
+}
+
+/** The bytes that were meant: decompressed, without a byte order mark, which JSON parsers refuse. */
+export async function bodyOf(sent: Buffer, source: BodySource): Promise<Buffer> {
+  let bytes = sent
+  // The last encoding named was applied last (RFC 9110 §8.4).
+  for (const encoding of encodingsOf(source).toReversed()) bytes = await decompressed(bytes, encoding, source)
+  return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes
+}
+
+function encodingsOf({ encoding, report }: BodySource): string[] {
+  const names = (encoding ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const applied = names.filter((name) => name !== '' && name !== 'identity')
+  if (applied.length > ENCODINGS_MAX) throw unreadable('too many content encodings', report)
+  return applied
+}
+
+async function decompressed(bytes: Buffer, encoding: string, source: BodySource): Promise<Buffer> {
+  const unpack = unpackerOf(encoding)
+  if (unpack === undefined) throw unreadable('a content encoding that was not asked for', source.report)
+  try {
+    return await unpack(bytes, { maxOutputLength: source.bytesMax })
+  } catch (error) {
+    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+    throw isTooLarge ? tooLarge(source) : unreadable(`broken ${encoding} data`, source.report)
+  }
+}
+
+function unpackerOf(encoding: string) {
+  if (encoding === 'gzip' || encoding === 'x-gzip') return unzip
+  return encoding === 'br' ? unbrotli : undefined
+}
+
+function tooLarge({ report, bytesMax }: BodySource): SyncError {
+  return new SyncError('ANSWER_TOO_LARGE', `the answer is larger than ${bytesMax} bytes`, {
+    cure: 'Lower page_size, or turn expand flags off for this report.',
+    data: { answerBytesMax: bytesMax },
+    ...(report === undefined ? {} : { report }),
+  })
+}
+
+function unreadable(what: string, report: string | undefined): SyncError {
+  return new SyncError('ANSWER_MALFORMED', `the answer cannot be read: ${what}`, {
+    cure: 'Try again; if it stays so, ask the owner of the service or of the proxy in front of it.',
+    ...(report === undefined ? {} : { report }),
+  })
+}

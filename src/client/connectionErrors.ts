@@ -1,0 +1,57 @@
+/** How a connection failed, in the words of the error family. Causes are not passed on: they may hold the request. */
+import { asSyncError, SyncError } from '../errors.ts'
+import { cancelled } from './cancellation.ts'
+
+const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
+const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+/** These are made by a wrong call of ours, never by the network. */
+const OURS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
+const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
+
+interface Asked {
+  host: string
+  report: string | undefined
+}
+
+/** What undici or node:net threw, as SERVICE_UNREACHABLE or SERVICE_TIMEOUT; what neither would throw is a defect. */
+export function connectionError(error: unknown, { host, report }: Asked): SyncError {
+  const reason = codeOf(error)
+  if (reason === undefined || OURS.has(reason)) return asSyncError(error)
+  if (CLOSED.has(reason)) return cancelled('the client was closed')
+  const details = { data: { host, reason }, ...(report === undefined ? {} : { report }) }
+  if (SILENT.has(reason)) {
+    return new SyncError('SERVICE_TIMEOUT', `the service at ${host} fell silent`, { cure: TIMEOUT_CURE, ...details })
+  }
+  return new SyncError('SERVICE_UNREACHABLE', `no answer from the service at ${host}: ${reason}`, {
+    cure: cureOf(reason),
+    ...details,
+  })
+}
+
+/** The deadline for the whole answer has passed. */
+export function timeoutError(report: string | undefined, answerMs: number): SyncError {
+  return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
+    cure: TIMEOUT_CURE,
+    data: { answerMs },
+    ...(report === undefined ? {} : { report }),
+  })
+}
+
+const TIMEOUT_CURE = 'Try again later; if it stays so, lower page_size or turn expand flags off for this report.'
+
+function cureOf(reason: string): string {
+  if (CERTIFICATE.test(reason)) {
+    return 'Check that service.base_url speaks https with a valid certificate; NODE_EXTRA_CA_CERTS adds an authority.'
+  }
+  if (reason === 'ENOTFOUND') return 'Check the host name in service.base_url and this machine’s DNS.'
+  return 'Check service.base_url and the network between this machine and the service; then start it again.'
+}
+
+/** The code of an error, or of the first of several (a host with many addresses fails with one error for each). */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if ('code' in error && typeof error.code === 'string') return error.code
+  // Its code is not always set, and its data is a piece of what was sent.
+  if (error.name === 'HTTPParserError') return 'NOT_HTTP'
+  return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
+}

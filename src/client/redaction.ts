@@ -1,0 +1,59 @@
+/**
+ * Makes text that came from the service fit to be shown. A server may echo what it was sent, so the client's secret
+ * and its tokens are masked in every spelling that an error page or a JSON body gives them (product contract, promise 8).
+ */
+import type { Secret } from '../secret.ts'
+
+const MASK = '[secret]'
+/** Tokens that died long ago need no hiding; these many last ones cover every request that may still be under way. */
+const TOKENS_REMEMBERED_MAX = 16
+const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
+const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
+const UNICODE_ESCAPE = /\\u([0-9a-fA-F]{4})/g
+// oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffd\s]+/g
+
+export class Redactor {
+  readonly #clientSecret: Secret
+  readonly #tokens = new Set<Secret>()
+
+  constructor(clientSecret: Secret) {
+    this.#clientSecret = clientSecret
+  }
+
+  /** From now on this token is masked too. */
+  hide(token: Secret): void {
+    this.#tokens.add(token)
+    const [oldest] = this.#tokens
+    if (oldest !== undefined && this.#tokens.size > TOKENS_REMEMBERED_MAX) this.#tokens.delete(oldest)
+  }
+
+  /** The text without secrets, line breaks and control characters, cut to so many characters. */
+  shown(text: string, charsMax: number): string {
+    const clean = this.#masked(text).replace(UNPRINTABLE, ' ').trim()
+    return clean.length <= charsMax ? clean : `${clean.slice(0, charsMax - 1)}…`
+  }
+
+  #masked(text: string): string {
+    // JSON writers differ in what they escape; one spelling is enough to look for.
+    let masked = text.replace(UNICODE_ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    for (const secret of [this.#clientSecret, ...this.#tokens]) {
+      for (const spelling of spellingsOf(secret.reveal())) masked = masked.replaceAll(spelling, MASK)
+    }
+    return masked.replace(JWT_LIKE, MASK).replace(BEARER, `Bearer ${MASK}`)
+  }
+}
+
+/** As it is, in JSON, in a URL or form, in HTML, and in Base64; the longest first, since one may hold another. */
+function spellingsOf(value: string): string[] {
+  if (value === '') return []
+  const inUrl = encodeURIComponent(value)
+  const inForm = inUrl.replaceAll('%20', '+')
+  const inHtml = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const quoted = [inHtml.replaceAll('"', '&quot;').replaceAll("'", '&#39;'), inHtml.replaceAll("'", '&#x27;')]
+  const inJson = JSON.stringify(value).slice(1, -1)
+  const base64 = Buffer.from(value).toString('base64')
+  const lowerHex = inUrl.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
+  const all = [value, inUrl, inForm, lowerHex, inHtml, ...quoted, inJson, inJson.replaceAll('/', '\\/'), base64]
+  return [...new Set(all)].sort((a, b) => b.length - a.length)
+}

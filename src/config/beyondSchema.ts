@@ -1,0 +1,66 @@
+/** What a schema of the file cannot check: settings that may come from elsewhere, the secret, and files that clash. */
+import path from 'node:path'
+import { reportNames } from '../../schema/index.ts'
+import { Secret } from '../secret.ts'
+import { CLIENT_SECRET, CLIENT_SECRET_FILE, type Environment, listOf, REPORTS, variableOf } from './environment.ts'
+import { pathText, type Path, type Problem } from './problems.ts'
+import type { RawConfig } from './raw.ts'
+import { filesOf } from './resolve.ts'
+import { readSecret, type Sources } from './sources.ts'
+import { hint } from './suggest.ts'
+
+export type WhereOf = (path: Path) => string
+
+const REQUIRED = [
+  ['service', 'base_url'],
+  ['service', 'client_id'],
+] as const
+
+/** Settings without a default that stand nowhere. One that is there but wrong is the schema's to refuse. */
+export function missing(value: unknown, whereOf: WhereOf): readonly Problem[] {
+  return REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
+    where: whereOf(required),
+    problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
+  }))
+}
+
+export async function clientSecretOf(
+  value: unknown,
+  { env, folder }: Sources,
+  whereOf: WhereOf,
+): Promise<Secret | Problem> {
+  const direct = env[CLIENT_SECRET]
+  if (direct !== undefined && env[CLIENT_SECRET_FILE] !== undefined) {
+    return { where: CLIENT_SECRET, problem: `${CLIENT_SECRET_FILE} is set too: keep one of the two` }
+  }
+  if (direct !== undefined) return new Secret(direct)
+  const setting = ['service', 'client_secret_file']
+  const file = valueAt(value, setting)
+  if (typeof file === 'string' && file !== '') return readSecret(path.resolve(folder, file), whereOf(setting))
+  const problem = `the client secret is missing: set ${CLIENT_SECRET}, ${CLIENT_SECRET_FILE} or service.client_secret_file`
+  return { where: CLIENT_SECRET, problem }
+}
+
+/** The reports that TIDEMARK_REPORTS leaves on; undefined when it is not set. */
+export const onlyReportsOf = (env: Environment): readonly string[] | undefined =>
+  env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
+
+export const unknownReports = (names: readonly string[]): readonly Problem[] =>
+  names
+    .filter((name) => !reportNames.some((known) => known === name))
+    .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
+
+/** Publishing replaces its file whole: on the warehouse itself that would lose it. */
+export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
+  const { warehouse, published } = filesOf(raw, folder)
+  if (warehouse !== published) return []
+  return [{ where: whereOf(['published']), problem: 'published must be another file than warehouse' }]
+}
+
+function valueAt(value: unknown, steps: Path): unknown {
+  return steps.reduce<unknown>(
+    (inner, step) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>)[step] : undefined,
+    value,
+  )
+}

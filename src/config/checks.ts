@@ -1,0 +1,64 @@
+/**
+ * Checks of single settings, each giving the problem in words or undefined. None repeats the value that it refuses where
+ * that may hold a password (addresses), since problems are printed and logged.
+ */
+import { parseInstant } from '../instant.ts'
+import { isCron, parseDuration } from './units.ts'
+
+const EVERY_MS_MIN = 1_000
+/** Node's timers hold 31 bits of milliseconds; further apart than this a cron line says it better. */
+const EVERY_MS_MAX = 24 * 86_400_000
+/** Overlap and settle: ten years, so that sums of times stay exact. */
+const REACH_MS_MAX = 3_650 * 86_400_000
+
+const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
+
+export type Check = (text: string) => string | undefined
+
+export const baseUrlProblem: Check = (text) => {
+  if (!URL.canParse(text)) return 'must be an address such as https://reports.example.com'
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (/[?#]/.test(text)) return 'must not hold a query (?) or a fragment (#)'
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol === 'http:' && isLoopback(url.hostname)) return undefined
+  return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
+}
+
+export const queueProblem: Check = (text) => {
+  if (text === 'embedded') return undefined
+  const known = URL.canParse(text) && /^(?:rediss?|postgres(?:ql)?):$/.test(new URL(text).protocol)
+  return known ? undefined : 'must be embedded, redis://…, rediss://… or postgres://…'
+}
+
+export const fileProblem: Check = (text) => {
+  if (text === '' || text.includes('\0')) return 'must be the path of a file'
+  // One letter is a Windows drive.
+  return /^[a-z]{2,}:/i.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
+}
+
+export const everyProblem: Check = (text) => {
+  if (isCron(text)) return undefined
+  const ms = parseDuration(text)
+  if (ms === undefined) return `must be a duration ${DURATION_FORMS}, or a cron line of five or six fields`
+  if (ms < EVERY_MS_MIN) return 'must be at least 1s'
+  return ms > EVERY_MS_MAX ? 'must be at most 24d; write a cron line for anything rarer' : undefined
+}
+
+export const durationProblem: Check = (text) => {
+  const ms = parseDuration(text)
+  if (ms === undefined) return `must be a duration ${DURATION_FORMS}`
+  return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
+}
+
+export const instantProblem: Check = (text) =>
+  parseInstant(text) === undefined ? 'must be a date or date-time such as 2000-01-01T00:00:00Z' : undefined
+
+export const currencyProblem: Check = (text) => {
+  if (/^[A-Z]{3}$/.test(text)) return undefined
+  const upper = text.toUpperCase()
+  const meant = /^[A-Z]{3}$/.test(upper) ? `; did you mean "${upper}"?` : ''
+  return `must be an ISO 4217 code of three capital letters such as EUR${meant}`
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host)

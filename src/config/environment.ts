@@ -1,0 +1,82 @@
+/** Which variable sets which key (product contract, configuration), and how its text becomes the key's value. */
+import type { Path } from './problems.ts'
+
+interface Variable {
+  readonly name: string
+  readonly path: readonly string[]
+  readonly as?: 'integer' | 'list'
+}
+
+export const variables: readonly Variable[] = [
+  { name: 'REPORTING_BASE_URL', path: ['service', 'base_url'] },
+  { name: 'REPORTING_CLIENT_ID', path: ['service', 'client_id'] },
+  { name: 'REPORTING_CLIENT_SECRET_FILE', path: ['service', 'client_secret_file'] },
+  { name: 'REPORTING_SCOPES', path: ['service', 'scopes'], as: 'list' },
+  { name: 'TIDEMARK_WAREHOUSE', path: ['warehouse'] },
+  { name: 'TIDEMARK_PUBLISHED', path: ['published'] },
+  { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
+  { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
+  { name: 'TIDEMARK_CURRENCIES', path: ['currencies'], as: 'list' },
+  { name: 'TIDEMARK_EVERY', path: ['defaults', 'every'] },
+  { name: 'TIDEMARK_PAGE_SIZE', path: ['defaults', 'page_size'], as: 'integer' },
+  { name: 'TIDEMARK_OVERLAP', path: ['defaults', 'overlap'] },
+  { name: 'TIDEMARK_SETTLE', path: ['defaults', 'settle'] },
+  { name: 'TIDEMARK_START', path: ['defaults', 'start'] },
+]
+
+/** Variables that set no key of the file. */
+export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
+export const CLIENT_SECRET_FILE = 'REPORTING_CLIENT_SECRET_FILE'
+export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
+export const REPORTS = 'TIDEMARK_REPORTS'
+
+export type Environment = Readonly<Record<string, string>>
+
+/** The variable that a key could be set by, for "is missing". */
+export const variableOf = (path: Path): string | undefined =>
+  variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
+
+export interface Overridden {
+  readonly value: unknown
+  /** The variable that gave the key at `path`, or a part of it. */
+  variableAt(path: Path): string | undefined
+}
+
+/** The file's value with every variable that is set laid over it; the file's own value is left as it is. */
+export function override(fileValue: unknown, env: Environment): Overridden {
+  const applied = variables.filter(({ name }) => env[name] !== undefined)
+  const value = applied.reduce<unknown>(
+    (whole, variable) => placed(whole, variable.path, valueOf(variable, env)),
+    fileValue ?? {},
+  )
+  const variableAt = (path: Path) =>
+    applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
+  return { value, variableAt }
+}
+
+/** `EUR, USD` and `EUR USD` are the same list. */
+export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
+
+/** A number that is none stays text, for the schema to refuse. */
+function valueOf({ name, as }: Variable, env: Environment): unknown {
+  const text = env[name] ?? ''
+  if (as === 'list') return listOf(text)
+  return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
+}
+
+/** A section that is no map is the file's mistake, and stays in sight of the schema. */
+function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
+  const [step, ...rest] = path
+  if (step === undefined) return value
+  if (whole !== undefined && !isMap(whole)) return whole
+  return { ...whole, [step]: placed(whole?.[step], rest, value) }
+}
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The names of the variables that had a say. */
+export const inEffect = (env: Environment): readonly string[] =>
+  [...variables.map(({ name }) => name), CLIENT_SECRET, CONSOLE_TOKEN, REPORTS].filter(
+    (name) => env[name] !== undefined,
+  )

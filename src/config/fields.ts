@@ -1,0 +1,45 @@
+/** The building stones of the configuration schema: text that is checked, sizes, lists without doubles, filters by type. */
+import { z } from 'zod'
+import { instantProblem, type Check } from './checks.ts'
+import { BYTE_SIZE, parseByteSize } from './units.ts'
+
+/** Text that passes `check`; a failed check speaks for itself. */
+export const checked = (check: Check, meaning: string) =>
+  z
+    .string()
+    .superRefine((text, issues) => {
+      const problem = check(text)
+      if (problem !== undefined) issues.addIssue({ code: 'custom', message: problem })
+    })
+    .describe(meaning)
+
+/** The number's own bounds keep their own words. */
+export const whole = () =>
+  z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
+
+export const text = (meaning: string) => z.string().min(1).describe(meaning)
+
+const SIZE_WORDS = { error: 'must be a size such as 256MB, 1GiB or 1048576' }
+
+export const byteSize = (meaning: string) =>
+  z
+    .union([whole().min(1), z.string().regex(BYTE_SIZE, SIZE_WORDS)], SIZE_WORDS)
+    .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
+    .describe(meaning)
+
+export const filterTypes = {
+  integer: whole(),
+  'integer[]': z.array(whole()).min(1),
+  string: z.string().min(1),
+  boolean: z.boolean(),
+  'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC'),
+} as const
+
+export const unique = <T extends z.ZodArray>(list: T, keyOf: (item: z.output<T>[number]) => unknown) =>
+  list.superRefine((items, issues) => {
+    const keys = items.map(keyOf)
+    for (const [index, key] of keys.entries()) {
+      if (keys.indexOf(key) < index)
+        issues.addIssue({ code: 'custom', message: `${String(key)} is listed twice`, path: [index] })
+    }
+  })

@@ -1,0 +1,71 @@
+/** What the schema finds wrong, in an operator's words: which key, what it must be, and what was probably meant. */
+import { z } from 'zod'
+import { pathText, type Path } from './problems.ts'
+import { RawConfig } from './raw.ts'
+import { hint } from './suggest.ts'
+
+export interface Finding {
+  readonly path: Path
+  readonly problem: string
+}
+
+/** An unknown key is a finding of its own, so that each gets its own line. */
+export function findingsOf(error: z.ZodError): readonly Finding[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
+    if (issue.code !== 'unrecognized_keys') return [{ path, problem: `${subject(path)} ${wordsOf(issue)}` }]
+    return issue.keys.map((key) => ({ path: [...path, key], problem: unknownKey(path, key) }))
+  })
+}
+
+const subject = (path: Path): string => (path.length === 0 ? 'the configuration' : pathText(path))
+
+function unknownKey(path: Path, key: string): string {
+  const name = pathText([...path, key])
+  const known = keysAt(path)
+  if (/secret|password|token/i.test(key) && !known.includes(key)) {
+    return `${name} is refused: secrets do not belong in this file. Put it in REPORTING_CLIENT_SECRET or in the file that service.client_secret_file names, and have this one replaced if others could read it`
+  }
+  if (path.join('.') === 'reports') return `there is no report "${key}"${hint(key, known)}`
+  return `${name} is not a setting${hint(key, known)}`
+}
+
+/** The keys that the schema knows at `path`. */
+function keysAt(path: Path): readonly string[] {
+  let schema: unknown = RawConfig
+  for (const step of path) {
+    const inner = bare(schema)
+    if (inner instanceof z.ZodObject) schema = (inner.shape as Record<string, unknown>)[step]
+    else if (inner instanceof z.ZodArray) schema = inner.element
+  }
+  const found = bare(schema)
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : []
+}
+
+/** The schema without its defaults and optionality. */
+function bare(schema: unknown): unknown {
+  const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
+  return wrapped ? bare(schema.unwrap()) : schema
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list such as [a, b]',
+  object: 'a section of keys',
+}
+
+/** A schema that speaks for itself begins with "must"; the rest is put into words here. */
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (issue.message.startsWith('must ')) return issue.message
+  if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
+  return issue.code === 'too_small' ? tooSmall(issue) : issue.message
+}
+
+function tooSmall(issue: z.core.$ZodIssueTooSmall): string {
+  if (issue.origin === 'string' || issue.origin === 'array') return 'must not be empty'
+  return issue.inclusive === true ? `must be at least ${issue.minimum}` : `must be more than ${issue.minimum}`
+}

@@ -1,0 +1,113 @@
+/**
+ * The configuration file as a schema: every key, its form and its meaning. The keys of each report follow from its
+ * declaration. Unknown keys are errors. The JSON Schema for editors is made from this, so both say the same.
+ */
+import { z } from 'zod'
+import { reportNames, reports } from '../../schema/index.ts'
+import { baseUrlProblem, currencyProblem, fileProblem, queueProblem } from './checks.ts'
+import { byteSize, checked, text, unique, whole } from './fields.ts'
+import { reportSection, rhythm, type RawReport } from './reportSection.ts'
+import { BYTE_SIZE } from './units.ts'
+
+const MIB = 2 ** 20
+
+const service = z
+  .strictObject({
+    base_url: checked(
+      baseUrlProblem,
+      'Address of the reporting service, without /reportingapi (REPORTING_BASE_URL)',
+    ).optional(),
+    client_id: text('Client identifier (REPORTING_CLIENT_ID)').optional(),
+    client_secret_file: text(
+      'File that holds the client secret (REPORTING_CLIENT_SECRET_FILE, or the secret itself in REPORTING_CLIENT_SECRET); never in this file',
+    ).optional(),
+    scopes: z
+      .array(z.string().min(1))
+      .optional()
+      .describe('Scopes to ask for; all that the client has when left out (REPORTING_SCOPES)'),
+    concurrency: whole().min(1).max(64).default(4).describe('Requests in flight at once'),
+    requests_per_second: z
+      .number()
+      .positive()
+      .max(1_000)
+      .optional()
+      .describe('Upper limit of the request rate; none when left out'),
+  })
+  .prefault({})
+  .describe('The reporting service')
+
+const consoleSection = z
+  .strictObject({
+    host: text('Address that the console listens on').default('127.0.0.1'),
+    port: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(7717)
+      .describe('Port of the console; 0 takes a free one (TIDEMARK_CONSOLE_PORT)'),
+  })
+  .prefault({})
+  .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
+
+const defaults = z
+  .strictObject({
+    every: rhythm.every.default('5m'),
+    page_size: rhythm.page_size.default(500),
+    overlap: rhythm.overlap.default('10m'),
+    settle: rhythm.settle.default('30s'),
+    start: rhythm.start.default('2000-01-01T00:00:00Z'),
+  })
+  .prefault({})
+  .describe('What holds for every report that does not say otherwise (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
+
+const limits = z
+  .strictObject({
+    load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
+    load_bytes_max: byteSize('Bytes in one load').default(256 * MIB),
+    page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
+    walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
+    walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
+    warehouse_memory: z
+      .string()
+      .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
+      .default('1GB')
+      .describe('Memory that DuckDB may take'),
+    warehouse_threads: z
+      .int()
+      .min(1)
+      .max(1_024)
+      .optional()
+      .describe('Threads that DuckDB may use; one per core when left out'),
+  })
+  .prefault({})
+  .describe('Upper limits; each ends in a clear error')
+
+export const RawConfig = z
+  .strictObject({
+    service,
+    warehouse: checked(fileProblem, 'The DuckDB file that Tidemark writes (TIDEMARK_WAREHOUSE)').default(
+      './data/warehouse.duckdb',
+    ),
+    published: checked(
+      fileProblem,
+      'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
+    ).optional(),
+    queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
+      'embedded',
+    ),
+    console: consoleSection,
+    currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
+      .default([])
+      .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),
+    defaults,
+    reports: z
+      .strictObject(Object.fromEntries(reports.map((report) => [report.name, reportSection(report)])))
+      .prefault({})
+      .describe(`Settings of single reports: ${reportNames.join(', ')}`),
+    limits,
+  })
+  .meta({ title: 'Tidemark', description: 'Configuration of Tidemark (tidemark.yaml)' })
+
+export type RawConfig = Omit<z.output<typeof RawConfig>, 'reports'> & {
+  readonly reports: Readonly<Record<string, RawReport | undefined>>
+}

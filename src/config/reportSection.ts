@@ -1,0 +1,68 @@
+/** The part of the configuration schema that follows from the declarations: one section per report, with its own keys. */
+import { z } from 'zod'
+import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
+import { durationProblem, everyProblem, instantProblem } from './checks.ts'
+import { checked, filterTypes, unique, whole } from './fields.ts'
+
+/** Reports that can be followed: those that find changed rows by themselves. */
+export const followable: readonly ReportName[] = reports
+  .filter((report) => (report as Declaration).perRecord === undefined)
+  .map(({ name }) => name)
+
+export const rhythm = {
+  every: checked(everyProblem, 'How often a worker syncs: a duration such as 5m, or a cron line'),
+  page_size: whole().min(1).max(10_000).describe('Rows per page asked for'),
+  overlap: checked(durationProblem, 'How far a new window reaches back behind the mark'),
+  settle: checked(durationProblem, 'How long the service may take to show a change'),
+  start: checked(instantProblem, 'Where the first run of a windowed report begins'),
+}
+
+const entity = z.strictObject({
+  entity_id: whole().min(0).describe("The service's number for this kind of record"),
+  follows: z.enum(followable).describe('The report whose changed rows are asked about'),
+})
+
+/** The settings of one report: only what its declaration has. */
+export function reportSection(report: Declaration) {
+  const flags = Object.keys(report.expand)
+  const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
+  const hasEntities = report.perRecord?.follows === 'configured'
+  return z
+    .strictObject({
+      enabled: z.boolean().default(true).describe('false switches the report off'),
+      ...z.object(rhythm).partial().shape,
+      ...(flags.length > 0 && {
+        expand: z.array(z.enum(flags)).optional().describe('Flags to ask with; all when left out'),
+      }),
+      ...(filters.length > 0 && {
+        filters: z
+          .strictObject(Object.fromEntries(filters))
+          .optional()
+          .describe('Documented parameters that narrow the report'),
+      }),
+      ...(report.created && {
+        ask_created: z.boolean().default(true).describe('Incremental runs also ask by creation time'),
+      }),
+      ...(hasEntities && {
+        entities: unique(z.array(entity), (item) => item.entity_id)
+          .optional()
+          .describe('Which records are audited'),
+      }),
+    })
+    .optional()
+    .describe(report.meaning)
+}
+
+/** What `reportSection` gives; keys that a report does not have are never there. */
+export interface RawReport {
+  readonly enabled: boolean
+  readonly every?: string
+  readonly page_size?: number
+  readonly overlap?: string
+  readonly settle?: string
+  readonly start?: string
+  readonly expand?: readonly string[]
+  readonly filters?: Readonly<Record<string, unknown>>
+  readonly ask_created?: boolean
+  readonly entities?: readonly { readonly entity_id: number; readonly follows: ReportName }[]
+}

@@ -1,0 +1,66 @@
+/** From checked settings to the configuration that everything else uses: defaults applied, paths absolute, units plain. */
+import path from 'node:path'
+import { reports, type ReportName } from '../../schema/index.ts'
+import type { Secret } from '../secret.ts'
+import type { RawConfig } from './raw.ts'
+import { resolveReport } from './resolveReport.ts'
+import type { Config, Limits, ReportConfig, ServiceConfig } from './shape.ts'
+
+/** What resolving needs besides the settings themselves. */
+export interface Resolving {
+  readonly folder: string
+  /** From TIDEMARK_REPORTS; undefined runs all. */
+  readonly onlyReports: readonly string[] | undefined
+  readonly clientSecret: Secret
+  readonly consoleToken: Secret | undefined
+  readonly source: Config['source']
+}
+
+export function resolve(raw: RawConfig, given: Resolving): Config {
+  const { warehouse, published } = filesOf(raw, given.folder)
+  return {
+    service: serviceOf(raw.service, given.clientSecret),
+    warehouse,
+    published,
+    staging: `${warehouse}.staging`,
+    queue: raw.queue,
+    console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
+    currencies: raw.currencies,
+    reports: Object.fromEntries(
+      reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),
+    ) as Record<ReportName, ReportConfig>,
+    limits: limitsOf(raw.limits),
+    source: given.source,
+  }
+}
+
+/** The published copy lies beside the warehouse unless it is told otherwise. */
+export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
+  const warehouse = path.resolve(folder, raw.warehouse)
+  const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
+  return { warehouse, published: path.resolve(folder, published) }
+}
+
+/** Address and identifier are known to be there: what is missing was a problem before. */
+function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
+  return {
+    baseUrl: new URL(raw.base_url ?? ''),
+    clientId: raw.client_id ?? '',
+    clientSecret,
+    ...(raw.scopes && { scopes: raw.scopes }),
+    concurrency: raw.concurrency,
+    ...(raw.requests_per_second !== undefined && { requestsPerSecond: raw.requests_per_second }),
+  }
+}
+
+function limitsOf(raw: RawConfig['limits']): Limits {
+  return {
+    loadRowsMax: raw.load_rows_max,
+    loadBytesMax: raw.load_bytes_max,
+    pageBytesMax: raw.page_bytes_max,
+    walkPagesMax: raw.walk_pages_max,
+    walkAttemptsMax: raw.walk_attempts_max,
+    warehouseMemory: raw.warehouse_memory,
+    ...(raw.warehouse_threads !== undefined && { warehouseThreads: raw.warehouse_threads }),
+  }
+}

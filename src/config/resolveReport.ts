@@ -1,0 +1,52 @@
+/** One report's settings: its own where it has them, else the defaults; and whether it runs, with the reason if not. */
+import { reports, type Declaration } from '../../schema/index.ts'
+import { parseInstant, type Instant } from '../instant.ts'
+import type { RawConfig } from './raw.ts'
+import type { RawReport } from './reportSection.ts'
+import type { OffReason, ReportConfig } from './shape.ts'
+import { parseDuration } from './units.ts'
+
+type Registered = (typeof reports)[number]
+
+export function resolveReport(
+  report: Registered,
+  raw: RawConfig,
+  onlyReports: readonly string[] | undefined,
+): ReportConfig {
+  const own: RawReport = raw.reports[report.name] ?? { enabled: true }
+  const { name, expand, created }: Declaration & Registered = report
+  const every = own.every ?? raw.defaults.every
+  const everyMs = parseDuration(every)
+  const offReason = offReasonOf(report, { own, raw, onlyReports })
+  return {
+    name,
+    enabled: offReason === undefined,
+    ...(offReason && { offReason }),
+    every,
+    ...(everyMs !== undefined && { everyMs }),
+    pageSize: own.page_size ?? raw.defaults.page_size,
+    overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
+    settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
+    start: parseInstant(own.start ?? raw.defaults.start) as Instant,
+    // In the declaration's order, so that the same flags always read the same.
+    expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
+    filters: own.filters ?? {},
+    askCreated: created !== undefined && (own.ask_created ?? true),
+    entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
+  }
+}
+
+interface Situation {
+  readonly own: RawReport
+  readonly raw: RawConfig
+  readonly onlyReports: readonly string[] | undefined
+}
+
+/** The operator's own word comes first, then what is missing. */
+function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
+  if (!own.enabled) return 'enabled: false'
+  if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'
+  if (report.currency !== undefined && raw.currencies.length === 0) return 'no currencies are configured'
+  const needsEntities = report.perRecord?.follows === 'configured'
+  return needsEntities && (own.entities ?? []).length === 0 ? 'no entities are configured' : undefined
+}

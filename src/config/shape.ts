@@ -1,0 +1,93 @@
+/**
+ * Configuration as the rest of Tidemark sees it: one frozen value, made once at the start from a file, a `.env` beside it
+ * and the environment (product contract, configuration). Everything in it has been checked; nothing reads it twice.
+ */
+import type { ReportName } from '../../schema/index.ts'
+import type { Instant } from '../instant.ts'
+import type { Secret } from '../secret.ts'
+
+/** An audited kind of record: the service's number for it, and the report whose changed rows are asked about. */
+export interface AuditedEntity {
+  readonly entityId: number
+  readonly follows: ReportName
+}
+
+export type OffReason =
+  | 'enabled: false'
+  | 'not in TIDEMARK_REPORTS'
+  | 'no currencies are configured'
+  | 'no entities are configured'
+
+export interface ReportConfig {
+  readonly name: ReportName
+  readonly enabled: boolean
+  /** Why it is off, in words, when it is. */
+  readonly offReason?: OffReason
+  /** As written: a duration such as `5m`, or a cron line of five or six fields. */
+  readonly every: string
+  /** The same in milliseconds, when it is a duration. */
+  readonly everyMs?: number
+  readonly pageSize: number
+  readonly overlapMs: number
+  readonly settleMs: number
+  readonly start: Instant
+  /** Flags of `expand` that are switched on; all of them unless the report names a subset. */
+  readonly expand: readonly string[]
+  readonly filters: Readonly<Record<string, unknown>>
+  /** Incremental runs also ask the created filters, where the report has them. */
+  readonly askCreated: boolean
+  /** Only `audit_entries` has any. */
+  readonly entities: readonly AuditedEntity[]
+}
+
+export interface ServiceConfig {
+  readonly baseUrl: URL
+  readonly clientId: string
+  readonly clientSecret: Secret
+  readonly scopes?: readonly string[]
+  /** Requests in flight at once. */
+  readonly concurrency: number
+  readonly requestsPerSecond?: number
+}
+
+export interface ConsoleConfig {
+  readonly host: string
+  readonly port: number
+  /** From `TIDEMARK_CONSOLE_TOKEN`; without one the console makes its own at the start. */
+  readonly token?: Secret
+}
+
+export interface Limits {
+  readonly loadRowsMax: number
+  readonly loadBytesMax: number
+  readonly pageBytesMax: number
+  readonly walkPagesMax: number
+  readonly walkAttemptsMax: number
+  /** Passed to DuckDB as written, such as `1GB`. */
+  readonly warehouseMemory: string
+  readonly warehouseThreads?: number
+}
+
+export interface Config {
+  readonly service: ServiceConfig
+  /** Absolute, as are the other two paths. */
+  readonly warehouse: string
+  readonly published: string
+  /** A directory beside the warehouse, so that moving a file between them is a rename. */
+  readonly staging: string
+  readonly queue: string
+  readonly console: ConsoleConfig
+  /** ISO 4217. */
+  readonly currencies: readonly string[]
+  readonly reports: Readonly<Record<ReportName, ReportConfig>>
+  readonly limits: Limits
+  /** Where it came from: the file, and the names of the variables that took effect. */
+  readonly source: { readonly file?: string; readonly env: readonly string[] }
+}
+
+export interface ConfigSources {
+  /** From `--config`. */
+  readonly file?: string
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+}

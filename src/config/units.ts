@@ -1,0 +1,28 @@
+/**
+ * Durations, sizes and cron lines as people write them: `90s`, `5m`, `256MB`. Each reader gives undefined for anything
+ * else, so that the caller can say where the text stood.
+ */
+
+const MS_PER = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
+
+export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
+export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
+/** Five fields, or six with seconds in front. Whether each number is in range is for the scheduler to say. */
+export const CRON = /^[\d*/,A-Za-z?#-]+(?: +[\d*/,A-Za-z?#-]+){4,5}$/
+
+/** Milliseconds. */
+export function parseDuration(text: string): number | undefined {
+  const [, amount, unit] = DURATION.exec(text) ?? []
+  if (amount === undefined || unit === undefined) return undefined
+  return Math.round(Number(amount) * MS_PER[unit as keyof typeof MS_PER])
+}
+
+/** Bytes: `MB` counts in thousands, `MiB` in 1024s. */
+export function parseByteSize(text: string): number | undefined {
+  const [, amount, unit] = BYTE_SIZE.exec(text) ?? []
+  if (amount === undefined || unit === undefined) return undefined
+  return Math.round(Number(amount) * BYTES_PER[unit as keyof typeof BYTES_PER])
+}
+
+export const isCron = (text: string): boolean => CRON.test(text)

@@ -1,0 +1,63 @@
+/**
+ * A set of row keys that stays small: whole-number keys live in one flat table (12–16 bytes a key instead of the
+ * hundred that a Set of strings takes), everything else in an ordinary Set. A walk of millions of rows counts its
+ * distinct keys with it.
+ */
+const EMPTY = Number.NaN
+const LOAD_FACTOR = 0.6
+const SLOTS_AT_FIRST = 1024
+
+export class KeySet {
+  #slots = new Float64Array(SLOTS_AT_FIRST).fill(EMPTY)
+  #numbers = 0
+  readonly #others = new Set<string>()
+
+  get size(): number {
+    return this.#numbers + this.#others.size
+  }
+
+  /** Adds the key; false when it was there already. */
+  add(key: number | string): boolean {
+    if (typeof key === 'string') {
+      if (this.#others.has(key)) return false
+      this.#others.add(key)
+      return true
+    }
+    const slot = this.#slotOf(key)
+    if (this.#slots[slot] === key) return false
+    this.#slots[slot] = key
+    this.#numbers += 1
+    if (this.#numbers > this.#slots.length * LOAD_FACTOR) this.#grow()
+    return true
+  }
+
+  has(key: number | string): boolean {
+    return typeof key === 'string' ? this.#others.has(key) : this.#slots[this.#slotOf(key)] === key
+  }
+
+  *[Symbol.iterator](): Iterator<number | string> {
+    for (const slot of this.#slots) if (!Number.isNaN(slot)) yield slot
+    yield* this.#others
+  }
+
+  #slotOf(key: number): number {
+    const mask = this.#slots.length - 1
+    let slot = scatter(key) & mask
+    while (!Number.isNaN(this.#slots[slot] ?? 0) && this.#slots[slot] !== key) slot = (slot + 1) & mask
+    return slot
+  }
+
+  #grow(): void {
+    const old = this.#slots
+    this.#slots = new Float64Array(old.length * 2).fill(EMPTY)
+    for (const key of old) if (!Number.isNaN(key)) this.#slots[this.#slotOf(key)] = key
+  }
+}
+
+/** Mixes both halves of the number, so that runs of identifiers don't crowd one place. */
+function scatter(key: number): number {
+  const low = Math.imul(key | 0, 0x9e3779b1)
+  const high = Math.imul((key / 4_294_967_296) | 0, 0x85ebca6b)
+  const mixed = low ^ high
+  return (mixed ^ (mixed >>> 15)) >>> 0
+}

@@ -1,0 +1,141 @@
+/**
+ * The catalogue of what a load's rows look like: which fields, of which kinds, in which shapes. A shape is the set of
+ * fields that a row carries; it tells an absent field (unknown, keeps its value) from a null (product contract §4).
+ * Field names are held in a trie that follows the order in which rows send them, so that a row which looks like the
+ * one before it costs one byte comparison a field.
+ */
+import type { Kinds } from '../plan/kinds.ts'
+
+/** Object shapes that a trie may hold; beyond, it starts afresh (keys that are data, such as a map by identifier). */
+const TRIE_NODES_MAX = 20_000
+
+export interface CatalogField {
+  readonly name: string
+  /** The name in the staged file: unique without regard to case, since DuckDB's column names are. */
+  readonly stagedName: string
+  /** How the name is written in the staged file, when it isn't as sent. */
+  readonly respelled: Buffer | undefined
+  readonly id: number
+  kinds: Kinds
+  /** What the elements of a collection hold; only for declared collections. */
+  readonly elements: ObjectCatalog | undefined
+  /** Kinds of a collection's elements that are no objects. */
+  elementKinds: Kinds
+}
+
+export interface TrieNode {
+  readonly field: CatalogField | undefined
+  /** The field's name as sent, with both quotes. */
+  readonly quoted: Buffer
+  /** Set where the same field stands twice on the way here. */
+  readonly twice: string | undefined
+  readonly parent: TrieNode | undefined
+  readonly next: Map<string, TrieNode>
+  /** The child taken last: most likely the next one too. */
+  likely: TrieNode | undefined
+  shape: number | undefined
+}
+
+const rootNode = (): TrieNode => ({
+  field: undefined,
+  quoted: Buffer.alloc(0),
+  twice: undefined,
+  parent: undefined,
+  next: new Map(),
+  likely: undefined,
+  shape: undefined,
+})
+
+/** The fields of one kind of object: a report's rows, or the elements of one collection. */
+export class ObjectCatalog {
+  readonly fields: CatalogField[] = []
+  /** Shape number → names of the fields that such an object carries. */
+  readonly shapes: (readonly string[])[] = []
+  root = rootNode()
+  readonly #byName = new Map<string, CatalogField>()
+  readonly #stagedNames: Set<string>
+  readonly #shapeNumbers = new Map<string, number>()
+  readonly #collections: ReadonlySet<string>
+  #nodes = 0
+
+  constructor(collections: Iterable<string> = [], reservedNames: Iterable<string> = []) {
+    this.#collections = new Set(collections)
+    this.#stagedNames = new Set(reservedNames)
+  }
+
+  /** The field of that name, if an object was seen to carry it. */
+  field(name: string): CatalogField | undefined {
+    return this.#byName.get(name)
+  }
+
+  /** The node for `quoted` (the name's bytes with its quotes) after `from`; learns it when it is new. */
+  step(from: TrieNode, quoted: Buffer): TrieNode {
+    const spelling = quoted.toString('latin1')
+    let node = from.next.get(spelling)
+    if (node === undefined) {
+      const field = this.#fieldNamed(JSON.parse(quoted.toString('utf8')) as string)
+      node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, twice: fieldTwice(from, field) }
+      from.next.set(spelling, node)
+      this.#nodes += 1
+    }
+    from.likely = node
+    return node
+  }
+
+  /** The number of the shape that ends at `node`: the same for the same set of fields, in whatever order. */
+  shapeAt(node: TrieNode): number {
+    return node.shape ?? this.#learnShape(node)
+  }
+
+  /** Called between pages: drops a trie that has grown too large; fields, kinds and shapes stay. */
+  prune(): void {
+    if (this.#nodes > TRIE_NODES_MAX) {
+      this.root = rootNode()
+      this.#nodes = 0
+    }
+    for (const field of this.fields) field.elements?.prune()
+  }
+
+  #learnShape(node: TrieNode): number {
+    const ids = new Set<number>()
+    for (let at: TrieNode | undefined = node; at?.field !== undefined; at = at.parent) ids.add(at.field.id)
+    const sorted = [...ids].sort((a, b) => a - b)
+    const known = this.#shapeNumbers.get(sorted.join())
+    const shape = known ?? this.shapes.push(sorted.map((id) => this.fields[id]?.name ?? '')) - 1
+    this.#shapeNumbers.set(sorted.join(), shape)
+    node.shape = shape
+    return shape
+  }
+
+  #fieldNamed(name: string): CatalogField {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const stagedName = this.#freeName(name)
+    const field: CatalogField = {
+      name,
+      stagedName,
+      respelled: stagedName === name ? undefined : Buffer.from(JSON.stringify(stagedName)),
+      id: this.fields.length,
+      kinds: 0,
+      elements: this.#collections.has(name) ? new ObjectCatalog() : undefined,
+      elementKinds: 0,
+    }
+    this.fields.push(field)
+    this.#byName.set(name, field)
+    return field
+  }
+
+  #freeName(name: string): string {
+    let candidate = name === '' ? '~' : name
+    for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${name}~${n}`
+    this.#stagedNames.add(candidate.toLowerCase())
+    return candidate
+  }
+}
+
+function fieldTwice(from: TrieNode, field: CatalogField): string | undefined {
+  for (let at: TrieNode | undefined = from; at?.field !== undefined; at = at.parent) {
+    if (at.field === field) return field.name
+  }
+  return from.twice
+}

@@ -1,0 +1,257 @@
+/**
+ * JSON's grammar over bytes: where a value ends and what kind it is, without building it. Every function takes the
+ * position of a token and gives the position behind it. Beside the grammar it finds what DuckDB's reader would not
+ * take or not keep: half surrogate pairs, and numbers with more digits than a double holds.
+ */
+import { Malformed } from './malformed.ts'
+import { Kind, type Kinds } from '../plan/kinds.ts'
+
+const DEPTH_MAX = 200
+/** Digits that survive the way through a binary double. */
+const DOUBLE_DIGITS = 15
+/** Whole numbers of up to this many digits surely fit 64 bits. */
+const INT64_SURE_DIGITS = 18
+/** DECIMAL(38,9): nine digits behind the point, twenty-nine before it. */
+const SCALE_DIGITS = 9
+const WHOLE_DIGITS = 29
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+const MINUS = 0x2d
+const DOT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+
+export interface Splice {
+  /** Position in the page where `remove` bytes give way to `insert`. */
+  readonly at: number
+  readonly remove: number
+  readonly insert: Buffer
+}
+
+const ONE_BACKSLASH = Buffer.from('\\')
+
+/** Walks over one page's bytes; `kind` and `whole` describe the value passed last. */
+export class JsonBytes {
+  readonly bytes: Buffer
+  readonly splices: Splice[] = []
+  /** Kind of the value passed last. */
+  kind: Kinds = 0
+  /** The number passed last, when it is a whole one of at most 15 digits; else NaN. */
+  whole = Number.NaN
+  readonly #markOpen: Buffer
+  readonly #markClose = Buffer.from('"')
+
+  /** `mark` goes before every number that a double can't hold, so that it travels as text and is exact. */
+  constructor(bytes: Buffer, mark: string) {
+    this.bytes = bytes
+    this.#markOpen = Buffer.from(`"${mark}`)
+  }
+
+  malformed(at: number, expected: string): Malformed {
+    return new Malformed(at, this.bytes.length, expected)
+  }
+
+  /** Skips white space. A line break becomes a blank, since the staged file has one row a line. */
+  space(from: number): number {
+    const bytes = this.bytes
+    let i = from
+    for (;;) {
+      const c = bytes[i]
+      if (c === 0x20 || c === 0x09) i += 1
+      else if (c === 0x0a || c === 0x0d) {
+        bytes[i] = 0x20
+        i += 1
+      } else return i
+    }
+  }
+
+  /** Passes one value of any kind and notes its kind. */
+  value(at: number, depth = 0): number {
+    switch (this.bytes[at] ?? 0) {
+      case QUOTE:
+        this.kind = Kind.text
+        return this.string(at)
+      case 0x7b:
+        return this.object(at, depth)
+      case 0x5b:
+        return this.array(at, depth)
+      case 0x74:
+        return this.#literal(at, 'true', Kind.boolean)
+      case 0x66:
+        return this.#literal(at, 'false', Kind.boolean)
+      case 0x6e:
+        return this.#literal(at, 'null', Kind.null)
+      default:
+        return this.number(at)
+    }
+  }
+
+  /** Passes a string that opens at `at`. */
+  string(at: number): number {
+    const bytes = this.bytes
+    if (bytes[at] !== QUOTE) throw this.malformed(at, 'a string')
+    const end = bytes.length
+    let i = at + 1
+    while (i < end) {
+      const c = bytes[i] as number
+      if (c > BACKSLASH) i += 1
+      else if (c === QUOTE) return i + 1
+      else if (c === BACKSLASH) i = this.#escape(i)
+      else if (c < 0x20) throw this.malformed(i, 'no control character in a string')
+      else i += 1
+    }
+    throw this.malformed(end, 'the end of a string')
+  }
+
+  #escape(at: number): number {
+    const c = this.bytes[at + 1]
+    if (c === LETTER_U) return this.#unicodeEscape(at)
+    // " \ / b f n r t
+    if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
+    if (c === 0x72 || c === 0x74) return at + 2
+    throw this.malformed(at, 'an escape that JSON knows')
+  }
+
+  #unicodeEscape(at: number): number {
+    const unit = this.#hex4(at + 2)
+    if (unit < 0xd800 || unit > 0xdfff) return at + 6
+    const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
+    const low = paired ? this.#hex4(at + 8) : 0
+    if (low >= 0xdc00 && low <= 0xdfff) return at + 12
+    // Half a pair is no character: it is kept as the six characters of its escape instead of failing the page.
+    this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
+    return at + 6
+  }
+
+  #hex4(at: number): number {
+    const text = this.bytes.toString('latin1', at, at + 4)
+    if (!/^[0-9a-fA-F]{4}$/.test(text)) throw this.malformed(at, 'four hexadecimal digits')
+    return Number.parseInt(text, 16)
+  }
+
+  number(at: number): number {
+    const bytes = this.bytes
+    const first = bytes[at] === MINUS ? at + 1 : at
+    let i = first
+    let value = 0
+    let c = bytes[i] as number
+    while (c >= ZERO && c <= NINE) {
+      value = value * 10 + (c - ZERO)
+      i += 1
+      c = bytes[i] as number
+    }
+    const digits = i - first
+    if (digits === 0) throw this.malformed(at, 'a value')
+    if (digits > 1 && bytes[first] === ZERO) throw this.malformed(at, 'a number without leading zeros')
+    if (c === DOT || c === 0x65 || c === 0x45) return this.#fraction(at, i, digits)
+    this.whole = digits <= DOUBLE_DIGITS ? (first === at ? value : -value) : Number.NaN
+    this.kind = digits <= INT64_SURE_DIGITS ? Kind.integer : this.#longInteger(at, i, digits)
+    return i
+  }
+
+  #longInteger(at: number, end: number, digits: number): Kinds {
+    this.#mark(at, end)
+    const value = digits <= 20 ? BigInt(this.bytes.toString('latin1', at, end)) : INT64_MAX + 1n
+    if (value >= INT64_MIN && value <= INT64_MAX) return Kind.integer | Kind.marked | Kind.long
+    return (digits <= WHOLE_DIGITS ? Kind.bigInteger : Kind.wideDecimal) | Kind.marked | Kind.long
+  }
+
+  #fraction(at: number, pointAt: number, wholeDigits: number): number {
+    const bytes = this.bytes
+    this.whole = Number.NaN
+    let i = pointAt
+    let scale = 0
+    if (bytes[i] === DOT) {
+      i = this.#digits(i + 1)
+      scale = i - pointAt - 1
+    }
+    const hasExponent = bytes[i] === 0x65 || bytes[i] === 0x45
+    if (hasExponent) {
+      const sign = bytes[i + 1] === 0x2b || bytes[i + 1] === MINUS ? 2 : 1
+      i = this.#digits(i + sign)
+    }
+    const fits = scale <= SCALE_DIGITS && wholeDigits <= WHOLE_DIGITS
+    this.kind = hasExponent ? Kind.exponent : fits ? Kind.decimal : Kind.wideDecimal
+    if (hasExponent || wholeDigits + scale > DOUBLE_DIGITS) {
+      this.#mark(at, i)
+      this.kind |= hasExponent ? Kind.marked : Kind.marked | Kind.long
+    }
+    return i
+  }
+
+  #digits(from: number): number {
+    let i = from
+    for (let c = this.bytes[i] as number; c >= ZERO && c <= NINE; c = this.bytes[i] as number) i += 1
+    if (i === from) throw this.malformed(from, 'a digit')
+    return i
+  }
+
+  #mark(at: number, end: number): void {
+    this.splices.push({ at, remove: 0, insert: this.#markOpen }, { at: end, remove: 0, insert: this.#markClose })
+  }
+
+  #literal(at: number, word: 'true' | 'false' | 'null', kind: Kinds): number {
+    const bytes = this.bytes
+    for (let k = 1; k < word.length; k += 1) {
+      if (bytes[at + k] !== word.charCodeAt(k)) throw this.malformed(at, word)
+    }
+    this.kind = kind
+    return at + word.length
+  }
+
+  array(at: number, depth = 0): number {
+    this.#checkDepth(at, depth)
+    let marked = 0
+    let i = this.space(at + 1)
+    if (this.bytes[i] === 0x5d) i += 1
+    else {
+      for (;;) {
+        i = this.space(this.value(i, depth + 1))
+        marked |= this.kind & Kind.marked
+        const c = this.bytes[i]
+        if (c === 0x5d) break
+        if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an array')
+        i = this.space(i + 1)
+      }
+      i += 1
+    }
+    this.kind = Kind.array | marked
+    return i
+  }
+
+  object(at: number, depth = 0): number {
+    this.#checkDepth(at, depth)
+    let marked = 0
+    let i = this.space(at + 1)
+    if (this.bytes[i] === 0x7d) i += 1
+    else {
+      for (;;) {
+        i = this.colon(this.string(i))
+        i = this.space(this.value(i, depth + 1))
+        marked |= this.kind & Kind.marked
+        const c = this.bytes[i]
+        if (c === 0x7d) break
+        if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an object')
+        i = this.space(i + 1)
+      }
+      i += 1
+    }
+    this.kind = Kind.object | marked
+    return i
+  }
+
+  /** Passes the colon behind a name; gives where its value starts. */
+  colon(at: number): number {
+    const i = this.space(at)
+    if (this.bytes[i] !== 0x3a) throw this.malformed(i, 'a colon')
+    return this.space(i + 1)
+  }
+
+  #checkDepth(at: number, depth: number): void {
+    if (depth > DEPTH_MAX) throw this.malformed(at, `no more than ${DEPTH_MAX} levels of nesting`)
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * Reads one response's bytes once: finds the rows, their keys, their fields and kinds, and writes them as one row a
+ * line for DuckDB's own JSON reader. Rows are never built in JavaScript. What a page says about itself (envelope,
+ * spec §2) comes out beside it; which rows can't be taken is said row by row, so that one bad row costs only itself.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
+import { JsonBytes } from './jsonBytes.ts'
+import { Kind, type Kinds, has } from '../plan/kinds.ts'
+import { StagedLines } from './stagedLines.ts'
+
+/** A key as the walk compares it: a number for whole numbers that JavaScript holds exactly, else the JSON text. */
+export type RowKey = number | string
+
+export interface ScanPlan {
+  readonly answer: 'envelope' | 'array'
+  /** Wire names of the key fields that a row carries itself; none for audit entries. */
+  readonly key: readonly string[]
+  readonly catalog: ObjectCatalog
+  /** Text before every number that is staged as text; chosen so that no service can send it. */
+  readonly mark: string
+}
+
+export interface Envelope {
+  readonly pageNumber?: number
+  readonly pageSize?: number
+  readonly totalCount?: number
+}
+
+export interface RejectedRow {
+  /** Position of the row on its page, from 0. */
+  readonly row: number
+  readonly reason: string
+  /** The row as it was sent. */
+  readonly text: string
+}
+
+export interface ScannedPage {
+  readonly envelope: Envelope
+  /** Rows on the page, rejected ones included. */
+  readonly rowCount: number
+  /** Key of each row that has one, in the page's order. */
+  readonly keys: readonly RowKey[]
+  readonly rejected: readonly RejectedRow[]
+  /** Rows to load. */
+  readonly stagedRows: number
+  /** Longest row in bytes: DuckDB's reader wants to know. */
+  readonly rowBytesMax: number
+  /** The rows to load, one a line; `pageIndex` goes into each. */
+  lines(pageIndex: number): Buffer
+}
+
+const COMMA = 0x2c
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Throws `Malformed` when the bytes are not the JSON that the report promises. */
+export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
+  return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
+}
+
+class PageScan {
+  readonly #json: JsonBytes
+  readonly #bytes: Buffer
+  readonly #plan: ScanPlan
+  readonly #lines: StagedLines
+  readonly #keys: RowKey[] = []
+  readonly #rejected: RejectedRow[] = []
+  readonly #envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {}
+  #rows = 0
+
+  constructor(bytes: Buffer, plan: ScanPlan) {
+    this.#json = new JsonBytes(bytes, plan.mark)
+    this.#bytes = bytes
+    this.#plan = plan
+    this.#lines = new StagedLines(this.#json)
+  }
+
+  run(): ScannedPage {
+    const { catalog, answer } = this.#plan
+    catalog.prune()
+    const start = this.#bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
+    const first = this.#json.space(start)
+    const end = answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
+    const rest = this.#json.space(end)
+    if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
+    const lines = this.#lines
+    return {
+      envelope: this.#envelope,
+      rowCount: this.#rows,
+      keys: this.#keys,
+      rejected: this.#rejected,
+      stagedRows: lines.rows,
+      rowBytesMax: lines.rowBytesMax,
+      lines: (pageIndex) => lines.write(pageIndex),
+    }
+  }
+
+  #envelopeAt(at: number): number {
+    const json = this.#json
+    if (this.#bytes[at] !== OPEN_OBJECT) throw json.malformed(at, 'a page envelope')
+    let hasItems = false
+    let i = json.space(at + 1)
+    while (this.#bytes[i] !== CLOSE_OBJECT) {
+      const nameEnd = json.string(i)
+      const name = this.#bytes.toString('latin1', i + 1, nameEnd - 1)
+      i = json.colon(nameEnd)
+      if (name === 'items') {
+        hasItems = true
+        i = this.#items(i)
+      } else i = this.#envelopeField(name, i)
+      i = json.space(i)
+      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
+      else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
+    }
+    if (!hasItems) throw json.malformed(at, 'an envelope with items')
+    return i + 1
+  }
+
+  #envelopeField(name: string, at: number): number {
+    const end = this.#json.value(at)
+    const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
+    if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
+      this.#envelope[name] = this.#json.whole
+    }
+    return end
+  }
+
+  #items(at: number): number {
+    const json = this.#json
+    if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
+    let i = json.space(at + 1)
+    if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
+    for (;;) {
+      i = json.space(this.#row(i))
+      this.#rows += 1
+      if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
+      if (this.#bytes[i] !== COMMA) throw json.malformed(i, 'a comma or the end of the rows')
+      i = json.space(i + 1)
+    }
+  }
+
+  #row(at: number): number {
+    if (this.#bytes[at] !== OPEN_OBJECT) {
+      const end = this.#json.value(at)
+      this.#reject('the row is no object', at, end)
+      return end
+    }
+    const { catalog, key } = this.#plan
+    const spliced = this.#json.splices.length
+    const found: RowKey[] = []
+    const end = this.#members(at, catalog, found)
+    const node = this.#lastNode
+    const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
+    const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
+    if (reason !== undefined) {
+      this.#reject(reason, at, end)
+      this.#json.splices.length = spliced
+      return end
+    }
+    if (key.length > 0) this.#keys.push(found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
+    this.#lines.add({ from: at, to: end, shape: catalog.shapeAt(node), firstSplice: spliced })
+    return end
+  }
+
+  #lastNode!: TrieNode
+
+  /** Passes a row's or an element's members; leaves the trie's last node in `#lastNode` and key values in `found`. */
+  #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
+    const json = this.#json
+    const bytes = this.#bytes
+    let node = catalog.root
+    let i = json.space(at + 1)
+    while (bytes[i] !== CLOSE_OBJECT) {
+      const likely: TrieNode | undefined = node.likely
+      if (likely !== undefined && startsWith(bytes, i, likely.quoted)) {
+        node = likely
+        i += likely.quoted.length
+      } else {
+        const end = json.string(i)
+        node = catalog.step(node, bytes.subarray(i, end))
+        i = end
+      }
+      i = this.#member(node.field as CatalogField, i, found)
+      const c = bytes[i]
+      if (c === COMMA) {
+        i = json.space(i + 1)
+        if (bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
+      } else if (c !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of a row')
+    }
+    this.#lastNode = node
+    return i + 1
+  }
+
+  /** Passes one member whose name ends at `nameEnd`; gives the position of what follows it. */
+  #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
+    const json = this.#json
+    if (found !== undefined && field.respelled !== undefined) this.#respell(field, field.respelled, nameEnd)
+    const at = json.colon(nameEnd)
+    const end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
+    field.kinds |= json.kind === Kind.text ? textKind(this.#bytes, at, end) : json.kind
+    if (found !== undefined && json.kind !== Kind.null && this.#plan.key.includes(field.name)) {
+      found.push(
+        Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? this.#bytes.toString('utf8', at, end) : json.whole,
+      )
+    }
+    return json.space(end)
+  }
+
+  #respell(field: CatalogField, insert: Buffer, nameEnd: number): void {
+    const spelled = Buffer.byteLength(JSON.stringify(field.name))
+    this.#json.splices.push({ at: nameEnd - spelled, remove: spelled, insert })
+  }
+
+  /** Passes a declared collection: its elements' fields and kinds are catalogued too. */
+  #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
+    const json = this.#json
+    const bytes = this.#bytes
+    if (bytes[at] === OPEN_OBJECT) {
+      const end = this.#element(elements, at)
+      json.kind = Kind.object
+      return end
+    }
+    if (bytes[at] !== OPEN_ARRAY) return json.value(at, 1)
+    let i = json.space(at + 1)
+    while (bytes[i] !== CLOSE_ARRAY) {
+      if (bytes[i] === OPEN_OBJECT) i = this.#element(elements, i)
+      else {
+        i = json.value(i, 2)
+        field.elementKinds |= json.kind
+      }
+      i = json.space(i)
+      if (bytes[i] === COMMA) {
+        i = json.space(i + 1)
+        if (bytes[i] === CLOSE_ARRAY) throw json.malformed(i, 'an element behind the comma')
+      } else if (bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of a collection')
+    }
+    json.kind = Kind.array
+    return i + 1
+  }
+
+  #element(elements: ObjectCatalog, at: number): number {
+    return this.#members(at, elements, undefined)
+  }
+
+  #reject(reason: string, from: number, to: number): void {
+    this.#rejected.push({ row: this.#rows, reason, text: this.#bytes.toString('utf8', from, to) })
+  }
+}
+
+function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
+  for (let k = 0; k < expected.length; k += 1) {
+    if (bytes[at + k] !== expected[k]) return false
+  }
+  return true
+}
+
+const isDigit = (c: number | undefined): boolean => c !== undefined && c >= 0x30 && c <= 0x39
+
+/** Tells dates and date-times from other text by their look; whether they exist is found when they are cast. */
+function textKind(bytes: Buffer, at: number, end: number): Kinds {
+  const length = end - at - 2
+  if (length < 10 || length > 40 || bytes[at + 5] !== 0x2d || bytes[at + 8] !== 0x2d) return Kind.text
+  for (const digit of [1, 2, 3, 4, 6, 7, 9, 10]) if (!isDigit(bytes[at + digit])) return Kind.text
+  if (length === 10) return Kind.date
+  const isTime =
+    (bytes[at + 11] === 0x54 || bytes[at + 11] === 0x20) && bytes[at + 14] === 0x3a && isDigit(bytes[at + 13])
+  const last = bytes[end - 2]
+  return isTime && (isDigit(last) || last === 0x5a) ? Kind.dateTime : Kind.text
+}

@@ -1,0 +1,82 @@
+/**
+ * One incremental run of each report: those that are switched on, a few side by side, audit reports after the reports
+ * that they follow. A report that fails doesn't stop the others; what happened to each is told at the end.
+ */
+import { randomUUID } from 'node:crypto'
+import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
+import { asSyncError, type SyncError } from '../errors.ts'
+import { syncAudit } from './auditTrail.ts'
+import { eachBounded } from './bounded.ts'
+import { type Figures, noFigures } from './intake.ts'
+import type { Rooms } from './rooms.ts'
+import { type ReportRun, syncReport } from './syncReport.ts'
+
+/** Reports pulled side by side: enough to fill the waits for the service, few enough to keep memory bounded. */
+const REPORTS_AT_ONCE = 3
+
+export interface ReportOutcome {
+  readonly report: ReportName
+  readonly runId: string | undefined
+  readonly state: 'done' | 'failed' | 'off'
+  readonly pages: number
+  readonly figures: Figures
+  /** Why it is off, when it is. */
+  readonly offReason?: string
+  readonly error?: SyncError
+  readonly elapsedMs: number
+}
+
+/** Runs the reports; `wanted` are those to run, of which some may be switched off. Never throws for a failed report. */
+export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Promise<ReportOutcome[]> {
+  await recordStates(rooms)
+  const outcomes = new Map<ReportName, ReportOutcome>()
+  const running = wanted.filter((report) => rooms.settings.reports[report].enabled)
+  for (const report of wanted) if (!running.includes(report)) outcomes.set(report, offOutcome(rooms, report))
+  for (const some of [running.filter((report) => !isAudit(report)), running.filter(isAudit)]) {
+    await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
+      outcomes.set(report, await runOne(rooms, report))
+    })
+  }
+  return wanted.flatMap((report) => outcomes.get(report) ?? [])
+}
+
+const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
+
+async function runOne(rooms: Rooms, report: ReportName): Promise<ReportOutcome> {
+  const runId = randomUUID()
+  const startedAt = rooms.clock.now()
+  const started = rooms.clock.monotonicMs()
+  const elapsed = () => rooms.clock.monotonicMs() - started
+  try {
+    const run: ReportRun = await (reportOf(report).perRecord === undefined ? syncReport : syncAudit)(
+      rooms,
+      report,
+      runId,
+    )
+    return { report, runId, state: 'done', pages: run.pages, figures: run.figures, elapsedMs: elapsed() }
+  } catch (thrown) {
+    const error = rooms.signal.aborted ? asSyncError(rooms.signal.reason) : asSyncError(thrown)
+    const endedAt = rooms.clock.now()
+    const { code, message, cure } = error
+    const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
+    const record = { runId, report, kind: 'incremental', state: 'failed', startedAt, endedAt, ...none } as const
+    // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
+    await rooms.warehouse.recordRun({ ...record, error: { code, message, cure } }).catch(() => undefined)
+    return { report, runId, state: 'failed', pages: 0, figures: noFigures(), error, elapsedMs: elapsed() }
+  }
+}
+
+function offOutcome(rooms: Rooms, report: ReportName): ReportOutcome {
+  const { offReason } = rooms.settings.reports[report]
+  const off = { report, runId: undefined, state: 'off', pages: 0, figures: noFigures(), elapsedMs: 0 } as const
+  return offReason === undefined ? off : { ...off, offReason }
+}
+
+function recordStates(rooms: Rooms): Promise<void> {
+  return rooms.warehouse.recordReportStates(
+    reportNames.map((report) => {
+      const { enabled, offReason } = rooms.settings.reports[report]
+      return { report, enabled, offReason }
+    }),
+  )
+}

@@ -1,0 +1,221 @@
+/**
+ * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
+ * here stands in the load's own transaction.
+ */
+import { readFile } from 'node:fs/promises'
+import { type ReportName, reportOf, reports } from '../../schema/index.ts'
+import { type Declaration } from '../../schema/report.ts'
+import { tableOf } from '../../schema/tables.ts'
+import { SyncError } from '../errors.ts'
+import type { Instant } from '../instant.ts'
+import type { Sql } from './duckdb.ts'
+import { name, names, text, time } from './sqlText.ts'
+import { createTables } from './tables.ts'
+
+const MIGRATIONS = ['0001_books.sql'] as const
+
+/** A window that this load closes, and the marks that it moves. */
+export interface ClosedWindow {
+  readonly scope: string
+  readonly since: Instant | undefined
+  readonly until: Instant
+  readonly proof: string
+  readonly pages: number
+  readonly rows: number
+  readonly totalCount: number | undefined
+  readonly marks: readonly { readonly mark: string; readonly value: Instant }[]
+}
+
+export type RunKind = 'incremental' | 'backfill' | 'reconcile'
+export type RunState = 'done' | 'failed' | 'skipped'
+
+export interface RunRecord {
+  readonly runId: string
+  readonly report: ReportName
+  readonly kind: RunKind
+  readonly state: RunState
+  readonly startedAt: Instant
+  readonly endedAt: Instant
+  readonly pages: number
+  readonly rows: number
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly rejected: number
+  readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
+}
+
+/** Brings a file to the newest layout. Error: WAREHOUSE_NEWER when a newer program wrote it. */
+export async function migrate(sql: Sql, path: string): Promise<void> {
+  const [books] = await sql.rows(
+    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
+  )
+  const [layout] =
+    books === undefined
+      ? []
+      : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+  const version = layout?.version ?? 0
+  if (version > MIGRATIONS.length) {
+    throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program knows ${MIGRATIONS.length}`, {
+      cure: 'Run the newer Tidemark that wrote it.',
+      data: { path, layout: version },
+    })
+  }
+  for (const [index, file] of MIGRATIONS.entries()) {
+    if (index < version) continue
+    await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
+    await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
+  }
+  for (const report of reports) await createTables(sql, tableOf(report))
+  await sql.run(freshnessSql())
+}
+
+/** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */
+export async function numberMark(sql: Sql): Promise<string> {
+  const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
+  if (known !== undefined) return known.value
+  await sql.run(`INSERT INTO tidemark.settings SELECT 'number_mark', '~' || replace(uuid()::VARCHAR, '-', '') || '~'`)
+  return numberMark(sql)
+}
+
+export async function markOf(sql: Sql, report: string, scope: string): Promise<Instant | undefined> {
+  const [row] = await sql.rows<{ value: number }>(
+    `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = $1 AND scope = $2 AND mark IN ('modified_since', 'since')`,
+    [report, scope],
+  )
+  return row?.value as Instant | undefined
+}
+
+export async function nextLoadId(sql: Sql): Promise<number> {
+  const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
+  return row?.id ?? 1
+}
+
+export interface Closing {
+  readonly report: Declaration
+  readonly loadId: number
+  readonly now: Instant
+  readonly windows: readonly ClosedWindow[]
+}
+
+/** Records the windows that are proven and moves their marks, never back. */
+export async function closeWindows(sql: Sql, { report, loadId, now, windows }: Closing): Promise<void> {
+  if (windows.length === 0) return
+  const rows = windows.map((window) => {
+    const since = window.since === undefined ? 'NULL' : time(window.since)
+    const total = window.totalCount ?? 'NULL'
+    return `(${text(report.name)}, ${text(window.scope)}, ${since}, ${time(window.until)}, ${text(window.proof)}, ${window.pages}, ${window.rows}, ${total}, ${loadId})`
+  })
+  await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
+  const marks = windows.flatMap((window) =>
+    window.marks.map(({ mark, value }) => `(${text(window.scope)}, ${text(mark)}, ${time(value)})`),
+  )
+  if (marks.length === 0) return
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE moved AS
+    SELECT n.scope, n.mark, greatest(max(n.value), max(m.value)) AS value
+    FROM (VALUES ${marks.join(', ')}) n(scope, mark, value)
+    LEFT JOIN tidemark.marks m ON m.report = ${text(report.name)} AND m.scope = n.scope AND m.mark = n.mark
+    GROUP BY n.scope, n.mark;
+    DELETE FROM tidemark.marks WHERE report = ${text(report.name)} AND (scope, mark) IN (SELECT (scope, mark) FROM moved);
+    INSERT INTO tidemark.marks SELECT ${text(report.name)}, scope, mark, value, ${loadId}, ${time(now)} FROM moved`)
+}
+
+/** Writes or replaces the record of a run. */
+export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
+  await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
+  await sql.run(
+    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    [
+      run.runId,
+      run.report,
+      run.kind,
+      run.state,
+      run.pages,
+      run.rows,
+      run.inserted,
+      run.updated,
+      run.deleted,
+      run.rejected,
+      run.error?.code ?? null,
+      run.error?.message ?? null,
+      run.error?.cure ?? null,
+    ],
+  )
+}
+
+/**
+ * Keeps refused rows once each, with the reason, and forgets those of keys that this load stored after all.
+ * Gives how many of the load's refused rows had not been known.
+ */
+export async function recordRejected(sql: Sql, report: Declaration, loadId: number): Promise<void> {
+  await sql.run(`
+    INSERT INTO tidemark.rejected_rows
+    SELECT ${text(report.name)}, coalesce(p.scope, ''), f.key, f.reason, f.row::JSON, ${loadId}
+    FROM (SELECT DISTINCT ordinal, reason, row, ${keySql(report)} AS key FROM refused) f
+    JOIN (SELECT page, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${2 ** 24}
+    WHERE NOT EXISTS (
+      SELECT 1 FROM tidemark.rejected_rows r
+      WHERE r.report = ${text(report.name)} AND r.scope = coalesce(p.scope, '') AND r.row::VARCHAR = f.row)`)
+}
+
+/** The scope in which a row belongs, from its page's question. */
+function scopeSql(report: Declaration): string {
+  return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
+}
+
+/** The key of a refused row as text, as far as it has one. */
+function keySql(report: Declaration): string {
+  const fields = Object.keys(report.fields)
+  const wire = tableOf(report)
+    .fields.filter((column) => report.key.includes(column.name))
+    .map((column) => column.sources[0])
+  const known = wire.filter((field) => field !== undefined && fields.includes(field))
+  return known.length === 0 ? 'NULL' : `json_extract_string(try_cast(row AS JSON), ${text(`/${known[0]}`)})`
+}
+
+/** One row per report: how far it is known to be complete, and what stands in the way. */
+function freshnessSql(): string {
+  const counts = reports.map(
+    (report) =>
+      `SELECT ${text(report.name)} AS report, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted FROM main.${name(report.name)}`,
+  )
+  return `
+    CREATE OR REPLACE VIEW tidemark.freshness AS
+    SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
+      coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
+      coalesce(s.paused_reason, s.off_reason) AS not_running_because
+    FROM tidemark.report_states s
+    LEFT JOIN (
+      SELECT report, CASE WHEN bool_or(mark = 'since') THEN max(value) ELSE min(value) END AS mark
+      FROM tidemark.marks WHERE mark IN ('modified_since', 'since') GROUP BY report
+    ) m USING (report)
+    LEFT JOIN (
+      SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
+    ) r USING (report)
+    LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
+    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report);
+    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';
+    COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
+    COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`
+}
+
+export interface ReportStateRow {
+  readonly report: ReportName
+  readonly enabled: boolean
+  readonly offReason: string | undefined
+}
+
+/** Says which reports run, and why the others don't; a pause stays as it is. */
+export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
+  for (const { report, enabled, offReason } of states) {
+    const reason = offReason === undefined ? 'NULL' : text(offReason)
+    const deletes = text(reportOf(report).deletes)
+    await sql.run(`
+      UPDATE tidemark.report_states SET enabled = ${enabled}, off_reason = ${reason}, deletes = ${deletes}
+      WHERE report = ${text(report)} AND (enabled <> ${enabled} OR off_reason IS DISTINCT FROM ${reason} OR deletes <> ${deletes});
+      INSERT INTO tidemark.report_states
+      SELECT ${text(report)}, ${enabled}, ${deletes}, ${reason}, NULL, NULL, NULL
+      WHERE NOT EXISTS (SELECT 1 FROM tidemark.report_states WHERE report = ${text(report)})`)
+  }
+}

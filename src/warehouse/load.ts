@@ -1,0 +1,251 @@
+/**
+ * One load: rows, child rows, rejected rows, columns, windows, run and mark in one DuckDB transaction, all or nothing.
+ * Staging happens before it; inside it only the winners move.
+ */
+import { assert } from '../errors.ts'
+import type { Declaration } from '../../schema/report.ts'
+import { type ReportTable, tableOf } from '../../schema/tables.ts'
+import type { Instant } from '../instant.ts'
+import { type ColumnChange, changesFor, type DiscoveredColumn } from '../plan/columns.ts'
+import { has, NESTED } from '../plan/kinds.ts'
+import type { Segment } from '../staging/spool.ts'
+import { type ClosedWindow, closeWindows, nextLoadId, recordRejected, recordRun, type RunRecord } from './books.ts'
+import { CHILD_DELETED_FIELD, mergeChildren } from './children.ts'
+import type { Database, Sql } from './duckdb.ts'
+import { mergeEntries } from './entries.ts'
+import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
+import { merge, type Merged } from './merge.ts'
+import { name, names, text, time } from './sqlText.ts'
+import { type Staged, stage } from './stage.ts'
+import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
+
+export interface LoadInput {
+  readonly report: Declaration
+  readonly runId: string
+  /** Our own clock, for the books. */
+  readonly now: Instant
+  /** The staged rows; none when the window holds nothing. */
+  readonly segment?: Segment | undefined
+  readonly closes: readonly ClosedWindow[]
+  /** Keys that a second read showed to be deleted (budgets), each with the columns of the report's key. */
+  readonly gone?: readonly (readonly (string | number)[])[] | undefined
+  /** For audit entries: the records and bounds whose entries this load replaces. */
+  readonly replaces?: readonly EntryWindow[] | undefined
+  /** Audit reports that follow this one. */
+  readonly followers?: readonly Follower[]
+  /** For audit entries: when each record was asked about. */
+  readonly asked?: readonly AskedRecord[]
+  /** The finished run, with the figures so far; this load's own are added. */
+  readonly run?: RunRecord | undefined
+}
+
+export interface EntryWindow {
+  /** Values of the report's asked columns, in their order. */
+  readonly record: readonly (string | number)[]
+  readonly since: Instant
+  readonly until: Instant
+}
+
+export interface LoadResult extends Merged {
+  readonly loadId: number
+  readonly rows: number
+  readonly childrenWritten: number
+  readonly rejected: number
+  readonly changes: readonly { readonly table: string; readonly change: ColumnChange }[]
+}
+
+/** What a load needs to know of the warehouse. */
+export interface LoadPlace {
+  readonly database: Database
+  readonly mark: string
+  /** Discovered columns by table, as they are before the load; replaced after its commit. */
+  readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
+}
+
+const NOTHING: Merged = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+
+export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
+  const { database, mark } = place
+  const { report, segment } = input
+  const table = tableOf(report)
+  const plan = planColumns(place, table, input)
+  const discovered = plan.columns(table.name)
+  try {
+    const staged =
+      segment === undefined ? undefined : await stage(database, { report, table, segment, discovered, mark })
+    return await commit(place, { input, table, staged, plan })
+  } finally {
+    await database.run(DROP_TEMPORARY)
+  }
+}
+
+/** Staged rows can be many; their memory is given back at once. */
+const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held', 'left_over']
+  .map((table) => `DROP TABLE IF EXISTS temp.${table};`)
+  .join(' ')
+
+interface Commit {
+  readonly input: LoadInput
+  readonly table: ReportTable
+  readonly staged: Staged | undefined
+  readonly plan: ColumnPlan
+}
+
+async function commit(place: LoadPlace, { input, table, staged, plan }: Commit): Promise<LoadResult> {
+  const { database, mark } = place
+  const { report, segment } = input
+  const discovered = plan.columns(table.name)
+  const result = await database.transaction(async (sql) => {
+    const loadId = await nextLoadId(sql)
+    for (const { table: changed, changes } of plan.changes) {
+      await applyChanges(sql, changed, changes)
+      await recordChanges(sql, { report: report.name, table: changed, loadId }, changes)
+    }
+    const merged = staged === undefined ? NOTHING : await mergeStaged(sql, { input, table, staged, discovered, loadId })
+    const childrenWritten =
+      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, mark, loadId })
+    if (staged !== undefined) await recordRejected(sql, report, loadId)
+    if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
+    await noteAsked(sql, report.name, input.asked ?? [])
+    await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
+    const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
+    await recordLoad(sql, input, figures)
+    return figures
+  })
+  const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [result.loadId])
+  assert(kept !== undefined, `load ${result.loadId} was committed but is not there`)
+  return {
+    ...result,
+    changes: plan.changes.flatMap(({ table, changes }) => changes.map((change) => ({ table, change }))),
+  }
+}
+
+interface ColumnPlan {
+  readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
+  /** The discovered columns of a table as they will be. */
+  columns(table: string): readonly DiscoveredColumn[]
+}
+
+/** Decides which columns the load's fields need, for the report's table and each child table. */
+function planColumns(place: LoadPlace, table: ReportTable, { report, segment }: LoadInput): ColumnPlan {
+  if (segment === undefined) return { changes: [], columns: (name) => place.discovered.get(name) ?? [] }
+  const documented = new Set(Object.values(report.fields).flatMap((field) => field.also ?? []))
+  for (const field of Object.keys(report.fields)) documented.add(field)
+  const own = segment.catalog.fields.filter((field) => !documented.has(field.name) && field.elements === undefined)
+  const ownKnown = {
+    columns: place.discovered.get(table.name) ?? [],
+    taken: reportColumns(table).map((column) => column.name),
+    nested: 'extra' as const,
+  }
+  const plans = [{ table: table.name, known: ownKnown.columns, changes: changesFor(own, ownKnown) }]
+  for (const child of table.children) {
+    const elements = segment.catalog.field(child.field)?.elements?.fields ?? []
+    const columns = place.discovered.get(child.name) ?? []
+    const taken = childColumns(table).map((column) => column.name)
+    const fields = elements.filter((field) => field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED))
+    plans.push({ table: child.name, known: columns, changes: changesFor(fields, { columns, taken, nested: 'column' }) })
+  }
+  const after = new Map(plans.map((plan) => [plan.table, withChanges(plan.known, plan.changes)]))
+  return { changes: plans.filter((plan) => plan.changes.length > 0), columns: (name) => after.get(name) ?? [] }
+}
+
+function withChanges(known: readonly DiscoveredColumn[], changes: readonly ColumnChange[]): DiscoveredColumn[] {
+  const byField = new Map(known.map((column) => [column.field, column]))
+  for (const change of changes) if (change.change !== 'limit') byField.set(change.column.field, change.column)
+  return [...byField.values()]
+}
+
+interface MergeStep {
+  readonly input: LoadInput
+  readonly table: ReportTable
+  readonly staged: Staged
+  readonly discovered: readonly DiscoveredColumn[]
+  readonly loadId: number
+}
+
+async function mergeStaged(sql: Sql, { input, table, staged, discovered, loadId }: MergeStep): Promise<Merged> {
+  const tableColumns = [...table.asked, ...table.fields, ...discovered].map((column) => column.name)
+  if (input.replaces !== undefined) {
+    await sql.run(entryWindowsSql(table, input.replaces))
+    return mergeEntries(sql, { table, staged, tableColumns, loadId })
+  }
+  if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
+  return merge(sql, { report: input.report, table, staged, tableColumns, loadId, knowsGone: input.gone !== undefined })
+}
+
+interface CollectionStep {
+  readonly table: ReportTable
+  readonly staged: Staged
+  readonly plan: ColumnPlan
+  readonly mark: string
+  readonly loadId: number
+}
+
+async function mergeCollections(sql: Sql, { table, staged, plan, mark, loadId }: CollectionStep): Promise<number> {
+  let written = 0
+  for (const { field, column } of staged.collections) {
+    const child = table.children.find((each) => each.field === field.name)
+    assert(child !== undefined, `${field.name} is no collection of ${table.name}`)
+    written += await mergeChildren(sql, {
+      table,
+      child,
+      field,
+      column,
+      discovered: plan.columns(child.name),
+      mark,
+      loadId,
+    })
+  }
+  return written
+}
+
+function goneSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
+  const types = new Map([...table.asked, ...table.fields].map((column) => [column.name, column.type]))
+  const columns = table.key.map((column) => `${name(column)} ${types.get(column) ?? 'VARCHAR'}`)
+  const values = keys.map((key) => `(${key.map(literal).join(', ')})`)
+  return `
+    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')});
+    ${values.length === 0 ? '' : `INSERT INTO gone_keys VALUES ${values.join(', ')};`}`
+}
+
+function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
+  const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
+  const values = windows.map(
+    (window) => `(${window.record.map(literal).join(', ')}, ${time(window.since)}, ${time(window.until)})`,
+  )
+  return `
+    CREATE OR REPLACE TEMP TABLE asked_windows (${columns.join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ);
+    ${values.length === 0 ? '' : `INSERT INTO asked_windows (${names(table.asked.map((column) => column.name))}, since, until) VALUES ${values.join(', ')};`}`
+}
+
+const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))
+
+type Figures = Omit<LoadResult, 'changes'>
+
+async function recordLoad(sql: Sql, input: LoadInput, figures: Figures): Promise<void> {
+  await sql.run(
+    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      figures.loadId,
+      input.runId,
+      input.report.name,
+      figures.rows,
+      figures.inserted,
+      figures.updated,
+      figures.unchanged,
+      figures.deleted,
+      figures.childrenWritten,
+      figures.rejected,
+      input.segment?.bytes ?? 0,
+    ],
+  )
+  const { run } = input
+  if (run === undefined) return
+  await recordRun(sql, {
+    ...run,
+    inserted: run.inserted + figures.inserted,
+    updated: run.updated + figures.updated,
+    deleted: run.deleted + figures.deleted,
+    rejected: run.rejected + figures.rejected,
+  })
+}

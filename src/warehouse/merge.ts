@@ -1,0 +1,102 @@
+/**
+ * Staged rows → the report's table. Deletes and inserts without an index, so the cost follows the change and not the
+ * table. Newest version wins, an equal row is not written again, a field that a row doesn't carry keeps its value.
+ */
+import type { Declaration } from '../../schema/report.ts'
+import { type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
+import type { Sql } from './duckdb.ts'
+import { name, names } from './sqlText.ts'
+import { type Staged, versionOf } from './stage.ts'
+
+export interface MergeParts {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly staged: Staged
+  /** All columns that the service fills: asked, documented and discovered. */
+  readonly tableColumns: readonly string[]
+  readonly loadId: number
+  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  readonly knowsGone: boolean
+}
+
+export interface Merged {
+  readonly inserted: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly deleted: number
+}
+
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/** Merges `staged`; leaves the winners in the temporary table `win` (staged row, replaced row) for the children. */
+export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
+  const target = `main.${name(parts.table.name)}`
+  await sql.run(winSql(parts, target))
+  const [counts] = await sql.rows<{ wins: number; updated: number }>(
+    'SELECT count(*) AS wins, count(replaced) AS updated FROM win',
+  )
+  const wins = counts?.wins ?? 0
+  const updated = counts?.updated ?? 0
+  if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
+  await sql.run(freshSql(parts, target))
+  const [gone] = await sql.rows<{ deleted: number }>(
+    'SELECT count(*) AS deleted FROM fresh WHERE is_deleted AND _deleted_seen_at = _observed_at',
+  )
+  if (updated > 0)
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
+  const columns = names([...parts.tableColumns, ...SYSTEM])
+  await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
+  return { inserted: wins - updated, updated, unchanged: parts.staged.rows - wins, deleted: gone?.deleted ?? 0 }
+}
+
+/** Which staged rows are to be written, and which rows they replace. */
+function winSql({ report, table, staged, tableColumns, knowsGone }: MergeParts, target: string): string {
+  const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
+  const stagedColumns = staged.columns.map((column) => column.name)
+  const stagedVersion = versionOf(report, stagedColumns, { alias: 's', observedAt: 's."~observed_at"' })
+  const heldVersion = versionOf(report, tableColumns, { alias: 't', observedAt: 't._observed_at' })
+  const deletedNow = deletedSql({ report, table, knowsGone }, 't.is_deleted')
+  return `
+    CREATE OR REPLACE TEMP TABLE win AS
+    SELECT s.rowid AS sid, t.rowid AS replaced
+    FROM staged s LEFT JOIN ${target} t ON ${match}
+    WHERE t.rowid IS NULL OR (
+      (${stagedVersion}, s."~observed_at") >= (${heldVersion}, t._observed_at)
+      AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
+}
+
+/** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */
+function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, held: string): string {
+  if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
+  return parts.knowsGone ? goneSql(parts.table) : 'false'
+}
+
+const goneSql = (table: ReportTable): string =>
+  `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
+
+/** The rows as they will stand: carried columns from the service, the others from the row that is replaced. */
+function freshSql(parts: MergeParts, target: string): string {
+  const { report, table, staged, tableColumns, loadId } = parts
+  const carried = new Map(staged.columns.map((column) => [column.name, column.carried]))
+  const values = tableColumns.map((column) => {
+    const quoted = name(column)
+    if (table.asked.some((asked) => asked.name === column)) return `s.${quoted}`
+    const condition = carried.get(column)
+    if (condition === undefined || condition === 'false') return `t.${quoted}`
+    if (condition === 'true') return `s.${quoted}`
+    return `CASE WHEN ${condition.replaceAll('r."$"', 's."~shape"')} THEN s.${quoted} ELSE t.${quoted} END AS ${quoted}`
+  })
+  const deleted = deletedSql(parts, 't.is_deleted')
+  const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
+  return `
+    CREATE OR REPLACE TEMP TABLE fresh AS
+    SELECT ${values.join(', ')},
+      ${deleted} AS is_deleted,
+      CASE WHEN ${deleted} THEN '${evidence}' END AS _delete_evidence,
+      CASE WHEN ${deleted} THEN CASE WHEN t.is_deleted THEN t._deleted_seen_at ELSE s."~observed_at" END END AS _deleted_seen_at,
+      s."~observed_at" AS _observed_at,
+      ${loadId}::BIGINT AS _load_id,
+      s."~extra" AS _extra,
+      s."~row_hash" AS _row_hash
+    FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced`
+}

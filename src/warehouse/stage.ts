@@ -1,0 +1,153 @@
+/**
+ * Staged lines → one typed temporary table, one row a key: the rows of a load before they meet the report's table.
+ * What the two sides of a check disagree on is never guessed: rows counted while scanning must all arrive here.
+ */
+import { createHash } from 'node:crypto'
+import type { Declaration } from '../../schema/report.ts'
+import type { ReportTable } from '../../schema/tables.ts'
+import { assert } from '../errors.ts'
+import type { DiscoveredColumn } from '../plan/columns.ts'
+import { ROWS_A_PAGE } from '../plan/stagedNames.ts'
+import { CLOCK_GRAIN_MS } from '../plan/window.ts'
+import type { CatalogField } from '../staging/catalog.ts'
+import type { Segment } from '../staging/spool.ts'
+import type { Sql } from './duckdb.ts'
+import { Reading, type StagedColumn } from './reading.ts'
+import { name, names, text, time } from './sqlText.ts'
+
+/** DuckDB reserves twice this for each thread, so it is no larger than the rows need. */
+const OBJECT_BYTES_MIN = 1024 * 1024
+
+export interface StageParts {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly segment: Segment
+  readonly discovered: readonly DiscoveredColumn[]
+  readonly mark: string
+}
+
+export interface Staged {
+  readonly columns: readonly StagedColumn[]
+  readonly collections: readonly { readonly field: CatalogField; readonly column: string }[]
+  readonly rejected: number
+  /** Rows left to merge: one a key. */
+  readonly rows: number
+}
+
+/** Fills the temporary tables `staged` and `refused`. */
+export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
+  const { report, table, segment, discovered, mark } = parts
+  const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
+  const columns = reading.columns()
+  const collections = table.children.flatMap((child, n) => {
+    const field = segment.catalog.field(child.field)
+    return field === undefined ? [] : [{ field, column: `~collection ${n}` }]
+  })
+  await sql.run(pagesSql(table, segment))
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE staged AS
+    SELECT
+      r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",
+      ${table.asked.map((column) => `p.${name(column.name)},`).join(' ')}
+      ${columns.map((column) => `${column.value} AS ${name(column.name)},`).join('\n      ')}
+      ${collections.map(({ field, column }) => `${reading.collection(field)} AS ${name(column)},`).join('\n      ')}
+      ${reading.deletedFlag()} AS "~deleted",
+      ${reading.extra()} AS "~extra",
+      ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
+      ${reading.rejectReason()} AS "~reason"
+    FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
+      maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
+    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`)
+  const [counted] = await sql.rows<{ rows: number; refused: number }>(
+    `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
+  )
+  assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
+  await refuse(sql, segment, mark)
+  const rows = segment.rows - (counted?.refused ?? 0)
+  const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
+  return { columns, collections, rejected: (counted?.refused ?? 0) + segment.rejected.length, rows: rows - duplicates }
+}
+
+export interface RowNames {
+  readonly alias: string
+  /** Expression of the row's observation time. */
+  readonly observedAt: string
+}
+
+/** The version of a row: its own stamp, but never later than it was observed, so that a wrong stamp can't freeze it. */
+export function versionOf(report: Declaration, columns: readonly string[], { alias, observedAt }: RowNames): string {
+  const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
+  if (stamps.length === 0) return observedAt
+  const stamp = stamps.length === 1 ? (stamps[0] as string) : `coalesce(${stamps.join(', ')})`
+  return `coalesce(least(${stamp}, ${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS), ${observedAt})`
+}
+
+function pagesSql(table: ReportTable, segment: Segment): string {
+  const asked = table.asked.map((column) => `, ${name(column.name)} ${column.type}`).join('')
+  const values = segment.pages.map((page) => {
+    const given = table.asked.map((column) => {
+      const value = page.asked[column.name]
+      return typeof value === 'number' ? `, ${value}` : `, ${text(value ?? '')}`
+    })
+    return `(${page.index}, ${time(page.observedAt)}${given.join('')})`
+  })
+  return `
+    CREATE OR REPLACE TEMP TABLE staged_pages (page BIGINT, observed_at TIMESTAMPTZ${asked});
+    ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
+}
+
+/** A number for each shape that follows from its fields alone, so that it is the same in every load. */
+function shapeHash(shapes: readonly (readonly string[])[]): string {
+  const hashes = shapes.map((shape) => {
+    const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
+    return digest.readBigUInt64LE().toString()
+  })
+  return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
+}
+
+/** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent. */
+async function refuse(sql: Sql, segment: Segment, mark: string): Promise<void> {
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE refused AS
+    SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
+  const [counted] = await sql.rows<{ refused: number }>('SELECT count(*) AS refused FROM refused')
+  if ((counted?.refused ?? 0) > 0) {
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE refused AS
+      SELECT f.ordinal, f.reason, regexp_replace(l.line, '^\\{"#":[0-9]+,"[$]":[0-9]+,?', '{') AS row
+      FROM refused f
+      JOIN (SELECT line, regexp_extract(line, '^\\{"#":([0-9]+)', 1)::BIGINT AS ordinal
+            FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = '\\x01\\x02', quote = '', escape = '',
+              header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
+        USING (ordinal);
+      UPDATE refused SET row = regexp_replace(row, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
+      DELETE FROM staged WHERE "~reason" IS NOT NULL`)
+  }
+  for (const { pageIndex, reason, text: row } of segment.rejected) {
+    await sql.run('INSERT INTO refused VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
+  }
+}
+
+interface DuplicateParts {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly columns: readonly StagedColumn[]
+}
+
+/** Leaves the newest of rows with one key; gives how many went. */
+async function dropOlderDuplicates(sql: Sql, { report, table, columns }: DuplicateParts): Promise<number> {
+  const key = names(table.key)
+  const [counted] = await sql.rows<{ extra: number }>(
+    `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
+  )
+  if (counted === undefined || counted.extra === 0) return 0
+  const version = versionOf(
+    report,
+    columns.map((column) => column.name),
+    { alias: 'staged', observedAt: '"~observed_at"' },
+  )
+  await sql.run(`
+    DELETE FROM staged WHERE rowid NOT IN (
+      SELECT arg_max(rowid, (${version}, "~observed_at", "~ordinal")) FROM staged GROUP BY ${key})`)
+  return counted.extra
+}

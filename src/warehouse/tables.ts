@@ -1,0 +1,128 @@
+/**
+ * Tables, comments and `current` views, made from the declarations and kept in step with the columns that the
+ * service's data adds. A view is made anew whenever its table changes, in the same transaction.
+ */
+import {
+  CHILD_COLUMNS,
+  type ChildTable,
+  type Column,
+  type DuckType,
+  type ReportTable,
+  SYSTEM_COLUMNS,
+} from '../../schema/tables.ts'
+import type { ColumnChange, DiscoveredColumn } from '../plan/columns.ts'
+import type { Sql } from './duckdb.ts'
+import { name, names, text } from './sqlText.ts'
+
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/** Columns that a child table takes over from its parent. */
+export function parentKeyColumns(table: ReportTable): Column[] {
+  const known: readonly Column[] = [...table.asked, ...table.fields]
+  return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
+}
+
+/** The columns of a report's table before anything is discovered. */
+export const reportColumns = (table: ReportTable): Column[] => [...table.asked, ...table.fields, ...SYSTEM_COLUMNS]
+
+export const childColumns = (table: ReportTable): Column[] => [
+  ...parentKeyColumns(table),
+  ...CHILD_COLUMNS,
+  ...SYSTEM_COLUMNS,
+]
+
+/** Makes a report's tables and views where they aren't there yet. */
+export async function createTables(sql: Sql, table: ReportTable): Promise<void> {
+  await createTable(sql, { name: table.name, comment: table.comment }, reportColumns(table))
+  for (const child of table.children) await createTable(sql, child, childColumns(table))
+}
+
+async function createTable(sql: Sql, table: Pick<ChildTable, 'name' | 'comment'>, columns: Column[]): Promise<void> {
+  const [known] = await sql.rows(
+    `SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1`,
+    [table.name],
+  )
+  if (known !== undefined) return
+  const target = `main.${name(table.name)}`
+  const definitions = columns.map(
+    (column) => `${name(column.name)} ${column.type}${column.name === 'is_deleted' ? ' NOT NULL' : ''}`,
+  )
+  const comments = columns.map((column) => commentSql(target, column.name, column.comment))
+  await sql.run(`
+    CREATE TABLE ${target} (${definitions.join(', ')});
+    COMMENT ON TABLE ${target} IS ${text(table.comment)};
+    ${comments.join('\n')}
+    ${viewSql(table.name)}`)
+}
+
+/** Carries out column changes on one table: before any row is written, as DuckDB demands within a transaction. */
+export async function applyChanges(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<void> {
+  const target = `main.${name(table)}`
+  const statements = changes.flatMap((change): string[] => {
+    if (change.change === 'limit') return []
+    const { name: column, type, field } = change.column
+    if (change.change === 'added') {
+      return [
+        `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
+        commentSql(target, column, `Undocumented field ${field}`),
+      ]
+    }
+    const value = type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
+    return [`ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${value};`]
+  })
+  if (statements.length === 0) return
+  await sql.run(`DROP VIEW current.${name(table)}; ${statements.join('\n')} ${viewSql(table)}`)
+}
+
+/** Where a change is told: the table, and the report whose load brought it. */
+export interface ChangePlace {
+  readonly report: string
+  readonly table: string
+  readonly loadId: number
+}
+
+/** Writes down what changed: the mapping of fields to columns, and the history of changes. */
+export async function recordChanges(sql: Sql, place: ChangePlace, changes: readonly ColumnChange[]): Promise<void> {
+  for (const change of changes) {
+    const isLimit = change.change === 'limit'
+    const field = isLimit ? change.field : change.column.field
+    const newType: DuckType | null = isLimit ? null : change.column.type
+    const oldType: DuckType | null = change.change === 'widened' ? change.from : null
+    if (!isLimit) {
+      await sql.run('DELETE FROM tidemark.columns WHERE table_name = $1 AND field = $2', [place.table, field])
+      await sql.run('INSERT INTO tidemark.columns VALUES ($1, $2, $3, $4, $5)', [
+        place.table,
+        field,
+        change.column.name,
+        change.column.type,
+        place.loadId,
+      ])
+    }
+    await sql.run('INSERT INTO tidemark.schema_changes VALUES ($1, $2, $3, $4, $5, $6, $7, now())', [
+      place.report,
+      place.table,
+      isLimit ? field : change.column.name,
+      change.change,
+      oldType,
+      newType,
+      place.loadId,
+    ])
+  }
+}
+
+/** The discovered columns of every table, as the books have them. */
+export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
+  const rows = await sql.rows<DiscoveredColumn & { table: string }>(
+    'SELECT table_name AS "table", field, column_name AS name, type FROM tidemark.columns ORDER BY load_id, column_name',
+  )
+  const byTable = new Map<string, DiscoveredColumn[]>()
+  for (const { table, ...column } of rows) byTable.set(table, [...(byTable.get(table) ?? []), column])
+  return byTable
+}
+
+const commentSql = (target: string, column: string, comment: string): string =>
+  `COMMENT ON COLUMN ${target}.${name(column)} IS ${text(comment)};`
+
+const viewSql = (table: string): string => `
+  CREATE OR REPLACE VIEW current.${name(table)} AS
+  SELECT * EXCLUDE (${names(SYSTEM)}) FROM main.${name(table)} WHERE NOT is_deleted;`

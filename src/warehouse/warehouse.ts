@@ -1,0 +1,158 @@
+/**
+ * The warehouse as the stories see it: one DuckDB file, written by one process, one load at a time.
+ */
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { ReportName } from '../../schema/index.ts'
+import type { Instant } from '../instant.ts'
+import type { DiscoveredColumn } from '../plan/columns.ts'
+import {
+  markOf,
+  migrate,
+  numberMark,
+  recordReportStates,
+  recordRun,
+  type ReportStateRow,
+  type RunRecord,
+} from './books.ts'
+import { Database } from './duckdb.ts'
+import { load, type LoadInput, type LoadResult } from './load.ts'
+import { publish, type Published } from './publish.ts'
+import { text } from './sqlText.ts'
+import { discoveredColumns } from './tables.ts'
+
+export interface WarehouseSettings {
+  /** Absolute path, or `:memory:`. */
+  readonly path: string
+  /** DuckDB's memory limit, such as `1GB`. */
+  readonly memory: string
+  readonly threads?: number | undefined
+}
+
+/** A record that an audit report has to ask about. */
+export interface DueRecord {
+  readonly scope: string
+  readonly recordId: number
+  /** Its own mark, once it was asked before. */
+  readonly mark: Instant | undefined
+}
+
+export interface DueQuestion {
+  readonly report: ReportName
+  /** The followed report's table and key column. */
+  readonly follows: string
+  readonly keyColumn: string
+  readonly scopePrefix: string
+}
+
+export class Warehouse implements AsyncDisposable {
+  /** Stands before numbers that travel as text; staged rows carry it. */
+  readonly numberMark: string
+  readonly #database: Database
+  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
+  #loads: Promise<unknown> = Promise.resolve()
+
+  private constructor(database: Database, mark: string, discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>) {
+    this.#database = database
+    this.numberMark = mark
+    this.#discovered = discovered
+  }
+
+  /** Opens or creates the warehouse and brings it to the newest layout. */
+  static async open({ path, memory, threads }: WarehouseSettings): Promise<Warehouse> {
+    if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
+    const database = await Database.open(path, {
+      memory,
+      threads,
+      ...(path === ':memory:' ? {} : { spillDirectory: `${path}.spill` }),
+    })
+    try {
+      const mark = await database.transaction(async (sql) => {
+        await migrate(sql, path)
+        return numberMark(sql)
+      })
+      return new Warehouse(database, mark, await discoveredColumns(database))
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+  }
+
+  /** The report's mark: everything modified at or before it is here. */
+  mark(report: ReportName, scope: string): Promise<Instant | undefined> {
+    return markOf(this.#database, report, scope)
+  }
+
+  /** Commits one load; loads wait for each other. */
+  load(input: LoadInput): Promise<LoadResult> {
+    return this.#afterOtherLoads(async () => {
+      const result = await load(
+        { database: this.#database, mark: this.numberMark, discovered: this.#discovered },
+        input,
+      )
+      if (result.changes.length > 0) this.#discovered = await discoveredColumns(this.#database)
+      return result
+    })
+  }
+
+  recordRun(run: RunRecord): Promise<void> {
+    return this.#database.transaction((sql) => recordRun(sql, run))
+  }
+
+  recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
+    return this.#database.transaction((sql) => recordReportStates(sql, states))
+  }
+
+  /** Records that were shown as modified, or never asked about, since they were last asked. */
+  async dueRecords({ report, follows, keyColumn, scopePrefix }: DueQuestion): Promise<DueRecord[]> {
+    const rows = await this.#database.rows<{ scope: string; recordId: number; mark: number | null }>(`
+      SELECT k.scope, k.id AS "recordId", epoch_us(m.value) AS mark
+      FROM (SELECT DISTINCT ${text(scopePrefix)} || "${keyColumn}" AS scope, "${keyColumn}" AS id FROM main."${follows}") k
+      LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
+      LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
+      WHERE m.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)
+      ORDER BY k.id`)
+    return rows.map(({ scope, recordId, mark }) => ({
+      scope,
+      recordId,
+      mark: (mark ?? undefined) as Instant | undefined,
+    }))
+  }
+
+  /** How many rows a report's table holds that are not deleted. */
+  async liveRows(report: ReportName): Promise<number> {
+    const [row] = await this.#database.rows<{ rows: number }>(
+      `SELECT count(*) AS rows FROM main."${report}" WHERE NOT is_deleted`,
+    )
+    return row?.rows ?? 0
+  }
+
+  /** Replaces the published copy, unless it holds this state already. */
+  publish(to: string): Promise<Published> {
+    return this.#afterOtherLoads(() => publish(this.#database, to))
+  }
+
+  /** For reading: status, tests. Statements wait for a running load. */
+  rows<T>(sql: string): Promise<T[]> {
+    return this.#database.rows<T>(sql)
+  }
+
+  interrupt(): void {
+    this.#database.interrupt()
+  }
+
+  async close(): Promise<void> {
+    await this.#loads.catch(() => undefined)
+    await this.#database.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#loads.then(work, work)
+    this.#loads = turn.catch(() => undefined)
+    return turn
+  }
+}

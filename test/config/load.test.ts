@@ -1,0 +1,181 @@
+/** What a configuration means: defaults, which source wins, which reports run and with what. */
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
+import { formatInstant } from '../../src/instant.ts'
+import { aFolder, configOf, REQUIRED_ENV, SECRET_TEXT } from './folder.ts'
+
+describe('sources', () => {
+  it('needs no file when the environment says what is required', async () => {
+    await using folder = await aFolder()
+    const config = await loadConfig({ env: REQUIRED_ENV, cwd: folder.path })
+    expect(config.service.baseUrl.href).toBe('https://reports.example.com/')
+    expect(config.service.clientId).toBe('acme')
+    expect(config.warehouse).toBe(path.join(folder.path, 'data/warehouse.duckdb'))
+    expect(config.published).toBe(path.join(folder.path, 'data/published.duckdb'))
+    expect(config.staging).toBe(`${config.warehouse}.staging`)
+    expect(config.queue).toBe('embedded')
+    expect(config.console).toEqual({ host: '127.0.0.1', port: 7717 })
+    expect(config.source).toEqual({
+      env: ['REPORTING_BASE_URL', 'REPORTING_CLIENT_ID', 'REPORTING_CLIENT_SECRET'],
+    })
+  })
+
+  it('counts relative paths from the folder of the file, and reads the .env there', async () => {
+    await using folder = await aFolder({
+      'other.yaml':
+        'service: { base_url: https://file.example.com/sub/, client_secret_file: secret.txt }\nwarehouse: w.duckdb',
+      '.env': 'REPORTING_CLIENT_ID=from-dot-env\nTIDEMARK_PUBLISHED=out/p.duckdb\nTIDEMARK_QUEUE_URL=',
+      'secret.txt': `${SECRET_TEXT}\n`,
+    })
+    const config = await loadConfig({ file: path.join(folder.path, 'other.yaml'), env: {}, cwd: '/' })
+    expect(config.service.clientId).toBe('from-dot-env')
+    expect(config.service.clientSecret.reveal()).toBe(SECRET_TEXT)
+    expect(config.service.baseUrl.href).toBe('https://file.example.com/sub/')
+    expect(config.warehouse).toBe(path.join(folder.path, 'w.duckdb'))
+    expect(config.published).toBe(path.join(folder.path, 'out/p.duckdb'))
+    expect(config.queue).toBe('embedded')
+    expect(config.source).toEqual({
+      file: path.join(folder.path, 'other.yaml'),
+      env: ['REPORTING_CLIENT_ID', 'TIDEMARK_PUBLISHED'],
+    })
+  })
+
+  it('lets --config win over TIDEMARK_CONFIG, and that over tidemark.yaml', async () => {
+    await using folder = await aFolder({
+      'tidemark.yaml': 'queue: embedded',
+      'a.yaml': 'console: { port: 1 }',
+      'b.yaml': 'console: { port: 2 }',
+    })
+    const env = { ...REQUIRED_ENV, TIDEMARK_CONFIG: 'b.yaml' }
+    expect((await loadConfig({ file: 'a.yaml', env, cwd: folder.path })).console.port).toBe(1)
+    expect((await loadConfig({ env, cwd: folder.path })).console.port).toBe(2)
+    expect((await loadConfig({ env: REQUIRED_ENV, cwd: folder.path })).console.port).toBe(7717)
+  })
+
+  it('lets the environment win over .env, and that over the file', async () => {
+    await using folder = await aFolder({
+      'tidemark.yaml': 'console: { port: 1 }\ncurrencies: [EUR]\ndefaults: { page_size: 1 }',
+      '.env': 'TIDEMARK_CONSOLE_PORT=2\nTIDEMARK_CURRENCIES=USD\nREPORTING_CLIENT_SECRET_FILE=/nowhere',
+    })
+    const config = await loadConfig({ env: { ...REQUIRED_ENV, TIDEMARK_CONSOLE_PORT: '3' }, cwd: folder.path })
+    expect([config.console.port, config.currencies, config.reports.events.pageSize]).toEqual([3, ['USD'], 1])
+    expect(config.service.clientSecret.reveal()).toBe(SECRET_TEXT)
+  })
+
+  it('takes every variable of the contract', async () => {
+    const { service, ...config } = await configOf({
+      env: {
+        REPORTING_SCOPES: 'event.read, enquiries.read',
+        TIDEMARK_WAREHOUSE: '/w/w.duckdb',
+        TIDEMARK_QUEUE_URL: 'rediss://queue:6379',
+        TIDEMARK_CONSOLE_PORT: '0',
+        TIDEMARK_CONSOLE_TOKEN: 'let-me-in',
+        TIDEMARK_CURRENCIES: 'EUR USD',
+        TIDEMARK_EVERY: '1h',
+        TIDEMARK_PAGE_SIZE: '50',
+        TIDEMARK_OVERLAP: '1.5h',
+        TIDEMARK_SETTLE: '0s',
+        TIDEMARK_START: '2024-02-29',
+        TIDEMARK_REPORTS: 'events,budgets',
+      },
+    })
+    expect(service.scopes).toEqual(['event.read', 'enquiries.read'])
+    expect([config.warehouse, config.published]).toEqual(['/w/w.duckdb', '/w/published.duckdb'])
+    expect([config.queue, config.console.port, config.currencies]).toEqual(['rediss://queue:6379', 0, ['EUR', 'USD']])
+    expect(config.console.token?.reveal()).toBe('let-me-in')
+    const { events } = config.reports
+    expect(events).toMatchObject({ every: '1h', everyMs: 3_600_000, pageSize: 50, overlapMs: 5_400_000, settleMs: 0 })
+    expect(formatInstant(events.start)).toBe('2024-02-29T00:00:00.000000Z')
+  })
+
+  it('takes a section without keys, and a file without settings, as left out', async () => {
+    const config = await configOf({ yaml: 'reports:\n  events:\n  # enabled: false\nlimits:\n' })
+    expect(config.reports.events.enabled).toBe(true)
+    expect(config.limits).toEqual({
+      loadRowsMax: 200_000,
+      loadBytesMax: 256 * 2 ** 20,
+      pageBytesMax: 128 * 2 ** 20,
+      walkPagesMax: 100_000,
+      walkAttemptsMax: 4,
+      warehouseMemory: '1GB',
+    })
+    expect((await configOf({ yaml: '# nothing yet\n' })).console.port).toBe(7717)
+  })
+})
+
+describe('reports', () => {
+  it('is on with everything that its declaration has, unless told otherwise', async () => {
+    const { reports } = await configOf({ yaml: 'currencies: [EUR]' })
+    expect(reports.budgets).toMatchObject({
+      enabled: true,
+      every: '5m',
+      everyMs: 300_000,
+      pageSize: 500,
+      overlapMs: 600_000,
+      settleMs: 30_000,
+      expand: ['costItems', 'taxes', 'currencies'],
+      filters: {},
+      askCreated: false,
+      entities: [],
+    })
+    expect(reports.enquiries.askCreated).toBe(true)
+  })
+
+  it('says why it is off, the operator’s own word first', async () => {
+    const yaml = 'reports: { merf_submissions: { enabled: false }, budgets: { enabled: false } }'
+    const { reports } = await configOf({ yaml })
+    const reasons = Object.values(reports).map((report) => [report.name, report.offReason])
+    expect(Object.fromEntries(reasons)).toEqual({
+      events: undefined,
+      budgets: 'enabled: false',
+      enquiries: undefined,
+      automated_bookings: 'no currencies are configured',
+      office_reservations: undefined,
+      merf_submissions: 'enabled: false',
+      audit_entries: 'no entities are configured',
+      enquiry_audit_entries: undefined,
+    })
+    const limited = await configOf({ yaml, env: { TIDEMARK_REPORTS: 'events,budgets' } })
+    expect(limited.reports.enquiries).toMatchObject({ enabled: false, offReason: 'not in TIDEMARK_REPORTS' })
+    expect(limited.reports.budgets.offReason).toBe('enabled: false')
+  })
+
+  it('takes its own settings before the defaults, and a subset of flags in the declaration’s order', async () => {
+    const { reports } = await configOf({
+      yaml: `
+defaults: { every: 1h, page_size: 100 }
+reports:
+  events: { every: "0 */2 * * *", expand: [assignments, meetingRooms], filters: { companyId: 7 } }
+  enquiries: { page_size: 10000, expand: [], ask_created: false, filters: { status: [1, 2], startDate: 2024-01-01 } }
+  audit_entries: { entities: [{ entity_id: 3, follows: events }] }`,
+    })
+    expect(reports.events).toMatchObject({
+      every: '0 */2 * * *',
+      pageSize: 100,
+      expand: ['meetingRooms', 'assignments'],
+      filters: { companyId: 7 },
+    })
+    expect(reports.events).not.toHaveProperty('everyMs')
+    expect(reports.enquiries).toMatchObject({ everyMs: 3_600_000, pageSize: 10_000, expand: [], askCreated: false })
+    expect(reports.enquiries.filters).toEqual({ status: [1, 2], startDate: '2024-01-01' })
+    expect(reports.audit_entries).toMatchObject({ enabled: true, entities: [{ entityId: 3, follows: 'events' }] })
+  })
+})
+
+describe('the value', () => {
+  it('is frozen through and through', async () => {
+    const config = await configOf({ yaml: 'reports: { events: { filters: { companyId: 7 } } }' })
+    const parts = [config, config.service, config.reports.events, config.reports.events.filters, config.currencies]
+    expect(parts.every((part) => Object.isFrozen(part))).toBe(true)
+  })
+
+  it('prints no secret', async () => {
+    const config = await configOf({ env: { TIDEMARK_CONSOLE_TOKEN: 'let-me-in' } })
+    const { inspect } = await import('node:util')
+    const printed =
+      JSON.stringify(config) + inspect(config, { depth: 9, showHidden: true }) + String(config.service.clientSecret)
+    expect(printed).not.toContain(SECRET_TEXT)
+    expect(printed).not.toContain('let-me-in')
+  })
+})

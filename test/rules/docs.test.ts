@@ -1,0 +1,63 @@
+/** What the documents say is true: links lead somewhere, commands exist, configuration loads. */
+import { existsSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
+import { aFolder, REQUIRED_ENV } from '../config/folder.ts'
+import { documents, markdownOf, type Markdown } from './markdown.ts'
+import { ROOT } from './source.ts'
+
+const docs = documents()
+const blocks = docs.flatMap((doc) => doc.blocks.map((block) => ({ ...block, place: `${doc.name}:${block.line}` })))
+
+function deadLinks(doc: Markdown): readonly string[] {
+  return doc.links
+    .filter((link) => !/^[a-z][a-z\d+.-]*:/i.test(link))
+    .filter((link) => !leadsSomewhere(doc, link))
+    .map((link) => `${doc.name} links to ${link}, which is not there: correct the link or write the file.`)
+}
+
+function leadsSomewhere(doc: Markdown, link: string): boolean {
+  const [file = '', anchor] = decodeURI(link).split('#')
+  const target = file === '' ? path.join(ROOT, doc.name) : path.join(ROOT, path.dirname(doc.name), file)
+  if (!existsSync(target)) return false
+  return (
+    anchor === undefined || !target.endsWith('.md') || markdownOf('', readFileSync(target, 'utf8')).anchors.has(anchor)
+  )
+}
+
+describe.each(docs)('$name', (doc) => {
+  it('has only links that lead somewhere', () => expect(deadLinks(doc)).toEqual([]))
+
+  it('names only npm scripts that exist', async () => {
+    const { scripts } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
+    expect(doc.scripts.filter((script) => !(script in scripts))).toEqual([])
+  })
+})
+
+describe('configuration in documents', () => {
+  it('loads', async () => {
+    const refused: string[] = []
+    for (const { place, text } of blocks.filter(({ kind }) => kind === 'yaml tidemark')) {
+      await using folder = await aFolder({ 'tidemark.yaml': text })
+      await loadConfig({ env: REQUIRED_ENV, cwd: folder.path }).catch((error: unknown) =>
+        refused.push(`${place}: ${String(error)}`),
+      )
+    }
+    expect(refused).toEqual([])
+  })
+})
+
+describe('the rules', () => {
+  it('bite', () => {
+    const doc = markdownOf(
+      'README.md',
+      '# A b!\n[x](gone.md) [y](#a-b) [z](#no) [w](https://x.y) `[v](code)`\n```sh\nnpm run nothing\n```\n',
+    )
+    expect(deadLinks({ ...doc, links: doc.links.filter((link) => !link.startsWith('#')) })).toHaveLength(1)
+    expect([...doc.anchors]).toEqual(['a-b'])
+    expect(doc.scripts).toEqual(['nothing'])
+    expect(doc.blocks).toEqual([{ kind: 'sh', text: 'npm run nothing\n', line: 3 }])
+  })
+})

@@ -1,0 +1,155 @@
+/** Rooms import only the rooms below them; time, chance and the environment come in through one door each. */
+import { describe, expect, it } from 'vitest'
+import { cyclesIn, strayImports } from './layers.ts'
+import { productFiles, roomOf, sourceOf, type SourceFile } from './source.ts'
+
+const files = productFiles()
+
+describe('imports', () => {
+  it('go only to the rooms below', () => {
+    expect(strayImports(files, roomOf)).toEqual([])
+  })
+
+  it('make no ring', () => {
+    expect(cyclesIn(files)).toEqual([])
+  })
+
+  it.each([
+    [
+      'src/plan/window.ts',
+      `import { request } from 'undici'`,
+      'src/plan/window.ts:1 imports undici: plan is pure. Move the call to src/client.',
+    ],
+    [
+      'src/plan/window.ts',
+      `import path from 'node:path'`,
+      'src/plan/window.ts:1 imports node:path: plan is pure. Move the call to the room that acts and pass the value in.',
+    ],
+    [
+      'src/sync/pull.ts',
+      `\nimport { open } from '../warehouse/open.ts'`,
+      'src/sync/pull.ts:2 imports src/warehouse: only its types may be named here. Write "import type", or: Take it as a parameter; src/cli wires it.',
+    ],
+    [
+      'src/client/read.ts',
+      `export type { Rows } from '../warehouse/rows.ts'`,
+      'src/client/read.ts:1 imports src/warehouse: the client knows nothing behind the pages that it reads. Let src/sync connect the two.',
+    ],
+    [
+      'src/sandbox/world.ts',
+      `type Name = import('../../schema/index.ts').ReportName`,
+      'src/sandbox/world.ts:1 imports schema: the sandbox is an independent witness, written from the specification. Write it from the specification once more: a shared misreading must not hide.',
+    ],
+    [
+      'src/warehouse/merge.ts',
+      `await import('@duckdb/node-api')`,
+      'src/warehouse/merge.ts:1 imports @duckdb/node-api: it belongs to src/warehouse/duckdb.ts. Move the call to src/warehouse/duckdb.ts.',
+    ],
+  ])('say what to do when they stray: %s with %s', (name, text, message) => {
+    expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([message])
+  })
+
+  it.each([
+    ['src/sync/pull.ts', `import type { Warehouse } from '../warehouse/open.ts'`],
+    ['src/plan/window.ts', `import { latest } from '../instant.ts'; import { reports } from '../../schema/index.ts'`],
+    ['src/cli/rooms.ts', `import { open } from '../warehouse/open.ts'`],
+    ['src/warehouse/duckdb.ts', `import { DuckDBInstance } from '@duckdb/node-api'`],
+  ])('may go down: %s with %s', (name, text) => {
+    expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([])
+  })
+
+  it('show a ring with all its files', () => {
+    const ring = [
+      sourceOf('src/a.ts', `import './b.ts'`),
+      sourceOf('src/b.ts', `import type { C } from './c.ts'`),
+      sourceOf('src/c.ts', `export * from './a.ts'`),
+    ]
+    expect(cyclesIn(ring)).toEqual(['src/a.ts → src/b.ts → src/c.ts → src/a.ts'])
+  })
+})
+
+const isNamed = (node: { type: string; name?: unknown }, name: string) =>
+  node.type === 'Identifier' && node.name === name
+
+/** Reads of the clock, of chance and of timers. */
+function doorsPassed(file: SourceFile): readonly string[] {
+  const found: string[] = []
+  const add = (what: string, offset: number) =>
+    found.push(`${file.name}:${file.lineAt(offset)} uses ${what}: take a Clock (src/clock.ts) as a parameter.`)
+  file.visit({
+    MemberExpression: ({ object, property, start }) => {
+      for (const [owner, member] of [
+        ['Date', 'now'],
+        ['Math', 'random'],
+        ['performance', 'now'],
+      ] as const)
+        if (isNamed(object, owner) && isNamed(property, member)) add(`${owner}.${member}`, start)
+    },
+    NewExpression: ({ callee, arguments: given, start }) => {
+      if (isNamed(callee, 'Date') && given.length === 0) add('new Date()', start)
+    },
+    Identifier: ({ name, start }) => {
+      if (name === 'setTimeout' || name === 'setInterval') add(name, start)
+    },
+  })
+  return found
+}
+
+/** What a pure room may not even mention. */
+function impurities(file: SourceFile): readonly string[] {
+  const found: string[] = []
+  const add = (what: string, offset: number) =>
+    found.push(
+      `${file.name}:${file.lineAt(offset)} has ${what}: plan is pure. Do it in src/sync and pass the value in.`,
+    )
+  const addIfAsync = (node: { async: boolean; start: number }) => {
+    if (node.async) add('async', node.start)
+  }
+  file.visit({
+    FunctionDeclaration: addIfAsync,
+    FunctionExpression: addIfAsync,
+    ArrowFunctionExpression: addIfAsync,
+    AwaitExpression: ({ start }) => add('await', start),
+    Identifier: ({ name, start }) => {
+      if (name === 'Date') add('Date', start)
+    },
+  })
+  return found
+}
+
+function environmentReads(file: SourceFile): readonly string[] {
+  const found: string[] = []
+  file.visit({
+    MemberExpression: ({ object, property, start }) => {
+      if (!isNamed(object, 'process') || !isNamed(property, 'env')) return
+      found.push(
+        `${file.name}:${file.lineAt(start)} reads process.env: src/cli passes it to loadConfig; take what you need from Config.`,
+      )
+    },
+  })
+  return found
+}
+
+describe('doors', () => {
+  it('let time and chance in only through src/clock.ts', () => {
+    expect(files.filter(({ name }) => name !== 'src/clock.ts').flatMap(doorsPassed)).toEqual([])
+  })
+
+  it('keep src/plan free of async, await and Date', () => {
+    expect(files.filter(({ room }) => room === 'src/plan').flatMap(impurities)).toEqual([])
+  })
+
+  it('let the environment in only through src/cli', () => {
+    expect(files.filter(({ room }) => room !== 'src/cli').flatMap(environmentReads)).toEqual([])
+  })
+
+  it('are seen when they are passed', () => {
+    const file = sourceOf(
+      'src/plan/x.ts',
+      'const f = async () => await Date.now()\nsetTimeout(f, Math.random())\nprocess.env.HOME',
+    )
+    expect(doorsPassed(file)).toHaveLength(3)
+    expect(impurities(file)).toHaveLength(3)
+    expect(environmentReads(file)).toHaveLength(1)
+  })
+})

@@ -1,0 +1,140 @@
+/** Which room may import which, which package belongs where, and what to do about an import that strays. */
+import type { SourceFile } from './source.ts'
+
+interface Room {
+  readonly mayImport: readonly string[]
+  /** Rooms whose types may be named (`import type`), but whose code may not be loaded. */
+  readonly typesOf?: readonly string[]
+  /** What the room is, as the reason in the message. */
+  readonly is: string
+  readonly cure: string
+}
+
+const EVERY_ROOM: readonly string[] = [
+  'schema',
+  'jobs',
+  'src/plan',
+  'src/config',
+  'src/staging',
+  'src/client',
+  'src/warehouse',
+  'src/sync',
+  'src/sandbox',
+  'src/console',
+]
+
+/** The ground is open to all and needs no mention; a room may always import itself. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  ground: { mayImport: [], is: 'the ground stands on nothing', cure: 'Move the code that needs it into a room.' },
+  schema: { mayImport: [], is: 'schema is declarations only', cure: 'Declare the fact here and use it where it acts.' },
+  'src/plan': {
+    mayImport: ['schema'],
+    is: 'plan is pure',
+    cure: 'Move the call to the room that acts (src/client, src/warehouse, src/sync) and pass the value in.',
+  },
+  'src/config': {
+    mayImport: ['schema'],
+    is: 'configuration knows only the declarations',
+    cure: 'Let src/cli hand the configuration to whoever needs it.',
+  },
+  'src/staging': {
+    mayImport: ['src/plan', 'schema'],
+    is: 'staging knows neither client nor warehouse',
+    cure: 'Let src/sync pass in what staging needs.',
+  },
+  'src/client': {
+    mayImport: ['src/plan', 'schema'],
+    is: 'the client knows nothing behind the pages that it reads',
+    cure: 'Let src/sync connect the two.',
+  },
+  'src/warehouse': {
+    mayImport: ['src/plan', 'schema'],
+    typesOf: ['src/staging'],
+    is: 'the warehouse does not know where rows come from',
+    cure: 'Let src/sync connect the two.',
+  },
+  'src/sync': {
+    mayImport: ['src/plan', 'src/staging', 'schema'],
+    typesOf: ['src/config', 'src/client', 'src/warehouse'],
+    is: 'sync tells the story and is handed its rooms',
+    cure: 'Take it as a parameter; src/cli wires it.',
+  },
+  'src/sandbox': {
+    mayImport: [],
+    is: 'the sandbox is an independent witness, written from the specification',
+    cure: 'Write it from the specification once more: a shared misreading must not hide.',
+  },
+  jobs: {
+    mayImport: ['src/sync', 'schema', 'src/config'],
+    is: 'jobs only call sync',
+    cure: 'Move the work to src/sync.',
+  },
+  'src/console': {
+    mayImport: ['jobs', 'src/warehouse', 'schema'],
+    is: 'the console only shows and asks',
+    cure: 'Read through src/warehouse, act through jobs.',
+  },
+  'src/cli': {
+    mayImport: EVERY_ROOM,
+    is: 'the command line wires the rooms',
+    cure: 'Nothing in the product may depend on tests or benches.',
+  },
+}
+
+/** Package → where it may be imported, as the beginning of a file's name. */
+const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: string }>> = {
+  undici: { home: 'src/client/', cure: 'Move the call to src/client.' },
+  '@duckdb/node-api': { home: 'src/warehouse/duckdb.ts', cure: 'Move the call to src/warehouse/duckdb.ts.' },
+  bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
+  ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
+}
+
+export function strayImports(files: readonly SourceFile[], roomOf: (name: string) => string): readonly string[] {
+  return files.flatMap((file) =>
+    file.imports.flatMap(({ from, file: target, typeOnly, line }) => {
+      const place = `${file.name}:${line} imports`
+      const room = ROOMS[file.room]
+      if (room === undefined) return [`${file.name} is in no known room: add ${file.room} to test/rules/layers.ts.`]
+      if (target !== undefined) return strayRoom(place, { room, own: file.room, asked: roomOf(target), typeOnly })
+      return strayPackage(place, file, from)
+    }),
+  )
+}
+
+interface Asked {
+  readonly room: Room
+  readonly own: string
+  readonly asked: string
+  readonly typeOnly: boolean
+}
+
+function strayRoom(place: string, { room, own, asked, typeOnly }: Asked): readonly string[] {
+  if (asked === own || asked === 'ground' || room.mayImport.includes(asked)) return []
+  if (room.typesOf?.includes(asked) !== true) return [`${place} ${asked}: ${room.is}. ${room.cure}`]
+  return typeOnly ? [] : [`${place} ${asked}: only its types may be named here. Write "import type", or: ${room.cure}`]
+}
+
+function strayPackage(place: string, file: SourceFile, from: string): readonly string[] {
+  const pure = file.room === 'src/plan' && (from.startsWith('node:') || from in PACKAGES)
+  const belongs = Object.entries(PACKAGES).find(([name]) => from === name || from.startsWith(`${name}/`))?.[1]
+  if (belongs !== undefined && !file.name.startsWith(belongs.home)) {
+    return [`${place} ${from}: ${pure ? 'plan is pure' : `it belongs to ${belongs.home}`}. ${belongs.cure}`]
+  }
+  return pure ? [`${place} ${from}: plan is pure. Move the call to the room that acts and pass the value in.`] : []
+}
+
+/** Each ring of files that import each other, once, as `a.ts → b.ts → a.ts`; types count too. */
+export function cyclesIn(files: readonly SourceFile[]): readonly string[] {
+  const next = new Map(files.map((file) => [file.name, file.imports.flatMap(({ file: target }) => target ?? [])]))
+  const done = new Set<string>()
+  const found: string[] = []
+  const walk = (name: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(name)
+    if (at >= 0) found.push([...trail.slice(at), name].join(' → '))
+    if (at >= 0 || done.has(name)) return
+    for (const target of next.get(name) ?? []) walk(target, [...trail, name])
+    done.add(name)
+  }
+  for (const name of next.keys()) walk(name, [])
+  return found
+}
