@@ -14,7 +14,7 @@ export const Kind = {
   decimal: 16,
   /** A number whose digits don't fit DECIMAL(38,9). */
   wideDecimal: 32,
-  /** A number written with an exponent. */
+  /** A number written with an exponent; with `wideDecimal` when a double can't hold it. */
   exponent: 64,
   text: 128,
   /** Text that is an ISO 8601 date-time. */
@@ -25,7 +25,7 @@ export const Kind = {
   object: 2048,
   /** Not a kind of its own: at least one number was marked so that it isn't read as a double. */
   marked: 4096,
-  /** A number of more digits than a double holds, without an exponent. */
+  /** A number of more digits than a double surely holds, without an exponent. */
   long: 8192,
 } as const
 

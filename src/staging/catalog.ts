@@ -73,12 +73,13 @@ export class ObjectCatalog {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
     if (node === undefined) {
-      const field = this.#fieldNamed(JSON.parse(quoted.toString('utf8')) as string)
+      const field = this.#fieldNamed(withoutHalves(JSON.parse(quoted.toString('utf8')) as string))
       node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, twice: fieldTwice(from, field) }
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    from.likely = node
+    // A name with half a pair is spliced each time that it comes, so it must not be passed over by its bytes alone.
+    if (!spelling.includes('\\ud')) from.likely = node
     return node
   }
 
@@ -126,12 +127,20 @@ export class ObjectCatalog {
   }
 
   #freeName(name: string): string {
-    let candidate = name === '' ? '~' : name
-    for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${name}~${n}`
+    // No statement can hold a NUL.
+    const base = name === '' ? '~' : name.replaceAll('\0', '~')
+    let candidate = base
+    for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`
     this.#stagedNames.add(candidate.toLowerCase())
     return candidate
   }
 }
+
+/** Half a surrogate pair is no character: it is kept as the six characters of its escape, in names as in values. */
+const withoutHalves = (name: string): string =>
+  name.isWellFormed()
+    ? name
+    : [...name].map((c) => (c.isWellFormed() ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)).join('')
 
 function fieldTwice(from: TrieNode, field: CatalogField): string | undefined {
   for (let at: TrieNode | undefined = from; at?.field !== undefined; at = at.parent) {

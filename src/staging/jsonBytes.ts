@@ -9,6 +9,8 @@ import { Kind, type Kinds } from '../plan/kinds.ts'
 const DEPTH_MAX = 200
 /** Digits that survive the way through a binary double. */
 const DOUBLE_DIGITS = 15
+/** Powers of ten that a double surely holds with all of those digits. */
+const DOUBLE_POWER_MAX = 290
 /** Whole numbers of up to this many digits surely fit 64 bits. */
 const INT64_SURE_DIGITS = 18
 /** DECIMAL(38,9): nine digits behind the point, twenty-nine before it. */
@@ -90,6 +92,13 @@ export class JsonBytes {
     }
   }
 
+  /** The bytes from `from` to `to` as text, with half pairs kept as their escapes, as far as splices from `first` on say so. */
+  textOf(from: number, to: number, first: number): string {
+    const halves = this.splices.slice(first).filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
+    const starts = [from, ...halves.map(({ at }) => at)]
+    return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
+  }
+
   /** Passes a string that opens at `at`. */
   string(at: number): number {
     const bytes = this.bytes
@@ -113,7 +122,7 @@ export class JsonBytes {
     // " \ / b f n r t
     if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
     if (c === 0x72 || c === 0x74) return at + 2
-    throw this.malformed(at, 'an escape that JSON knows')
+    throw this.malformed(at + 1, 'an escape that JSON knows')
   }
 
   #unicodeEscape(at: number): number {
@@ -129,7 +138,8 @@ export class JsonBytes {
 
   #hex4(at: number): number {
     const text = this.bytes.toString('latin1', at, at + 4)
-    if (!/^[0-9a-fA-F]{4}$/.test(text)) throw this.malformed(at, 'four hexadecimal digits')
+    const digits = /^[0-9a-fA-F]{0,4}/.exec(text)?.[0].length ?? 0
+    if (digits < 4) throw this.malformed(at + digits, 'four hexadecimal digits')
     return Number.parseInt(text, 16)
   }
 
@@ -145,11 +155,12 @@ export class JsonBytes {
       c = bytes[i] as number
     }
     const digits = i - first
-    if (digits === 0) throw this.malformed(at, 'a value')
+    if (digits === 0) throw this.malformed(first, 'a value')
     if (digits > 1 && bytes[first] === ZERO) throw this.malformed(at, 'a number without leading zeros')
     if (c === DOT || c === 0x65 || c === 0x45) return this.#fraction(at, i, digits)
     this.whole = digits <= DOUBLE_DIGITS ? (first === at ? value : -value) : Number.NaN
-    this.kind = digits <= INT64_SURE_DIGITS ? Kind.integer : this.#longInteger(at, i, digits)
+    if (digits > INT64_SURE_DIGITS) this.kind = this.#longInteger(at, i, digits)
+    else this.kind = digits > DOUBLE_DIGITS ? Kind.integer | Kind.long : Kind.integer
     return i
   }
 
@@ -169,17 +180,25 @@ export class JsonBytes {
       i = this.#digits(i + 1)
       scale = i - pointAt - 1
     }
-    const hasExponent = bytes[i] === 0x65 || bytes[i] === 0x45
-    if (hasExponent) {
-      const sign = bytes[i + 1] === 0x2b || bytes[i + 1] === MINUS ? 2 : 1
-      i = this.#digits(i + sign)
-    }
+    const digits = wholeDigits + scale
+    if (bytes[i] === 0x65 || bytes[i] === 0x45) return this.#exponent(at, i, digits)
     const fits = scale <= SCALE_DIGITS && wholeDigits <= WHOLE_DIGITS
-    this.kind = hasExponent ? Kind.exponent : fits ? Kind.decimal : Kind.wideDecimal
-    if (hasExponent || wholeDigits + scale > DOUBLE_DIGITS) {
+    this.kind = fits ? Kind.decimal : Kind.wideDecimal
+    if (digits > DOUBLE_DIGITS) {
       this.#mark(at, i)
-      this.kind |= hasExponent ? Kind.marked : Kind.marked | Kind.long
+      this.kind |= Kind.marked | Kind.long
     }
+    return i
+  }
+
+  #exponent(at: number, letterAt: number, digits: number): number {
+    const { bytes } = this
+    const sign = bytes[letterAt + 1] === 0x2b || bytes[letterAt + 1] === MINUS ? 2 : 1
+    const i = this.#digits(letterAt + sign)
+    this.#mark(at, i)
+    const power = Math.abs(Number(bytes.toString('latin1', letterAt + 1, i)))
+    const isDouble = digits <= DOUBLE_DIGITS && power <= DOUBLE_POWER_MAX
+    this.kind = (isDouble ? Kind.exponent : Kind.exponent | Kind.wideDecimal) | Kind.marked
     return i
   }
 
@@ -197,7 +216,7 @@ export class JsonBytes {
   #literal(at: number, word: 'true' | 'false' | 'null', kind: Kinds): number {
     const bytes = this.bytes
     for (let k = 1; k < word.length; k += 1) {
-      if (bytes[at + k] !== word.charCodeAt(k)) throw this.malformed(at, word)
+      if (bytes[at + k] !== word.charCodeAt(k)) throw this.malformed(at + k, word)
     }
     this.kind = kind
     return at + word.length

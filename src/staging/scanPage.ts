@@ -113,15 +113,20 @@ class PageScan {
         i = this.#items(i)
       } else i = this.#envelopeField(name, i)
       i = json.space(i)
-      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
-      else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
+      if (this.#bytes[i] === COMMA) {
+        i = json.space(i + 1)
+        if (this.#bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
+      } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
     return i + 1
   }
 
   #envelopeField(name: string, at: number): number {
+    const spliced = this.#json.splices.length
     const end = this.#json.value(at)
+    // Only rows are written, so only their splices count.
+    this.#json.splices.length = spliced
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
       this.#envelope[name] = this.#json.whole
@@ -144,21 +149,20 @@ class PageScan {
   }
 
   #row(at: number): number {
+    const spliced = this.#json.splices.length
     if (this.#bytes[at] !== OPEN_OBJECT) {
       const end = this.#json.value(at)
-      this.#reject('the row is no object', at, end)
+      this.#reject('the row is no object', { from: at, to: end, spliced })
       return end
     }
     const { catalog, key } = this.#plan
-    const spliced = this.#json.splices.length
     const found: RowKey[] = []
     const end = this.#members(at, catalog, found)
     const node = this.#lastNode
     const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
     const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
     if (reason !== undefined) {
-      this.#reject(reason, at, end)
-      this.#json.splices.length = spliced
+      this.#reject(reason, { from: at, to: end, spliced })
       return end
     }
     if (key.length > 0) this.#keys.push(found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
@@ -173,18 +177,25 @@ class PageScan {
     const json = this.#json
     const bytes = this.#bytes
     let node = catalog.root
+    let nameEnd = 0
+    let spliced = 0
     let i = json.space(at + 1)
     while (bytes[i] !== CLOSE_OBJECT) {
       const likely: TrieNode | undefined = node.likely
       if (likely !== undefined && startsWith(bytes, i, likely.quoted)) {
         node = likely
-        i += likely.quoted.length
+        nameEnd = i + likely.quoted.length
       } else {
-        const end = json.string(i)
-        node = catalog.step(node, bytes.subarray(i, end))
-        i = end
+        spliced = json.splices.length
+        nameEnd = json.string(i)
+        node = catalog.step(node, bytes.subarray(i, nameEnd))
       }
-      i = this.#member(node.field as CatalogField, i, found)
+      const field = node.field as CatalogField
+      if (found !== undefined && field.respelled !== undefined) {
+        if (node !== likely) json.splices.length = spliced
+        json.splices.push({ at: i, remove: nameEnd - i, insert: field.respelled })
+      }
+      i = this.#member(field, nameEnd, found)
       const c = bytes[i]
       if (c === COMMA) {
         i = json.space(i + 1)
@@ -198,7 +209,6 @@ class PageScan {
   /** Passes one member whose name ends at `nameEnd`; gives the position of what follows it. */
   #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
     const json = this.#json
-    if (found !== undefined && field.respelled !== undefined) this.#respell(field, field.respelled, nameEnd)
     const at = json.colon(nameEnd)
     const end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind === Kind.text ? textKind(this.#bytes, at, end) : json.kind
@@ -208,11 +218,6 @@ class PageScan {
       )
     }
     return json.space(end)
-  }
-
-  #respell(field: CatalogField, insert: Buffer, nameEnd: number): void {
-    const spelled = Buffer.byteLength(JSON.stringify(field.name))
-    this.#json.splices.push({ at: nameEnd - spelled, remove: spelled, insert })
   }
 
   /** Passes a declared collection: its elements' fields and kinds are catalogued too. */
@@ -246,8 +251,10 @@ class PageScan {
     return this.#members(at, elements, undefined)
   }
 
-  #reject(reason: string, from: number, to: number): void {
-    this.#rejected.push({ row: this.#rows, reason, text: this.#bytes.toString('utf8', from, to) })
+  /** Sets a row aside, and forgets the splices that lie in it. */
+  #reject(reason: string, { from, to, spliced }: { from: number; to: number; spliced: number }): void {
+    this.#rejected.push({ row: this.#rows, reason, text: this.#json.textOf(from, to, spliced) })
+    this.#json.splices.length = spliced
   }
 }
 

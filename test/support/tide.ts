@@ -1,0 +1,85 @@
+/**
+ * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own, and
+ * one call that runs reports once. Closed and removed at the end of the test.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ReportName, reportNames } from '../../schema/index.ts'
+import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type Config, loadConfig } from '../../src/config/config.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import { type ReportOutcome, syncAll } from '../../src/sync/syncAll.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+
+export interface TideOptions {
+  readonly sandbox?: SandboxOptions
+  /** Keys of tidemark.yaml beside `service`, as an object. */
+  readonly settings?: Record<string, unknown>
+}
+
+export interface Tide extends AsyncDisposable {
+  readonly sandbox: Sandbox
+  readonly client: ReportingClient
+  readonly warehouse: Warehouse
+  readonly config: Config
+  readonly rooms: Rooms
+  /** Runs the reports once; a failed one makes the test fail unless it is expected. */
+  sync(...reports: ReportName[]): Promise<ReportOutcome[]>
+  attempt(...reports: ReportName[]): Promise<ReportOutcome[]>
+}
+
+/** Entity 3 of the sandbox's audit trail is events. */
+const AUDITED = { entities: [{ entity_id: 3, follows: 'events' }] }
+
+export async function aTide(options: TideOptions = {}): Promise<Tide> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-'))
+  const sandbox = await startSandbox({ rows: 40, ...options.sandbox })
+  const config = await configFor(folder, sandbox.url, options.settings ?? {})
+  const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20 }
+  const client = openClient({ ...config.service, limits }, { clock: systemClock })
+  const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
+  const rooms: Rooms = {
+    client,
+    warehouse,
+    clock: systemClock,
+    settings: { ...config, concurrency: config.service.concurrency },
+    onProgress: () => undefined,
+    signal: new AbortController().signal,
+  }
+  const attempt = (...reports: ReportName[]) => syncAll(rooms, reports.length === 0 ? reportNames : reports)
+  return {
+    sandbox,
+    client,
+    warehouse,
+    config,
+    rooms,
+    attempt,
+    sync: async (...reports) => {
+      const outcomes = await attempt(...reports)
+      for (const { error } of outcomes) if (error !== undefined) throw error
+      return outcomes
+    },
+    [Symbol.asyncDispose]: async () => {
+      await client.close()
+      await warehouse.close()
+      await sandbox.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** JSON is YAML. */
+async function configFor(folder: string, url: string, settings: Record<string, unknown>): Promise<Config> {
+  const yaml = {
+    service: { base_url: url, client_id: 'demo' },
+    warehouse: join(folder, 'warehouse.duckdb'),
+    currencies: ['EUR', 'USD'],
+    reports: { audit_entries: AUDITED },
+    ...settings,
+  }
+  await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(yaml))
+  return loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret' } })
+}

@@ -1,0 +1,150 @@
+/**
+ * A real warehouse on disk for one test, and the way of rows into it: bytes of a page → scan → spool → load, as in a
+ * run. What a test doesn't say gets a value that no test depends on.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Declaration } from '../../schema/index.ts'
+import { collectionFields, wireKey } from '../../schema/tables.ts'
+import { type Instant, parseInstant } from '../../src/instant.ts'
+import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
+import { ObjectCatalog } from '../../src/staging/catalog.ts'
+import { scanPage } from '../../src/staging/scanPage.ts'
+import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts'
+import type { LoadInput, LoadResult } from '../../src/warehouse/load.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+
+export const NOON = at('2026-03-01T12:00:00Z')
+
+/** An instant from ISO text that a test wrote itself. */
+export function at(text: string): Instant {
+  const instant = parseInstant(text)
+  if (instant === undefined) throw new TypeError(`${text} is no time`)
+  return instant
+}
+
+export interface OpenWarehouse extends AsyncDisposable {
+  readonly warehouse: Warehouse
+  readonly folder: string
+  readonly path: string
+}
+
+/** A folder of the test's own, removed after it. */
+export async function aFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-warehouse-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+export const openAt = (path: string): Promise<Warehouse> => Warehouse.open({ path, memory: '512MB', threads: 1 })
+
+export async function aWarehouse(): Promise<OpenWarehouse> {
+  const folder = await aFolder()
+  const path = join(folder.path, 'warehouse.duckdb')
+  const warehouse = await openAt(path)
+  return {
+    warehouse,
+    folder: folder.path,
+    path,
+    [Symbol.asyncDispose]: async () => {
+      await warehouse.close()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Everything of a load's input that a test may want to say, beside its rows. */
+export interface Given extends Partial<Omit<LoadInput, 'report' | 'segment' | 'asked' | 'run'>> {
+  /** When the service answered; ISO text or instant. */
+  readonly observedAt?: string | Instant
+  /** Columns that the question gives: the currency, the record. */
+  readonly asked?: StagedPage['asked']
+  readonly askedRecords?: LoadInput['asked']
+  readonly run?: LoadInput['run']
+}
+
+/** Rows as values, or the exact JSON text of an array of rows. */
+export type Rows = string | readonly unknown[]
+
+/** One page and what is the same for its rows. */
+export interface GivenPage {
+  readonly rows: Rows
+  readonly observedAt?: string | Instant
+  readonly asked?: StagedPage['asked']
+}
+
+/** The page's bytes as the report's service would send them. */
+export function pageBytes(report: Pick<Declaration, 'answer'>, rows: Rows): Buffer {
+  const items = typeof rows === 'string' ? rows : JSON.stringify(rows)
+  if (report.answer === 'array') return Buffer.from(items)
+  return Buffer.from(`{"items":${items},"pageNumber":1,"pageSize":500,"totalCount":1}`)
+}
+
+export const catalogOf = (report: Declaration): ObjectCatalog =>
+  new ObjectCatalog(collectionFields(report), [ORDINAL_FIELD, SHAPE_FIELD])
+
+let spools = 0
+
+/** Scans and spools pages as one segment in the folder; the load that takes it may remove it or not. */
+export async function segmentOf(
+  { warehouse, folder }: OpenWarehouse,
+  report: Declaration,
+  pages: readonly GivenPage[],
+): Promise<Segment | undefined> {
+  spools += 1
+  const catalog = catalogOf(report)
+  const spool = new Spool(join(folder, `spool-${spools}`), catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+  const plan = { answer: report.answer, key: wireKey(report), catalog, mark: warehouse.numberMark }
+  for (const { rows, observedAt = NOON, asked = askedFor(report) } of pages) {
+    const observed = typeof observedAt === 'string' ? at(observedAt) : observedAt
+    await spool.add(scanPage(pageBytes(report, rows), plan), observed, asked)
+  }
+  return (await spool.takeRest())[0]
+}
+
+/** Loads several pages as one load. */
+export async function loadPages(
+  opened: OpenWarehouse,
+  report: Declaration,
+  { pages, given = {} }: { pages: readonly GivenPage[]; given?: Given },
+): Promise<LoadResult> {
+  const segment = await segmentOf(opened, report, pages)
+  const { observedAt: _, asked: _asked, askedRecords, ...input } = given
+  return opened.warehouse.load({
+    report,
+    runId: 'run-1',
+    now: NOON,
+    closes: [],
+    segment,
+    ...(askedRecords === undefined ? {} : { asked: askedRecords }),
+    ...input,
+  })
+}
+
+/** Loads one page of rows. */
+export function loadRows(
+  opened: OpenWarehouse,
+  report: Declaration,
+  ...[rows, given = {}]: [rows: Rows, given?: Given]
+): Promise<LoadResult> {
+  const { observedAt, asked } = given
+  const page = {
+    rows,
+    ...(observedAt === undefined ? {} : { observedAt }),
+    ...(asked === undefined ? {} : { asked }),
+  }
+  return loadPages(opened, report, { pages: [page], given })
+}
+
+/** A table's rows with all values as text, so that no digit is lost on the way through JavaScript. */
+export async function texts(
+  { warehouse }: OpenWarehouse,
+  table: string,
+  { columns, where = 'true' }: { columns?: readonly string[]; where?: string } = {},
+): Promise<Record<string, string | null>[]> {
+  const chosen = columns === undefined ? 'COLUMNS(*)::VARCHAR' : columns.map((each) => `"${each}"::VARCHAR AS "${each}"`).join(', ')
+  return warehouse.rows(`SELECT ${chosen} FROM ${table} WHERE ${where} ORDER BY ALL`)
+}
+
+const askedFor = (report: Declaration): StagedPage['asked'] =>
+  Object.fromEntries(report.asked.map(({ column, type }) => [column, type === 'string' ? 'EUR' : 1]))
