@@ -107,6 +107,15 @@ CREATE TABLE tidemark.followed (
 COMMENT ON TABLE tidemark.followed IS 'Records that an audit report follows';
 COMMENT ON COLUMN tidemark.followed.ask_after IS 'The record is asked about again when it was last asked before this time';
 
+CREATE TABLE tidemark.page_sizes (
+  report VARCHAR NOT NULL,
+  asked BIGINT NOT NULL,
+  full_min BIGINT,
+  seen_max BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.page_sizes IS 'Page sizes that the service was seen to honour, by the size asked for';
+COMMENT ON COLUMN tidemark.page_sizes.full_min IS 'Rows of the smallest page that was followed by another';
+
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change, such as its number mark';
 

@@ -8,6 +8,8 @@ import { has, Kind, type Kinds, NESTED, NUMBERS, only, SCALARS } from './kinds.t
 /** Discovered columns that one table may get; what comes after stays in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
+/** A column of that name would hide the one by which DuckDB knows its rows. */
+const RESERVED = ['rowid']
 
 export interface DiscoveredColumn {
   readonly field: string
@@ -75,7 +77,7 @@ export interface Known {
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = new Set(
-    [...known.taken, ...known.columns.map((column) => column.name)].map((each) => each.toLowerCase()),
+    [...RESERVED, ...known.taken, ...known.columns.map((column) => column.name)].map((each) => each.toLowerCase()),
   )
   let count = known.columns.length
   return fields.flatMap((field): ColumnChange[] => {

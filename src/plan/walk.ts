@@ -1,6 +1,6 @@
 /**
  * What a walk has seen and what that proves (spec §4, rule 2; product contract §5.4). Pure bookkeeping: the story
- * fetches pages and feeds them in; this file says which page to ask next and whether the walk is complete.
+ * fetches pages and feeds them in. The argument for each proof stands in docs/PROOFS.md.
  */
 import { KeySet } from './keySet.ts'
 
@@ -12,13 +12,11 @@ export interface PageSeen {
   readonly pageSize?: number | undefined
 }
 
-/** How a walk is known to be complete; kept in `tidemark.windows.proof`. */
-export type Proof = 'single' | 'total' | 'exhausted'
-
-export type WalkVerdict =
-  | { readonly kind: 'proven'; readonly proof: Proof }
-  /** Something moved between the pages, or the answers disagree: walk again. */
-  | { readonly kind: 'moved'; readonly why: string }
+/**
+ * How a window is known to be complete; kept in `tidemark.windows.proof`. `single`: one response holds everything.
+ * `total`: as many distinct keys as every page said, none twice. `agreed`: two walks to the end brought the same keys.
+ */
+export type Proof = 'single' | 'total' | 'agreed'
 
 export class WalkState {
   readonly keys = new KeySet()
@@ -26,16 +24,20 @@ export class WalkState {
   rows = 0
   /** Rows whose key had come before in this walk. */
   repeats = 0
-  /** Rows of the page seen last whose key was new. */
+  /** Rows of the page seen last that were new. */
   freshOnLastPage = 0
+  /** Rows on the first page. */
+  firstRows = 0
+  /** Rows on the page with the highest number. */
+  lastRows = 0
   readonly #totals = new Set<number>()
-  readonly #answer: 'envelope' | 'array'
   readonly #keyed: boolean
-  #rowsOnFirstPage = 0
   #pageSizeTold: number | undefined
+  #highest = 0
+  #withoutKey = 0
 
-  constructor(answer: 'envelope' | 'array', keyed: boolean) {
-    this.#answer = answer
+  /** `keyed`: rows carry a key of their own; audit entries don't. */
+  constructor(keyed: boolean) {
     this.#keyed = keyed
   }
 
@@ -44,14 +46,30 @@ export class WalkState {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
 
+  /** Distinct rows: by key, and those without a key one by one. */
+  get distinct(): number {
+    return this.#keyed ? this.keys.size + this.#withoutKey : this.rows
+  }
+
+  /** Rows that a full page holds: the answer's page size counts, not the question's, and what really came even more. */
+  get pageRows(): number {
+    return Math.max(1, Math.min(this.#pageSizeTold ?? this.firstRows, this.firstRows))
+  }
+
   saw(page: PageSeen): void {
     if (page.pageNumber === 1) {
-      this.#rowsOnFirstPage = page.rowCount
+      this.firstRows = page.rowCount
       this.#pageSizeTold = page.pageSize
+    }
+    if (page.pageNumber > this.#highest) {
+      this.#highest = page.pageNumber
+      this.lastRows = page.rowCount
     }
     this.pages += 1
     this.rows += page.rowCount
-    this.freshOnLastPage = this.#keyed ? 0 : page.rowCount
+    const withoutKey = this.#keyed ? page.rowCount - page.keys.length : 0
+    this.#withoutKey += withoutKey
+    this.freshOnLastPage = this.#keyed ? withoutKey : page.rowCount
     for (const key of page.keys) {
       if (this.keys.add(key)) this.freshOnLastPage += 1
       else this.repeats += 1
@@ -59,29 +77,29 @@ export class WalkState {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Number of the last page that the first page's answer calls for; undefined where no total is told. */
-  get pagesCalledFor(): number | undefined {
-    const total = this.totalCount
-    if (total === undefined) return undefined
-    if (this.#rowsOnFirstPage === 0 || this.#rowsOnFirstPage >= total) return 1
-    // The answer's page size counts, not the question's; a page that holds fewer rows than told counts as it is.
-    const told = this.#pageSizeTold ?? this.#rowsOnFirstPage
-    return Math.ceil(total / Math.min(Math.max(told, 1), this.#rowsOnFirstPage))
+  /** Number of the last page that the total calls for, after the first page. */
+  get pagesCalledFor(): number {
+    const total = this.totalCount ?? this.rows
+    return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
-  /** Whether the page seen last ends the walk of a bare array: it is empty, or it has nothing new. */
-  get isExhausted(): boolean {
-    return this.freshOnLastPage === 0
+  /** Whether the total is met exactly: every row came, none twice, and every page told the same total. */
+  get meetsTotal(): boolean {
+    return this.totalCount !== undefined && this.repeats === 0 && this.distinct === this.totalCount
   }
 
-  /** What the walk as a whole proves, once no further page is called for. `rejectedKeyless`: rows without a key. */
-  verdict(rowsWithoutKey: number): WalkVerdict {
-    if (this.#answer === 'array') return { kind: 'proven', proof: 'exhausted' }
-    const total = this.totalCount
-    const distinct = this.#keyed ? this.keys.size + rowsWithoutKey : this.rows
-    if (total === undefined) return { kind: 'moved', why: 'the total changed between pages, or no page told one' }
-    if (this.repeats > 0) return { kind: 'moved', why: `${this.repeats} rows came twice` }
-    if (distinct !== total) return { kind: 'moved', why: `${distinct} rows came, the total says ${total}` }
-    return { kind: 'proven', proof: this.pages === 1 ? 'single' : 'total' }
+  /**
+   * Whether the last page came full, so that rows could follow which the total doesn't count: then the next page is
+   * asked for too. The page size told by the answer decides; without one, every page of the first one's length is full.
+   */
+  get endsFull(): boolean {
+    return this.lastRows > 0 && this.lastRows >= (this.#pageSizeTold ?? this.firstRows)
+  }
+
+  /** Whether both walks brought the same keys. */
+  agreesWith(other: WalkState): boolean {
+    if (this.rows !== other.rows || this.distinct !== other.distinct) return false
+    for (const key of this.keys) if (!other.keys.has(key)) return false
+    return true
   }
 }

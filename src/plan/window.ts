@@ -2,7 +2,7 @@
  * Which window to ask next, and what mark it leaves. Bounds are inclusive on both ends (spec §4, rule 1), so
  * neighbouring windows share an instant. All times are the service's.
  */
-import { type Instant, latest, MICROS_PER_SECOND, minusMs, plusMs } from '../instant.ts'
+import { earliest, type Instant, latest, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
   /** Undefined: without a lower bound, which also finds rows that match no modification filter. */
@@ -34,15 +34,11 @@ export function nextWindow(mark: Instant | undefined, clock: Instant, rules: Win
 }
 
 /**
- * The mark that a proven window leaves: its clock minus the time that the service may take to show a change; never
- * earlier than the mark before, and never behind what the window began with.
+ * The mark that a proven window leaves: its end, but never later than its clock minus the time that the service may
+ * take to show a change; never earlier than the mark before, nor than what the window began with.
  */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
-  const reached = minusMs(window.clock, settleMs)
+  const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)
   return window.since === undefined ? reached : latest(window.since, reached)
 }
-
-/** Whole seconds, for the Date header's grain. */
-export const floorToSecond = (instant: Instant): Instant =>
-  (Math.floor(instant / MICROS_PER_SECOND) * MICROS_PER_SECOND) as Instant

@@ -73,13 +73,13 @@ export class ObjectCatalog {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
     if (node === undefined) {
-      const field = this.#fieldNamed(withoutHalves(JSON.parse(quoted.toString('utf8')) as string))
+      const field = this.#fieldNamed(nameFrom(quoted.toString('utf8')))
       node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, twice: fieldTwice(from, field) }
       from.next.set(spelling, node)
       this.#nodes += 1
     }
     // A name with half a pair is spliced each time that it comes, so it must not be passed over by its bytes alone.
-    if (!spelling.includes('\\ud')) from.likely = node
+    if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }
 
@@ -136,11 +136,17 @@ export class ObjectCatalog {
   }
 }
 
-/** Half a surrogate pair is no character: it is kept as the six characters of its escape, in names as in values. */
-const withoutHalves = (name: string): string =>
-  name.isWellFormed()
-    ? name
-    : [...name].map((c) => (c.isWellFormed() ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)).join('')
+const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
+
+/** The name behind its JSON text. Half a surrogate pair is no character: it stays the six characters of its escape. */
+function nameFrom(quoted: string): string {
+  const name = JSON.parse(quoted) as string
+  if (name.isWellFormed()) return name
+  const spliced = quoted.replace(PAIRS_AND_HALVES, (escape, half: string | undefined) =>
+    half === undefined ? escape : `\\${escape}`,
+  )
+  return JSON.parse(spliced) as string
+}
 
 function fieldTwice(from: TrieNode, field: CatalogField): string | undefined {
   for (let at: TrieNode | undefined = from; at?.field !== undefined; at = at.parent) {

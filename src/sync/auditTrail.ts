@@ -5,19 +5,20 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportConfig } from '../config/config.ts'
-import { SyncError } from '../errors.ts'
+import { assert, SyncError } from '../errors.ts'
 import { earliest, type Instant, minusMs, plusMs } from '../instant.ts'
+import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
+import { type Span, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter } from '../plan/window.ts'
-import type { ScannedPage } from '../staging/scanPage.ts'
-import type { ClosedWindow } from '../warehouse/books.ts'
-import type { EntryWindow } from '../warehouse/load.ts'
+import type { RunRecord } from '../warehouse/books.ts'
 import type { DueRecord } from '../warehouse/warehouse.ts'
 import { eachBounded } from './bounded.ts'
-import { Intake } from './intake.ts'
+import { Intake, type Settled } from './intake.ts'
+import { type FetchedPage, PageReader } from './pages.ts'
+import { type Proven, prove } from './prove.ts'
 import type { Rooms } from './rooms.ts'
 import { serviceClock } from './serviceClock.ts'
 import type { ReportRun } from './syncReport.ts'
-import { type Walked, walk } from './walk.ts'
 
 /** Records whose entries one load takes in at most; their windows and marks go with it. */
 const RECORDS_A_LOAD_MAX = 2_000
@@ -30,19 +31,11 @@ interface Subject {
   readonly record: (recordId: number) => Readonly<Record<string, number>>
 }
 
-interface Asked {
-  readonly due: DueRecord
-  readonly subject: Subject
-  readonly window: EntryWindow
-  readonly closed: ClosedWindow
-  readonly at: Instant
-}
-
 /** Errors of single records (403) don't stop the others; they are counted and told at the end. */
 export async function syncAudit(rooms: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = rooms.clock.now()
-  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], loadsAsItGoes: false })
+  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'at commit' })
   const trail = new Trail(rooms, { declaration, intake })
   for (const subject of subjectsOf(report, rooms.settings.reports[report])) await trail.follow(subject)
   const { pages } = trail
@@ -67,7 +60,7 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  #asked: Asked[] = []
+  #settled: Settled[] = []
   #rows = 0
   #forbidden = 0
 
@@ -105,85 +98,92 @@ class Trail {
 
   async #ask(subject: Subject, due: DueRecord): Promise<void> {
     const record = subject.record(due.recordId)
-    const clock = await serviceClock(this.#rooms, this.#declaration, { record })
-    const { start, overlapMs } = this.#config
-    const since = due.mark === undefined ? start : minusMs(due.mark, overlapMs)
-    const until = plusMs(clock, CLOCK_GRAIN_MS)
-    const pages: { page: ScannedPage; servedAt: Instant }[] = []
-    let walked: Walked
     try {
-      walked = await walk(this.#rooms, {
-        report: this.#declaration,
-        question: { window: { since, until }, expand: this.#config.expand, filters: {}, record },
-        pageSize: this.#config.pageSize,
-        catalog: this.#intake.catalog,
-        forbidsOnlyThis: true,
-        onPage: (page, servedAt) => {
-          // A walk that is done again starts its pages anew.
-          pages.push({ page, servedAt })
-          return Promise.resolve()
-        },
-      })
+      const clock = await serviceClock(this.#rooms, this.#declaration, { record })
+      const since = due.mark === undefined ? this.#config.start : minusMs(due.mark, this.#config.overlapMs)
+      const span = { since, until: plusMs(clock, CLOCK_GRAIN_MS) }
+      const read = await this.#prove(record, span, clock)
+      await this.#take({ due, record, span, clock: earliest(clock, read.firstServedAt), ...read })
     } catch (error) {
       if (!(error instanceof SyncError) || error.code !== 'REPORT_FORBIDDEN') throw error
       this.#forbidden += 1
-      return
     }
-    await this.#take({
-      due,
-      subject,
-      record,
-      since,
-      until,
-      clock: earliest(clock, walked.firstServedAt),
-      walked,
-      pages,
-    })
   }
 
-  async #take(taken: Taken): Promise<void> {
-    const { due, subject, record, since, until, clock, walked } = taken
+  /** Reads a record's entries: in one response, or in walks that agree. */
+  async #prove(record: Readonly<Record<string, number>>, span: RecordSpan, clock: Instant): Promise<RecordRead> {
+    const { limits } = this.#rooms.settings
+    const { pageSize, expand, overlapMs } = this.#config
+    const catalog = this.#intake.catalog
+    const reader = new PageReader(this.#rooms, { report: this.#declaration, pageSize, catalog, forbidsOnlyThis: true })
+    let pages: FetchedPage[] = []
+    const outcome = await prove(
+      {
+        reader,
+        ask: () => ({ window: span, expand, filters: {}, record }),
+        youngFrom: youngFrom(clock, overlapMs),
+        ...limits,
+        concurrency: 1,
+        cuts: false,
+        sizes: () => NO_PAGE_SIZES,
+        learn: () => undefined,
+        keep: (page) => Promise.resolve(void pages.push(page)),
+        restart: () => {
+          pages = []
+        },
+      },
+      span,
+    )
+    assert(outcome.kind === 'proven', 'a walk that is never cut ends proven or in an error')
+    this.pages += reader.pages
+    return { proven: outcome, pages, asked: reader.pages, firstServedAt: reader.firstServedAt ?? clock }
+  }
+
+  async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
     const values = Object.values(record)
-    const asked = Object.fromEntries(this.#declaration.asked.map((column, n) => [column.column, values[n] as number]))
-    // Only the last walk counts: one that had to be repeated left pages of the earlier walks behind.
-    for (const { page, servedAt } of taken.pages.slice(-walked.state.pages))
-      await this.#intake.add(page, servedAt, asked)
-    this.pages += walked.pages
-    this.#rows += walked.state.rows
-    const value = markAfter(due.mark, { since, until, clock }, this.#config.settleMs)
-    const totals = { pages: walked.pages, rows: walked.state.rows, totalCount: walked.totalCount, proof: walked.proof }
-    this.#asked.push({
-      due,
-      subject,
-      window: { record: values, since, until },
-      closed: { scope: due.scope, since, until: clock, ...totals, marks: [{ mark: 'since', value }] },
-      at: clock,
+    const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] as number]))
+    for (const { page, servedAt } of pages) await this.#intake.add(page, servedAt, columns)
+    this.#rows += proven.rows
+    const until = earliest(span.until, clock)
+    const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
+    const { rows, totalCount, proof } = proven
+    const marks = [{ mark: 'since', value }]
+    this.#settled.push({
+      window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
+      replaces: { record: values, ...span },
+      asked: { scope: due.scope, at: clock },
     })
     const report = this.#declaration.name as ReportName
     this.#rooms.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
   }
 
-  async #commit(run?: Parameters<Intake['finish']>[0]['run']): Promise<void> {
-    const asked = this.#asked
-    this.#asked = []
-    await this.#intake.finish({
-      closes: asked.map((each) => each.closed),
-      replaces: asked.map((each) => each.window),
-      asked: asked.map((each) => ({ scope: each.due.scope, at: each.at })),
-      run,
-    })
+  /** All records so far go into loads that hold their entries whole. */
+  async #commit(run?: RunRecord): Promise<void> {
+    const settled = this.#settled
+    this.#settled = []
+    for (const each of settled) await this.#intake.settle(each)
+    await this.#intake.commit(run)
   }
 }
 
-interface Taken {
-  readonly due: DueRecord
-  readonly subject: Subject
-  readonly record: Readonly<Record<string, number>>
+interface RecordSpan extends Span {
   readonly since: Instant
-  readonly until: Instant
+}
+
+interface RecordRead {
+  readonly proven: Proven
+  readonly pages: readonly FetchedPage[]
+  /** Pages asked for, walks that were done again included. */
+  readonly asked: number
+  readonly firstServedAt: Instant
+}
+
+interface Taken extends RecordRead {
+  readonly due: DueRecord
+  readonly record: Readonly<Record<string, number>>
+  readonly span: RecordSpan
+  /** The service's clock when the record was asked about. */
   readonly clock: Instant
-  readonly walked: Walked
-  readonly pages: readonly { readonly page: ScannedPage; readonly servedAt: Instant }[]
 }
 
 function recordsForbidden(report: ReportName, count: number): SyncError {

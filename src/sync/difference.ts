@@ -4,59 +4,40 @@
  * between is then missing from neither. A row edited in between may leave the second read's window, so whatever is
  * missing is looked for once more among what was modified since.
  */
-import type { Declaration } from '../../schema/report.ts'
-import type { ReportConfig } from '../config/config.ts'
-import { minusMs } from '../instant.ts'
-import type { KeySet } from '../plan/keySet.ts'
-import type { Bounds } from '../plan/question.ts'
-import { CLOCK_GRAIN_MS, type Window } from '../plan/window.ts'
+import { minusMs, plusMs } from '../instant.ts'
+import type { Span } from '../plan/spans.ts'
+import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import { ObjectCatalog } from '../staging/catalog.ts'
-import type { Rooms } from './rooms.ts'
-import { type Walked, walk } from './walk.ts'
-
-export interface DifferenceParts {
-  readonly declaration: Declaration
-  readonly config: ReportConfig
-  readonly scope: string
-  readonly window: Window
-  /** The walk that included deleted rows. */
-  readonly seen: Walked
-}
+import { PageReader } from './pages.ts'
+import type { Proven } from './prove.ts'
+import type { Scope } from './scope.ts'
+import { serviceClock } from './serviceClock.ts'
 
 export interface Gone {
-  /** Keys of deleted rows, each with all key columns; undefined where the report shows deletions in another way. */
-  readonly keys: (readonly (string | number)[])[] | undefined
+  /** Keys of deleted rows, each with all key columns. */
+  readonly keys: (readonly (string | number)[])[]
   readonly pages: number
 }
 
-export async function goneKeys(rooms: Rooms, parts: DifferenceParts): Promise<Gone> {
-  const { declaration, window, seen, scope } = parts
-  if (declaration.deletes !== 'diff') return { keys: undefined, pages: 0 }
-  const live = await walkLive(rooms, parts, { since: window.since, until: undefined })
-  let missing = missingFrom(seen.state.keys, live.state.keys)
-  let pages = live.pages
-  if (missing.length > 0) {
-    const since = minusMs(seen.firstServedAt, CLOCK_GRAIN_MS)
-    const moved = await walkLive(rooms, parts, { since, until: undefined })
-    pages += moved.pages
-    missing = missing.filter((key) => !moved.state.keys.has(key))
-  }
-  return { keys: missing.map((key) => keyColumns(key, scope)), pages }
-}
-
-/** Only the keys are wanted, so nothing is expanded. */
-function walkLive(rooms: Rooms, { declaration, config, scope }: DifferenceParts, window: Bounds): Promise<Walked> {
-  return walk(rooms, {
+/** Which of the rows seen in `span`, with deleted ones included, are deleted. */
+export async function goneKeys(scope: Scope, span: Span, seen: Proven): Promise<Gone> {
+  if (seen.keys.size === 0) return { keys: [], pages: 0 }
+  const { declaration, config, scope: currency } = scope.parts
+  const startedAt = scope.reader.firstServedAt ?? scope.parts.window.clock
+  // Only the keys are wanted, so nothing is expanded and nothing is staged.
+  const reader = new PageReader(scope.rooms, {
     report: declaration,
-    question: { expand: [], filters: config.filters, currency: scope, window, also: { includeDeleted: false } },
     pageSize: config.pageSize,
     catalog: new ObjectCatalog(),
-    onPage: () => Promise.resolve(),
   })
+  const question = { expand: [], filters: config.filters, currency, also: { includeDeleted: false } }
+  const live = await scope.keysOf(reader, span, question)
+  let missing = [...seen.keys].filter((key) => !live.some((part) => part.keys.has(key)))
+  if (missing.length > 0) {
+    const now = await serviceClock(scope.rooms, declaration, { currency })
+    const since = minusMs(startedAt, CLOCK_GRAIN_MS)
+    const moved = await scope.keysOf(reader, { since, until: plusMs(now, CLOCK_GRAIN_MS) }, question)
+    missing = missing.filter((key) => !moved.some((part) => part.keys.has(key)))
+  }
+  return { keys: missing.map((key) => [key, currency]), pages: reader.pages }
 }
-
-function missingFrom(seen: KeySet, live: KeySet): (string | number)[] {
-  return [...seen].filter((key) => !live.has(key))
-}
-
-const keyColumns = (key: string | number, scope: string): (string | number)[] => [key, scope]

@@ -1,16 +1,17 @@
 /**
- * From scanned pages to committed loads: pages are spooled as they come, a full segment is loaded while the next one
- * fills, and only the last load closes the window and moves its mark.
+ * From scanned pages to committed loads. Pages are spooled as they come; a full segment is loaded while the next one
+ * fills; a window is closed by the load that holds its last row, or a later one, never by an earlier one.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { collectionFields } from '../../schema/tables.ts'
 import type { Declaration } from '../../schema/report.ts'
+import { collectionFields } from '../../schema/tables.ts'
 import type { Instant } from '../instant.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { ObjectCatalog } from '../staging/catalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
+import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import type { Rooms } from './rooms.ts'
 
@@ -37,13 +38,21 @@ export const noFigures = (): Figures => ({
 export interface IntakeParts {
   readonly report: Declaration
   readonly runId: string
-  readonly followers: LoadInput['followers']
-  /** False: nothing is loaded before `finish`, since what the rows mean is only known then (differences). */
-  readonly loadsAsItGoes: boolean
+  readonly followers?: LoadInput['followers']
+  /**
+   * Where a load may end: `anywhere`; `between windows`, since what rows mean is only known when their window is
+   * closed (differences); or only at a `commit`.
+   */
+  readonly cuts: 'anywhere' | 'between windows' | 'at commit'
 }
 
-/** What only the last load knows. */
-export type Finish = Pick<LoadInput, 'closes' | 'gone' | 'run' | 'replaces' | 'asked'>
+/** What the next load takes along. */
+export interface Settled {
+  readonly window: ClosedWindow
+  readonly gone?: NonNullable<LoadInput['gone']>
+  readonly replaces?: NonNullable<LoadInput['replaces']>[number]
+  readonly asked?: NonNullable<LoadInput['asked']>[number]
+}
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
@@ -51,6 +60,7 @@ export class Intake implements AsyncDisposable {
   readonly #rooms: Rooms
   readonly #parts: IntakeParts
   readonly #spool: Spool
+  #settled: Settled[] = []
   #loading: Promise<void> = Promise.resolve()
 
   constructor(rooms: Rooms, parts: IntakeParts) {
@@ -64,17 +74,25 @@ export class Intake implements AsyncDisposable {
 
   async add(page: ScannedPage, servedAt: Instant, asked: StagedPage['asked']): Promise<void> {
     await this.#spool.add(page, servedAt, asked)
-    if (!this.#parts.loadsAsItGoes) return this.#spool.cutWhenFull()
-    await this.#spool.cutWhenFull()
-    for (const segment of this.#spool.takeFull()) await this.#loadInTurn({ closes: [] }, segment)
+    if (this.#parts.cuts === 'anywhere') await this.#loadWhatIsFull()
   }
 
-  /** Loads what is left; the last load closes the windows and records the run. */
-  async finish(finish: Finish): Promise<void> {
-    const rest = (await this.#spool.takeRest()).filter((segment) => segment.rows > 0 || segment.rejected.length > 0)
+  /** The window is proven and all of its rows were added: the next load closes it. */
+  async settle(settled: Settled): Promise<void> {
+    this.#settled.push(settled)
+    if (this.#parts.cuts !== 'at commit') await this.#loadWhatIsFull()
+  }
+
+  /** Loads everything added so far; `run` goes into the books with the last load. */
+  async commit(run?: RunRecord): Promise<void> {
+    const segments = await this.#spool.takeRest()
     await this.#loading
-    for (const segment of rest.slice(0, -1)) await this.#load({ closes: [], gone: finish.gone }, segment)
-    await this.#load(finish, rest.at(-1))
+    const full = segments.filter((segment) => segment.rows > 0 || segment.rejected.length > 0 || this.#replacesEntries)
+    for (const segment of full.slice(0, -1)) await this.#load({ segment, settled: [] })
+    const segment = full.at(-1)
+    const settled = this.#takeSettled()
+    if (segment === undefined && settled.length === 0 && run === undefined) return
+    await this.#load({ segment, settled, run })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -82,34 +100,51 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** One load at a time runs beside the walk; the walk waits only when the next segment is full before it ends. */
-  async #loadInTurn(finish: Finish, segment: Segment): Promise<void> {
-    await this.#loading
-    this.#loading = this.#load(finish, segment)
-    this.#loading.catch(() => undefined)
+  get #replacesEntries(): boolean {
+    return this.#parts.report.perRecord !== undefined
   }
 
-  async #load(finish: Finish, segment: Segment | undefined): Promise<void> {
+  #takeSettled(): Settled[] {
+    const settled = this.#settled
+    this.#settled = []
+    return settled
+  }
+
+  /** One load at a time runs beside the walk; the walk waits only when the next segment is full before it ends. */
+  async #loadWhatIsFull(): Promise<void> {
+    await this.#spool.cutWhenFull()
+    for (const segment of this.#spool.takeFull()) {
+      const settled = this.#takeSettled()
+      await this.#loading
+      this.#loading = this.#load({ segment, settled })
+      this.#loading.catch(() => undefined)
+    }
+  }
+
+  async #load({ segment, settled, run }: OneLoad): Promise<void> {
     const { warehouse, clock, signal } = this.#rooms
     const { report, runId, followers } = this.#parts
     signal.throwIfAborted()
-    const run = finish.run === undefined ? undefined : { ...finish.run, ...this.#figuresSoFar(finish.run) }
     const result = await warehouse.load({
       report,
       runId,
       now: clock.now(),
       segment,
       followers: followers ?? [],
-      ...finish,
-      run,
+      closes: settled.map((each) => each.window),
+      gone: report.deletes === 'diff' ? settled.flatMap((each) => each.gone ?? []) : undefined,
+      replaces: this.#replacesEntries ? settled.flatMap((each) => each.replaces ?? []) : undefined,
+      asked: settled.flatMap((each) => each.asked ?? []),
+      run: run === undefined ? undefined : this.#withFigures(run),
     })
     this.#count(result)
     if (segment !== undefined) await rm(segment.file, { force: true })
   }
 
-  #figuresSoFar(run: NonNullable<LoadInput['run']>) {
+  #withFigures(run: RunRecord): RunRecord {
     const { inserted, updated, deleted, rejected } = this.figures
     return {
+      ...run,
       inserted: run.inserted + inserted,
       updated: run.updated + updated,
       deleted: run.deleted + deleted,
@@ -127,6 +162,12 @@ export class Intake implements AsyncDisposable {
     figures.childrenWritten += result.childrenWritten
     figures.schemaChanges += result.changes.length
   }
+}
+
+interface OneLoad {
+  readonly segment: Segment | undefined
+  readonly settled: readonly Settled[]
+  readonly run?: RunRecord | undefined
 }
 
 let spools = 0

@@ -1,20 +1,19 @@
 /**
- * One incremental run of one windowed report: cut the window on the service's clock, walk it, load what came, and move
- * the mark in the transaction of the last rows.
+ * One incremental run of one windowed report: cut the window on the service's clock, prove it piece by piece, load what
+ * came, and move the mark in the transaction that holds the last row before it.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
-import type { ReportConfig } from '../config/config.ts'
 import { earliest, type Instant } from '../instant.ts'
-import type { Question } from '../plan/question.ts'
-import { markAfter, nextWindow, type Window } from '../plan/window.ts'
-import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
+import type { Span } from '../plan/spans.ts'
+import { markAfter, nextWindow } from '../plan/window.ts'
+import type { RunRecord } from '../warehouse/books.ts'
 import { goneKeys } from './difference.ts'
-import { followersOf } from './followers.ts'
-import { type Figures, Intake, noFigures } from './intake.ts'
+import { type Figures, noFigures } from './intake.ts'
+import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
+import { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
-import { type Walked, walk } from './walk.ts'
 
 export interface ReportRun {
   readonly runId: string
@@ -29,20 +28,17 @@ export async function syncReport(rooms: Rooms, report: ReportName, runId: string
   const declaration = reportOf(report)
   const startedAt = rooms.clock.now()
   const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
-  const sum = { pages: 0, figures: noFigures() }
+  const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
   for (const [index, scope] of scopes.entries()) {
-    const isLast = index === scopes.length - 1
-    const run = { runId, report, startedAt, ...sum }
-    const pulled = await pullScope(rooms, { declaration, scope, run, isLast })
-    sum.pages += pulled.pages
-    for (const figure of Object.keys(sum.figures) as (keyof Figures)[]) sum.figures[figure] += pulled.figures[figure]
+    const pulled = await pullScope(rooms, { declaration, scope, run, isLast: index === scopes.length - 1 })
+    run.pages += pulled.pages
+    for (const figure of Object.keys(run.figures) as (keyof Figures)[]) run.figures[figure] += pulled.figures[figure]
   }
-  return { runId, report, startedAt, ...sum }
+  return run
 }
 
 interface ScopePull {
   readonly declaration: Declaration
-  /** The currency, or ''. */
   readonly scope: string
   /** The run so far: figures of the scopes before. */
   readonly run: ReportRun
@@ -50,105 +46,116 @@ interface ScopePull {
 }
 
 async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
-  const { declaration, scope, run } = pull
+  const { declaration, run } = pull
   const config = rooms.settings.reports[run.report]
-  const mark = await rooms.warehouse.mark(run.report, scope)
-  const window = nextWindow(mark, await serviceClock(rooms, declaration, { currency: scope }), {
-    ...config,
-    sinceRequired: declaration.window.required,
-  })
-  await using intake = new Intake(rooms, {
-    report: declaration,
+  const mark = await rooms.warehouse.mark(run.report, pull.scope)
+  const clock = await serviceClock(rooms, declaration, { currency: pull.scope })
+  const window = nextWindow(mark, clock, { ...config, sinceRequired: declaration.window.required })
+  const sizes = await rooms.warehouse.pageSizes(run.report, config.pageSize)
+  const before = { pages: run.pages, rows: run.figures.rows }
+  await using scope = new Scope(rooms, {
+    declaration,
+    config,
+    scope: pull.scope,
     runId: run.runId,
-    followers: followersOf(run.report, rooms.settings.reports),
-    loadsAsItGoes: declaration.deletes !== 'diff',
+    window,
+    sizes,
+    before,
   })
-  const walks = await walkWindow(rooms, { pull, config, window, intake, isFirst: mark === undefined })
-  const gone = await goneKeys(rooms, { declaration, config, scope, window, seen: walks[0] as Walked })
-  const pages = sum(walks, (each) => each.pages) + gone.pages
-  const reached = earliest(window.clock, ...walks.map((each) => each.firstServedAt))
-  const closed = closedWindow({ ...pull, walks, pages, mark, window: { ...window, clock: reached }, config })
-  await intake.finish({
-    closes: [closed],
-    gone: gone.keys,
-    run: pull.isLast ? doneRun(rooms, run, { pages, rows: closed.rows }) : undefined,
+  const progress = new Marks(scope, mark)
+  if (window.since === undefined) await pullEverything(scope, progress)
+  else await pullWindow(scope, progress, { since: window.since, until: window.until })
+  if (scope.sizes !== sizes) await rooms.warehouse.learnPageSizes(run.report, config.pageSize, scope.sizes)
+  const pages = progress.pages
+  await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)
+  return { pages, figures: scope.intake.figures }
+}
+
+/** The window by creation first, where rows may never have been modified, then by modification: that moves the mark. */
+async function pullWindow(scope: Scope, marks: Marks, span: Span): Promise<void> {
+  const { declaration, config } = scope.parts
+  if (config.askCreated && declaration.created !== undefined) {
+    await scope.proveAll('created', [span], () => Promise.resolve())
+  }
+  await scope.proveAll('window', [span], async (slice, proven) => {
+    const gone = declaration.deletes === 'diff' ? await goneKeys(scope, slice, proven) : undefined
+    if (gone !== undefined) marks.pagesBeside += gone.pages
+    await marks.close(slice, proven, gone?.keys)
   })
-  return { pages, figures: intake.figures }
 }
 
-interface WindowWalk {
-  readonly pull: ScopePull
-  readonly config: ReportConfig
-  readonly window: Window
-  readonly intake: Intake
-  readonly isFirst: boolean
-}
-
-/** Walks the window by modification and, where rows may never have been modified, by creation too. */
-async function walkWindow(rooms: Rooms, { pull, config, window, intake, isFirst }: WindowWalk): Promise<Walked[]> {
-  const { declaration, scope, run } = pull
-  const question = questionOf(declaration, config, scope)
-  // The first walk of a report that needs no lower bound goes without bounds at all: it finds every row there is.
-  const isUnbounded = isFirst && window.since === undefined
-  const asks: Question[] = [isUnbounded ? question : { ...question, window }]
-  if (!isUnbounded && config.askCreated && declaration.created !== undefined)
-    asks.push({ ...question, created: window })
-  const walked: Walked[] = []
-  let pages = run.pages
-  let rows = run.figures.rows
-  for (const ask of asks) {
-    const asked = scopeColumns(declaration, scope)
-    const plan = { report: declaration, question: ask, pageSize: config.pageSize, catalog: intake.catalog }
-    walked.push(
-      await walk(rooms, {
-        ...plan,
-        onPage: async (page, servedAt) => {
-          await intake.add(page, servedAt, asked)
-          pages += 1
-          rows += page.rowCount
-          rooms.onProgress({ report: run.report, pages, rows, rowsExpected: page.envelope.totalCount })
-        },
-      }),
-    )
+/**
+ * The first run of a report that needs no bounds reads without them: rows that were never edited may match no
+ * modification filter. One response may hold it all; else it is read by time of creation, which never changes, and the
+ * unbounded total says whether that found every row. If not, everything is walked.
+ */
+async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
+  const { declaration, config, window } = scope.parts
+  const everything: Span = { since: undefined, until: window.until }
+  const single = await scope.proveEverything(true)
+  if (single !== undefined) return marks.close(everything, single)
+  if (config.askCreated && declaration.created !== undefined) {
+    const sum = { rows: 0, proofs: new Set<string>() }
+    const spans = [
+      { since: undefined, until: config.start },
+      { since: config.start, until: window.until },
+    ]
+    await scope.proveAll('created', spans, (_, proven) => {
+      sum.rows += proven.rows
+      sum.proofs.add(proven.proof)
+      return Promise.resolve()
+    })
+    await scope.intake.commit()
+    const total = await totalNow(scope)
+    const held = await scope.rooms.warehouse.liveRows(config.name, scope.parts.scope)
+    if (total !== undefined && total === held) {
+      return marks.close(everything, { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount: total })
+    }
   }
-  return walked
+  const proven = await scope.proveEverything(false)
+  if (proven !== undefined) await marks.close(everything, proven)
 }
 
-/** The question that every request of this report and scope has in common. */
-export function questionOf(declaration: Declaration, config: ReportConfig, scope: string): Question {
-  return {
-    expand: config.expand,
-    filters: config.filters,
-    currency: declaration.currency === undefined ? undefined : scope,
-    ...(declaration.deletes === 'diff' ? { also: { includeDeleted: true } } : {}),
+/** The total of everything there is now, as the smallest answer tells it. */
+async function totalNow(scope: Scope): Promise<number | undefined> {
+  const { page } = await scope.reader.read({ ...scope.question, expand: [] }, 1)
+  return page.envelope.totalCount
+}
+
+/** Closes windows and says which marks they move. */
+class Marks {
+  /** Pages read beside the scope's own reader. */
+  pagesBeside = 0
+  readonly #scope: Scope
+  #mark: Instant | undefined
+  #pagesTold = 0
+
+  constructor(scope: Scope, mark: Instant | undefined) {
+    this.#scope = scope
+    this.#mark = mark
   }
-}
 
-/** Columns that the question gives: the currency, where there is one. */
-function scopeColumns(declaration: Declaration, scope: string): Record<string, string> {
-  return declaration.currency === undefined ? {} : { target_currency: scope }
-}
+  get pages(): number {
+    return this.#scope.reader.pages + this.pagesBeside
+  }
 
-interface Closing extends ScopePull {
-  readonly walks: readonly Walked[]
-  readonly pages: number
-  readonly mark: Instant | undefined
-  readonly window: Window
-  readonly config: ReportConfig
-}
-
-function closedWindow({ declaration, scope, walks, pages, mark, window, config }: Closing): ClosedWindow {
-  const value = markAfter(mark, window, config.settleMs)
-  const names = ['modified_since', ...declaration.newerBy.filter((column) => column === 'aggregate_record_modified')]
-  return {
-    scope,
-    since: window.since,
-    until: window.clock,
-    proof: walks.map((each) => each.proof).join('+'),
-    pages,
-    rows: sum(walks, (each) => each.rows),
-    totalCount: walks[0]?.totalCount,
-    marks: names.map((name) => ({ mark: name, value })),
+  async close(
+    span: Span,
+    { proof, rows, totalCount }: { proof: string; rows: number; totalCount: Proven['totalCount'] },
+    gone?: (readonly (string | number)[])[],
+  ): Promise<void> {
+    const { declaration, config, scope, window } = this.#scope.parts
+    // Nothing later than the service's first answer can be known, whatever the window asked for.
+    const clock = earliest(window.clock, this.#scope.reader.firstServedAt ?? window.clock)
+    const until = earliest(span.until, clock)
+    const value = markAfter(this.#mark, { ...span, until, clock }, config.settleMs)
+    this.#mark = value
+    const names = ['modified_since', ...declaration.newerBy.filter((column) => column === 'aggregate_record_modified')]
+    const pages = this.pages - this.#pagesTold
+    this.#pagesTold = this.pages
+    const marks = names.map((name) => ({ mark: name, value }))
+    const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
+    await this.#scope.intake.settle(gone === undefined ? { window: closed } : { window: closed, gone })
   }
 }
 
@@ -169,6 +176,3 @@ function doneRun(rooms: Rooms, run: ReportRun, last: { pages: number; rows: numb
     rejected,
   }
 }
-
-const sum = <T>(items: readonly T[], of: (item: T) => number): number =>
-  items.reduce((total, item) => total + of(item), 0)

@@ -144,15 +144,13 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/**
- * Keeps refused rows once each, with the reason, and forgets those of keys that this load stored after all.
- * Gives how many of the load's refused rows had not been known.
- */
+/** Keeps refused rows once each, with the reason. They stay until they are loaded again on request. */
 export async function recordRejected(sql: Sql, report: Declaration, loadId: number): Promise<void> {
   await sql.run(`
     INSERT INTO tidemark.rejected_rows
-    SELECT ${text(report.name)}, coalesce(p.scope, ''), f.key, f.reason, f.row::JSON, ${loadId}
-    FROM (SELECT DISTINCT ordinal, reason, row, ${keySql(report)} AS key FROM refused) f
+    SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
+      ${text(report.name)}, coalesce(p.scope, ''), f.key, f.reason, f.row::JSON, ${loadId}
+    FROM (SELECT ordinal, reason, row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${2 ** 24}
     WHERE NOT EXISTS (
       SELECT 1 FROM tidemark.rejected_rows r

@@ -5,7 +5,7 @@
  */
 import type { DuckType } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, only } from '../plan/kinds.ts'
-import { text } from './sqlText.ts'
+import { pointer, text } from './sqlText.ts'
 
 /** `value` (a VARCHAR expression that held these kinds) as `type`; NULL where it doesn't fit. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
@@ -26,13 +26,19 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
       return `CASE ${value} WHEN 'true' THEN true WHEN 'false' THEN false END`
     case 'TIMESTAMPTZ':
       return only(kinds, Kind.null | Kind.dateTime | Kind.date)
-        ? `try_cast(${value} AS TIMESTAMPTZ)`
-        : `CASE WHEN regexp_matches(${value}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${value} AS TIMESTAMPTZ) END`
+        ? timeOf(value)
+        : `CASE WHEN regexp_matches(${value}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN ${timeOf(value)} END`
     case 'DATE':
       return `try_cast(${value} AS DATE)`
     default:
       return value
   }
+}
+
+/** ISO 8601 may leave out the seconds and write small letters or a comma; DuckDB wants the long form. */
+const timeOf = (value: string): string => {
+  const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
+  return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
 }
 
 /** Whether every value of these kinds surely casts to `type`, so that no row has to be checked. */
@@ -59,6 +65,14 @@ export const unmarkedText = (value: string, mark: string): string => `replace(${
 /** JSON text in which marked numbers are numbers again, with all their digits. */
 export const unmarkedJson = (value: string, mark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
+
+/** A member of a JSON object with all digits of its numbers, which DuckDB's own way would send through a double. */
+export function memberOf(json: string, member: string, mark: string): string {
+  const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
+  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`
+  const whole = `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')`
+  return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, mark)
+}
 
 /** Text of a number with more than nine digits behind the point, or an exponent: a DECIMAL(38,9) would round it. */
 export const tooFine = (value: string): string => `regexp_matches(${value}, '[.][0-9]{9}[0-9]*[1-9]|[eE]')`

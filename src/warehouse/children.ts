@@ -59,7 +59,8 @@ function kidsSql(parts: ChildParts): string {
   return `
     CREATE OR REPLACE TEMP TABLE kids AS
     SELECT sid, ${names(parts.table.key)}, observed_at, position, payload AS sent, ${payload} AS payload,
-      ${values} AS fields, NULL::VARCHAR AS child_key, 0::UBIGINT AS row_hash, false AS deleted
+      ${values} AS fields, NULL::VARCHAR AS child_key, 0::UBIGINT AS row_hash, false AS deleted,
+      observed_at AS deleted_seen_at
     FROM (
       SELECT s.rowid AS sid, ${names(parts.table.key, 's')}, s."~observed_at" AS observed_at,
         generate_subscripts(s.${name(parts.column)}, 1) - 1 AS position, unnest(s.${name(parts.column)}) AS payload
@@ -100,13 +101,15 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts, target: string): Pr
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
     SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, c._row_hash AS row_hash, c.is_deleted AS deleted,
-      s."~observed_at" AS observed_at
+      c._deleted_seen_at AS deleted_seen_at, s."~observed_at" AS observed_at
     FROM ${target} c JOIN staged s ON ${match} JOIN win w ON w.sid = s.rowid
     WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL;
     CREATE OR REPLACE TEMP TABLE stay AS
     SELECT h.tid, h.sid, h.child_key FROM held h
     JOIN kids k ON k.sid = h.sid AND k.child_key = h.child_key AND k.row_hash = h.row_hash AND k.deleted = h.deleted;
     DELETE FROM kids WHERE (sid, child_key) IN (SELECT (sid, child_key) FROM stay);
+    UPDATE kids SET deleted_seen_at = h.deleted_seen_at
+    FROM held h WHERE h.sid = kids.sid AND h.child_key = kids.child_key AND h.deleted;
     DELETE FROM held h WHERE tid IN (SELECT tid FROM stay) OR (h.deleted AND ${unmatched});
     CREATE OR REPLACE TEMP TABLE left_over AS
     SELECT c.* REPLACE (true AS is_deleted,
@@ -130,7 +133,7 @@ function freshChildSql(parts: ChildParts): string {
     names(parts.table.key, 'k'),
     'k.child_key, k.position, k.payload',
     ...values,
-    `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.observed_at END`,
+    `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
     `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,
   ].join(', ')
 }

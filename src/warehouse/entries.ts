@@ -49,7 +49,7 @@ export async function mergeEntries(sql: Sql, { table, staged, tableColumns, load
   if (fresh > 0) {
     const carried = new Set(staged.columns.filter((column) => column.carried !== 'false').map((column) => column.name))
     const values = tableColumns.map((column) => {
-      if (column === 'entry_number') return freshNumber(table)
+      if (column === 'entry_number') return freshNumber(table, carried.has('timestamp'))
       return carried.has(column) || table.asked.some((asked) => asked.name === column) ? `s.${name(column)}` : 'NULL'
     })
     await sql.run(`
@@ -74,11 +74,24 @@ export async function mergeEntries(sql: Sql, { table, staged, tableColumns, load
   return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
 }
 
+/** The windows were read and hold nothing: what the records had there goes. Needs `asked_windows`, too. */
+export async function dropEntries(sql: Sql, table: ReportTable): Promise<Merged> {
+  const target = `main.${name(table.name)}`
+  const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE held AS
+    SELECT t.rowid AS tid FROM ${target} t JOIN asked_windows w ON ${same}
+    WHERE t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until`)
+  const [counted] = await sql.rows<{ gone: number }>('SELECT count(*) AS gone FROM held')
+  await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held)`)
+  return { inserted: 0, updated: 0, unchanged: 0, deleted: counted?.gone ?? 0 }
+}
+
 /** New entries are numbered on behind those of the record, in order of time. */
-const freshNumber = (table: ReportTable): string => {
+const freshNumber = (table: ReportTable, hasTime: boolean): string => {
   const record = names(
     table.asked.map((column) => column.name),
     's',
   )
-  return `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${record} ORDER BY s.timestamp, s."~ordinal")`
+  return `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${record} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
 }

@@ -12,7 +12,7 @@ import type { Segment } from '../staging/spool.ts'
 import { type ClosedWindow, closeWindows, nextLoadId, recordRejected, recordRun, type RunRecord } from './books.ts'
 import { CHILD_DELETED_FIELD, mergeChildren } from './children.ts'
 import type { Database, Sql } from './duckdb.ts'
-import { mergeEntries } from './entries.ts'
+import { dropEntries, mergeEntries } from './entries.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
 import { name, names, text, time } from './sqlText.ts'
@@ -101,7 +101,10 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
       await applyChanges(sql, changed, changes)
       await recordChanges(sql, { report: report.name, table: changed, loadId }, changes)
     }
-    const merged = staged === undefined ? NOTHING : await mergeStaged(sql, { input, table, staged, discovered, loadId })
+    const merged =
+      staged === undefined
+        ? await mergeNothing(sql, table, input)
+        : await mergeStaged(sql, { input, table, staged, discovered, mark, loadId })
     const childrenWritten =
       staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, mark, loadId })
     if (staged !== undefined) await recordRejected(sql, report, loadId)
@@ -160,17 +163,27 @@ interface MergeStep {
   readonly table: ReportTable
   readonly staged: Staged
   readonly discovered: readonly DiscoveredColumn[]
+  readonly mark: string
   readonly loadId: number
 }
 
-async function mergeStaged(sql: Sql, { input, table, staged, discovered, loadId }: MergeStep): Promise<Merged> {
+/** No row came: that says something only about windows of entries. */
+async function mergeNothing(sql: Sql, table: ReportTable, { replaces }: LoadInput): Promise<Merged> {
+  if (replaces === undefined) return NOTHING
+  await sql.run(entryWindowsSql(table, replaces))
+  return dropEntries(sql, table)
+}
+
+async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
+  const { input, table, staged, discovered, mark, loadId } = step
   const tableColumns = [...table.asked, ...table.fields, ...discovered].map((column) => column.name)
   if (input.replaces !== undefined) {
     await sql.run(entryWindowsSql(table, input.replaces))
     return mergeEntries(sql, { table, staged, tableColumns, loadId })
   }
   if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
-  return merge(sql, { report: input.report, table, staged, tableColumns, loadId, knowsGone: input.gone !== undefined })
+  const knowsGone = input.gone !== undefined
+  return merge(sql, { report: input.report, table, staged, tableColumns, loadId, mark, knowsGone })
 }
 
 interface CollectionStep {

@@ -5,7 +5,8 @@
 import type { Declaration } from '../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import type { Sql } from './duckdb.ts'
-import { name, names } from './sqlText.ts'
+import { memberOf } from './casts.ts'
+import { name, names, text } from './sqlText.ts'
 import { type Staged, versionOf } from './stage.ts'
 
 export interface MergeParts {
@@ -15,6 +16,7 @@ export interface MergeParts {
   /** All columns that the service fills: asked, documented and discovered. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
+  readonly mark: string
   /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
   readonly knowsGone: boolean
 }
@@ -38,7 +40,8 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
   const wins = counts?.wins ?? 0
   const updated = counts?.updated ?? 0
   if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
-  await sql.run(freshSql(parts, target))
+  const extra = updated === 0 ? STAGED_EXTRA : await extraSql(sql, parts, target)
+  await sql.run(freshSql(parts, target, extra))
   const [gone] = await sql.rows<{ deleted: number }>(
     'SELECT count(*) AS deleted FROM fresh WHERE is_deleted AND _deleted_seen_at = _observed_at',
   )
@@ -47,6 +50,26 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
   const columns = names([...parts.tableColumns, ...SYSTEM])
   await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
   return { inserted: wins - updated, updated, unchanged: parts.staged.rows - wins, deleted: gone?.deleted ?? 0 }
+}
+
+const STAGED_EXTRA = 's."~extra"'
+
+/** A condition over the shapes of read rows, said of staged ones. */
+const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
+
+/** `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't carry. */
+async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string): Promise<string> {
+  const held = await sql.rows<{ field: string }>(`
+    SELECT DISTINCT unnest(json_keys(t._extra)) AS field
+    FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL`)
+  const members = held.flatMap(({ field }) => {
+    const carried = staged.carries(field)
+    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, mark)}::VARCHAR`
+    return carried === 'true' ? [] : [`CASE WHEN NOT (${ofStaged(carried)}) THEN ${member} END`]
+  })
+  if (members.length === 0) return STAGED_EXTRA
+  const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
+  return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
 /** Which staged rows are to be written, and which rows they replace. */
@@ -75,7 +98,7 @@ const goneSql = (table: ReportTable): string =>
   `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
 
 /** The rows as they will stand: carried columns from the service, the others from the row that is replaced. */
-function freshSql(parts: MergeParts, target: string): string {
+function freshSql(parts: MergeParts, target: string, extra: string): string {
   const { report, table, staged, tableColumns, loadId } = parts
   const carried = new Map(staged.columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
@@ -84,7 +107,7 @@ function freshSql(parts: MergeParts, target: string): string {
     const condition = carried.get(column)
     if (condition === undefined || condition === 'false') return `t.${quoted}`
     if (condition === 'true') return `s.${quoted}`
-    return `CASE WHEN ${condition.replaceAll('r."$"', 's."~shape"')} THEN s.${quoted} ELSE t.${quoted} END AS ${quoted}`
+    return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE t.${quoted} END AS ${quoted}`
   })
   const deleted = deletedSql(parts, 't.is_deleted')
   const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
@@ -96,7 +119,7 @@ function freshSql(parts: MergeParts, target: string): string {
       CASE WHEN ${deleted} THEN CASE WHEN t.is_deleted THEN t._deleted_seen_at ELSE s."~observed_at" END END AS _deleted_seen_at,
       s."~observed_at" AS _observed_at,
       ${loadId}::BIGINT AS _load_id,
-      s."~extra" AS _extra,
+      ${extra} AS _extra,
       s."~row_hash" AS _row_hash
     FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced`
 }

@@ -27,8 +27,12 @@ export interface Published {
 export async function publish(database: Database, to: string): Promise<Published> {
   const state = await stateOf(database)
   if (existsSync(to) && (await stateOfFile(to)) === state) return { path: to, replaced: false }
-  await mkdir(dirname(to), { recursive: true })
-  await removeLeftovers(to)
+  try {
+    await mkdir(dirname(to), { recursive: true })
+    await removeLeftovers(to)
+  } catch (error) {
+    throw publishFailed(to, error)
+  }
   await database.exclusive(async (run) => {
     await run('CHECKPOINT')
     await copy(database.path, to)
@@ -69,12 +73,16 @@ async function copy(from: string, to: string): Promise<void> {
         data: { path: to },
       })
     }
-    throw new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${told}`, {
-      cure: 'Check that its folder is writable; the last published copy stays readable.',
-      data: { path: to },
-      cause: error,
-    })
+    throw publishFailed(to, error, told)
   }
+}
+
+function publishFailed(to: string, cause: unknown, told = (cause as Error).message): SyncError {
+  return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${told}`, {
+    cure: 'Check that its folder is writable; the last published copy stays readable.',
+    data: { path: to },
+    cause,
+  })
 }
 
 /** Removes temporary copies that a killed process left behind. */

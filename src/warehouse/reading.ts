@@ -2,7 +2,7 @@
  * How a load's fields are read from the staged lines: which columns DuckDB's JSON reader is told of, and the
  * expressions that give a column's text, its typed value, or the JSON that stays in `_extra`.
  */
-import { documentedFields, type ReportTable } from '../../schema/tables.ts'
+import { documentedFields, type DuckType, type ReportTable } from '../../schema/tables.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import { has, Kind, NESTED, only, SCALARS } from '../plan/kinds.ts'
@@ -48,6 +48,10 @@ export class Reading {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => catalog.field(source) ?? [])
+      // A load may hold nothing but rows without a key; statements name the key's columns all the same.
+      if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
+        return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
+      }
       if (sources.length === 0) return []
       const values = sources.map((field) =>
         column.type === 'JSON' ? this.#json(field) : castOf(this.#text(field), column.type, field.kinds),
@@ -76,14 +80,25 @@ export class Reading {
       column.sources.flatMap((source): string[] => {
         const field = catalog.field(source)
         if (field === undefined || alwaysFits(column.type, field.kinds)) return []
-        const sent = `r.${name(field.stagedName)}`
-        const value = castOf(this.#text(field), column.type, field.kinds)
-        return [
-          `WHEN ${sent} IS NOT NULL AND (${value}) IS NULL THEN ${text(misfitReason(source, column.type))} || left(${sent}::VARCHAR, 80)`,
-        ]
+        return [this.#misfit(field, column.type)]
       }),
     )
+    const flag = this.#flagField()
+    if (flag !== undefined && !alwaysFits('BOOLEAN', flag.kinds)) checks.push(this.#misfit(flag, 'BOOLEAN'))
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
+  }
+
+  #misfit(field: CatalogField, type: DuckType): string {
+    const sent = `r.${name(field.stagedName)}`
+    const value = castOf(this.#text(field), type, field.kinds)
+    const told = `${text(misfitReason(field.name, type))} || left(${this.#told(field)}, 80)`
+    return `WHEN ${sent} IS NOT NULL AND (${value}) IS NULL THEN ${told}`
+  }
+
+  /** What was sent, as people read it. */
+  #told(field: CatalogField): string {
+    const sent = `r.${name(field.stagedName)}::VARCHAR`
+    return has(field.kinds, Kind.marked) ? unmarkedText(sent, this.#parts.mark) : sent
   }
 
   /** The row's own deletion flag: true, false, or NULL where the row carries none. */
@@ -117,9 +132,21 @@ export class Reading {
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map((field) => {
       const raw = `r.${name(field.stagedName)}`
-      return `CASE WHEN ${raw} IS NULL THEN 0::UBIGINT ELSE hash(${text(field.name)}, ${raw}) END`
+      return `CASE WHEN ${raw} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`
     })
-    return [shapeHash, ...parts].reduce((sum, part) => `xor(${sum}, ${part})`)
+    return xorOf([shapeHash, ...parts])
+  }
+
+  /** The hash of a value that is there. How the reader was told to read it follows from other rows, so it must not count. */
+  #hash(field: CatalogField): string {
+    const raw = `r.${name(field.stagedName)}`
+    const label = text(field.name)
+    if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
+    if (field.elements !== undefined) {
+      if (isList(field)) return `hash(${label}, ${raw})`
+      return `CASE json_type(${raw}) WHEN 'ARRAY' THEN hash(${label}, from_json(${raw}, '["JSON"]')) ELSE hash(${label}, ${raw}::VARCHAR) END`
+    }
+    return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
   /** Whether a row carries at least one of the fields, by its shape. */
@@ -178,7 +205,8 @@ export class Reading {
     )
     if (!isDecimal || !has(field.kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
     const value = this.#text(field)
-    return `CASE WHEN ${tooFine(value)} THEN ${this.#readsJson(field) ? this.#json(field) : value} END`
+    if (this.#readsJson(field)) return `CASE WHEN ${tooFine(value)} THEN ${this.#json(field)} END`
+    return `CASE WHEN ${tooFine(value)} THEN ${has(field.kinds, Kind.text) ? numberOrText(value) : value} END`
   }
 
   /** Whether a field is read as JSON: it may be nested, or has no column and stays as it was sent. */
@@ -188,6 +216,17 @@ export class Reading {
     return this.#columnTypeOf(field) === undefined
   }
 }
+
+/** XOR of all, as a balanced tree: DuckDB limits how deep an expression may be. */
+function xorOf(parts: readonly string[]): string {
+  if (parts.length === 1) return parts[0] as string
+  const half = parts.length >> 1
+  return `xor(${xorOf(parts.slice(0, half))}, ${xorOf(parts.slice(half))})`
+}
+
+/** A value that came as a number or as text, as JSON. */
+const numberOrText = (value: string): string =>
+  `CASE WHEN regexp_full_match(${value}, '-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?') THEN ${value} ELSE to_json(${value})::VARCHAR END`
 
 /** Only arrays and nulls were seen: the reader can split it into a list by itself, at no cost. */
 const isList = (field: CatalogField): boolean => only(field.kinds, Kind.array | Kind.null | Kind.marked)

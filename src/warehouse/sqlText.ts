@@ -3,8 +3,11 @@
 /** An identifier, safe against reserved words and quotes. */
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** A text literal. */
-export const text = (value: string): string => `'${value.replaceAll("'", "''")}'`
+/** A text literal; a NUL would end the statement, so it comes as an expression. */
+export const text = (value: string): string => {
+  const quoted = `'${value.replaceAll("'", "''")}'`
+  return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
+}
 
 /** A list of identifiers, optionally of an alias. */
 export const names = (identifiers: readonly string[], alias?: string): string =>

@@ -32,6 +32,8 @@ export interface Staged {
   readonly rejected: number
   /** Rows left to merge: one a key. */
   readonly rows: number
+  /** SQL condition over `r` that says whether a row carries the wire field. */
+  carries(field: string): string
 }
 
 /** Fills the temporary tables `staged` and `refused`. */
@@ -65,7 +67,16 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   await refuse(sql, segment, mark)
   const rows = segment.rows - (counted?.refused ?? 0)
   const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
-  return { columns, collections, rejected: (counted?.refused ?? 0) + segment.rejected.length, rows: rows - duplicates }
+  return {
+    columns,
+    collections,
+    rejected: (counted?.refused ?? 0) + segment.rejected.length,
+    rows: rows - duplicates,
+    carries: (field) => {
+      const found = segment.catalog.field(field)
+      return found === undefined ? 'false' : reading.carried([found])
+    },
+  }
 }
 
 export interface RowNames {
@@ -79,7 +90,7 @@ export function versionOf(report: Declaration, columns: readonly string[], { ali
   const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
   if (stamps.length === 0) return observedAt
   const stamp = stamps.length === 1 ? (stamps[0] as string) : `coalesce(${stamps.join(', ')})`
-  return `coalesce(least(${stamp}, ${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS), ${observedAt})`
+  return `CASE WHEN ${stamp} <= ${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS THEN ${stamp} ELSE ${observedAt} END`
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {
@@ -117,7 +128,7 @@ async function refuse(sql: Sql, segment: Segment, mark: string): Promise<void> {
       SELECT f.ordinal, f.reason, regexp_replace(l.line, '^\\{"#":[0-9]+,"[$]":[0-9]+,?', '{') AS row
       FROM refused f
       JOIN (SELECT line, regexp_extract(line, '^\\{"#":([0-9]+)', 1)::BIGINT AS ordinal
-            FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = '\\x01\\x02', quote = '', escape = '',
+            FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = ${text('\u0001')}, quote = '', escape = '',
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
       UPDATE refused SET row = regexp_replace(row, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');

@@ -98,7 +98,10 @@ export async function recordChanges(sql: Sql, place: ChangePlace, changes: reado
         place.loadId,
       ])
     }
-    await sql.run('INSERT INTO tidemark.schema_changes VALUES ($1, $2, $3, $4, $5, $6, $7, now())', [
+    // A field beyond the limit comes with every load; it is told once.
+    const isKnown = `SELECT 1 FROM tidemark.schema_changes WHERE table_name = $2 AND column_name = $3 AND change = 'limit'`
+    const once = isLimit ? `WHERE NOT EXISTS (${isKnown})` : ''
+    await sql.run(`INSERT INTO tidemark.schema_changes SELECT $1, $2, $3, $4, $5, $6, $7, now() ${once}`, [
       place.report,
       place.table,
       isLimit ? field : change.column.name,
@@ -121,7 +124,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
 }
 
 const commentSql = (target: string, column: string, comment: string): string =>
-  `COMMENT ON COLUMN ${target}.${name(column)} IS ${text(comment)};`
+  `COMMENT ON COLUMN ${target}.${name(column)} IS ${text(comment.replaceAll('\0', '\\0'))};`
 
 const viewSql = (table: string): string => `
   CREATE OR REPLACE VIEW current.${name(table)} AS

@@ -6,6 +6,7 @@ import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
+import { NO_PAGE_SIZES, type PageSizes } from '../plan/pageSizes.ts'
 import {
   markOf,
   migrate,
@@ -18,7 +19,7 @@ import {
 import { Database } from './duckdb.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
 import { publish, type Published } from './publish.ts'
-import { text } from './sqlText.ts'
+import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
 export interface WarehouseSettings {
@@ -119,12 +120,34 @@ export class Warehouse implements AsyncDisposable {
     }))
   }
 
-  /** How many rows a report's table holds that are not deleted. */
-  async liveRows(report: ReportName): Promise<number> {
+  /** How many rows of a scope (a currency, or '') are held that are not deleted. */
+  async liveRows(report: ReportName, scope: string): Promise<number> {
+    const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
     const [row] = await this.#database.rows<{ rows: number }>(
-      `SELECT count(*) AS rows FROM main."${report}" WHERE NOT is_deleted`,
+      `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
     )
     return row?.rows ?? 0
+  }
+
+  /** What the report's pages were seen to hold when `pageSize` rows were asked for. */
+  async pageSizes(report: ReportName, pageSize: number): Promise<PageSizes> {
+    const [known] = await this.#database.rows<{ fullMin: number | null; seenMax: number }>(
+      'SELECT full_min AS "fullMin", seen_max AS "seenMax" FROM tidemark.page_sizes WHERE report = $1 AND asked = $2',
+      [report, pageSize],
+    )
+    return known === undefined ? NO_PAGE_SIZES : { fullMin: known.fullMin ?? undefined, seenMax: known.seenMax }
+  }
+
+  learnPageSizes(report: ReportName, pageSize: number, sizes: PageSizes): Promise<void> {
+    return this.#database.transaction(async (sql) => {
+      await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
+      await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4)', [
+        report,
+        pageSize,
+        sizes.fullMin ?? null,
+        sizes.seenMax,
+      ])
+    })
   }
 
   /** Replaces the published copy, unless it holds this state already. */

@@ -1,0 +1,32 @@
+/**
+ * What a report's page sizes were seen to be. A bare array tells no total, so whether a response may have a next page
+ * follows from this alone: a response with fewer rows than every page that was ever followed by another has none, and
+ * one with more rows than were asked for isn't paged at all (product contract §5.4).
+ */
+export interface PageSizes {
+  /** Rows of the smallest page that was followed by more rows. */
+  readonly fullMin: number | undefined
+  /** Rows of the largest page seen: the service doesn't cut pages shorter than that. */
+  readonly seenMax: number
+}
+
+export const NO_PAGE_SIZES: PageSizes = { fullMin: undefined, seenMax: 0 }
+
+/** After a page of `rows` that was followed by another with new rows. */
+export const sawFullPage = (known: PageSizes, rows: number): PageSizes => ({
+  fullMin: Math.min(known.fullMin ?? rows, rows),
+  seenMax: Math.max(known.seenMax, rows),
+})
+
+/** After a page of `rows` that was surely the last. */
+export const sawLastPage = (known: PageSizes, rows: number): PageSizes => ({
+  ...known,
+  seenMax: Math.max(known.seenMax, rows),
+})
+
+/** Rows below which a response surely has no next page; 0 while nothing is known. */
+export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? known.seenMax
+
+/** Whether a response of `rows` to a question for `asked` rows holds everything there is. */
+export const holdsEverything = (known: PageSizes, rows: number, asked: number): boolean =>
+  rows === 0 || rows > asked || rows < surelyLastBelow(known)

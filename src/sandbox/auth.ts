@@ -1,0 +1,163 @@
+/**
+ * The authentication interface (spec §5): short-lived JWTs against client id and secret, a limit on token requests,
+ * and the check of the Bearer header. Verified tokens are remembered, because each of them comes with every page.
+ */
+import { randomBytes } from 'node:crypto'
+import { jwtVerify, SignJWT } from 'jose'
+import { forbidden, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'
+import type { Faults } from './faults.ts'
+import type { SandboxClient, Settings } from './options.ts'
+import type { Endpoint } from './reports.ts'
+
+const ISSUER = 'sandbox'
+const MINUTE_MS = 60_000
+const REMEMBERED_MAX = 10_000
+
+export interface AuthOptions {
+  readonly settings: Pick<Settings, 'clients' | 'tokenLifetimeSeconds' | 'tokenRequestsPerMinute' | 'clock'>
+  readonly faults: Faults
+  /** The service's clock in whole seconds since 1970. */
+  readonly nowSeconds: () => number
+}
+
+interface Bearer {
+  readonly client: SandboxClient
+  readonly scopes: ReadonlySet<string>
+  readonly expiresAtSeconds: number
+  uses: number
+}
+
+export type Admitted =
+  | { readonly client: SandboxClient }
+  | { readonly refusal: Answer; readonly client?: SandboxClient }
+
+export class Auth {
+  readonly #options: AuthOptions
+  readonly #key = randomBytes(32)
+  readonly #verified = new Map<string, Bearer>()
+  readonly #revoked = new Set<string>()
+  #requestedAtMs: number[] = []
+  #issued = 0
+
+  constructor(options: AuthOptions) {
+    this.#options = options
+  }
+
+  /** POST /Account/RequestToken. */
+  async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
+    const retryAfter = this.#countRequest()
+    if (retryAfter !== undefined) return tooMany(retryAfter)
+    const failures = ['clientId', 'clientSecret', 'scopes'].flatMap((property) => failureOf(property, body[property]))
+    if (failures.length > 0) return json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
+    const client = this.#options.settings.clients.find(
+      (known) => known.clientId === body['clientId'] && known.clientSecret === body['clientSecret'],
+    )
+    if (client === undefined || client.disabled === true) return plainStatus(401, 'Invalid client credentials')
+    const scopes = scopesAsked(body['scopes'], client)
+    const stray = scopes.filter((scope) => !client.scopes.includes(scope))
+    if (stray.length > 0)
+      return json(422, { title: 'Unprocessable Content', status: 422, detail: `Unknown scopes: ${stray.join(' ')}` })
+    return json(200, {
+      accessToken: await this.#sign(client, scopes),
+      expiresIn: this.#options.settings.tokenLifetimeSeconds,
+      tokenType: 'Bearer',
+    })
+  }
+
+  /** 401 when the token is missing, expired or lacks the scope; 403 when the client may not read the report (spec §5). */
+  async admit(authorization: string | undefined, endpoint: Endpoint): Promise<Admitted> {
+    const { faults } = this.#options
+    if (faults.take('401-once', endpoint.report) !== undefined)
+      return { refusal: unauthorised('The token was revoked.') }
+    if (faults.take('401-always', endpoint.report) !== undefined)
+      return { refusal: unauthorised('The token is not accepted.') }
+    const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) return { refusal: unauthorised('A Bearer token is required.', 'invalid_request') }
+    const bearer = await this.#bearer(token)
+    if (bearer === undefined || this.#hasExpired(token, bearer, endpoint))
+      return { refusal: unauthorised('The token is invalid or has expired.') }
+    const { client } = bearer
+    if (!bearer.scopes.has(endpoint.scope))
+      return { client, refusal: unauthorised(`The scope ${endpoint.scope} is required.`, 'insufficient_scope') }
+    if (faults.take('403', endpoint.report) !== undefined || isForbidden(client, endpoint))
+      return { client, refusal: forbidden(endpoint.report) }
+    return { client }
+  }
+
+  async #sign(client: SandboxClient, scopes: readonly string[]): Promise<string> {
+    const now = this.#options.nowSeconds()
+    this.#issued += 1
+    return await new SignJWT({ client_id: client.clientId, scope: scopes.join(' ') })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setIssuer(ISSUER)
+      .setSubject(client.clientId)
+      .setJti(String(this.#issued))
+      .setIssuedAt(now)
+      .setExpirationTime(now + this.#options.settings.tokenLifetimeSeconds)
+      .sign(this.#key)
+  }
+
+  async #bearer(token: string): Promise<Bearer | undefined> {
+    const known = this.#verified.get(token)
+    if (known !== undefined) return known
+    try {
+      const currentDate = new Date(this.#options.nowSeconds() * 1_000)
+      const { payload } = await jwtVerify(token, this.#key, { issuer: ISSUER, algorithms: ['HS256'], currentDate })
+      const client = this.#options.settings.clients.find((each) => each.clientId === payload.sub)
+      if (client === undefined) return undefined
+      const bearer = {
+        client,
+        scopes: new Set(String(payload['scope']).split(' ')),
+        expiresAtSeconds: payload.exp ?? 0,
+        uses: 0,
+      }
+      if (this.#verified.size >= REMEMBERED_MAX) this.#verified.clear()
+      this.#verified.set(token, bearer)
+      return bearer
+    } catch {
+      return undefined
+    }
+  }
+
+  #hasExpired(token: string, bearer: Bearer, endpoint: Endpoint): boolean {
+    bearer.uses += 1
+    const usesMax = this.#options.faults.peek('expire', endpoint.report)
+    if (usesMax !== undefined && bearer.uses > Number(usesMax) && !this.#revoked.has(token)) {
+      this.#options.faults.take('expire', endpoint.report)
+      this.#revoked.add(token)
+    }
+    return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
+  }
+
+  /** Seconds to wait when the last minute is used up. */
+  #countRequest(): number | undefined {
+    const nowMs = this.#options.settings.clock.monotonicMs()
+    this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
+    if (this.#requestedAtMs.length >= this.#options.settings.tokenRequestsPerMinute) {
+      return Math.max(1, Math.ceil((MINUTE_MS - (nowMs - (this.#requestedAtMs[0] ?? nowMs))) / 1_000))
+    }
+    this.#requestedAtMs.push(nowMs)
+    return undefined
+  }
+}
+
+function failureOf(property: string, given: unknown): { property: string; message: string }[] {
+  if (property === 'scopes' && (given === undefined || given === null)) return []
+  if (typeof given !== 'string') return [{ property, message: `${property} must be a string.` }]
+  return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
+}
+
+/** Omitted scopes mean the client's default scopes (spec §4). */
+function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] {
+  const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
+  return asked.length === 0 ? client.scopes : asked
+}
+
+/** The enquiry audit needs both: to view the enquiry, and to view audit data (spec §7). */
+function isForbidden(client: SandboxClient, endpoint: Endpoint): boolean {
+  const needed =
+    endpoint.report === 'enquiry_audit_entries'
+      ? ['enquiry_audit_entries', 'enquiries', 'audit_entries']
+      : [endpoint.report]
+  return needed.some((report) => (client.forbidden as readonly string[] | undefined)?.includes(report) === true)
+}

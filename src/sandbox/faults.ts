@@ -1,0 +1,155 @@
+/**
+ * What can go wrong on request. A fault is written `name[*count][@report][:argument]`: `5xx*3@events` answers three
+ * events requests with 503. Without `@report` it concerns every report endpoint; `@token` means the token endpoint.
+ */
+import { SyncError } from '../errors.ts'
+import { REPORTS, type ReportName } from './reports.ts'
+
+interface FaultRule {
+  readonly does: string
+  /** What `:argument` is when it is left out; undefined when there is none. */
+  readonly argument?: number | string
+}
+
+const RULES = {
+  drift: {
+    does: 'every page of a longer walk is followed by :N changes of that report, so that rows move between pages',
+    argument: 3,
+  },
+  unordered: { does: 'rows come in another order at every request' },
+  clamp: { does: 'pageSize is cut to :N, and the answer says so', argument: 50 },
+  'clamp-silent': { does: 'pageSize is cut to :N, but the answer shows the size asked for', argument: 50 },
+  'ignore-page': {
+    does: 'the first page is sent whatever pageNumber says; with :echo the answer shows the number asked for',
+    argument: 'first',
+  },
+  'short-page': { does: 'the second page holds half as many rows as the others, though more follow' },
+  'total-lies': { does: 'totalCount is off by :N', argument: 1 },
+  '429': { does: 'too many requests, with Retry-After :N seconds', argument: 1 },
+  '5xx': { does: 'the status :N', argument: 503 },
+  reset: { does: 'the connection is destroyed in the middle of the body' },
+  truncate: { does: 'the JSON is cut, with a content-length that fits the cut' },
+  slow: { does: 'the answer waits :N ms', argument: 500 },
+  drip: { does: 'the body comes one byte every :N ms', argument: 200 },
+  silent: { does: 'headers, then nothing' },
+  skew: { does: "the service's clock is off by :N seconds, in the Date header and in new stamps", argument: 3_600 },
+  'no-date': { does: 'no Date header' },
+  html: { does: '200 with an HTML page' },
+  'empty-body': { does: '200 with no body' },
+  redirect: { does: '302 to :URL', argument: 'http://elsewhere.example/reportingapi' },
+  huge: { does: 'the body is padded to :N MB', argument: 64 },
+  '401-once': { does: 'one report request is answered with 401, then all is well' },
+  '401-always': { does: 'every request is answered with 401' },
+  '403': { does: 'every request is answered with 403' },
+  expire: { does: 'a token dies after :N report requests', argument: 3 },
+  'duplicate-row': { does: 'the first row of a page is in it twice' },
+  'bad-rows': {
+    does: 'every :Nth row is malformed: wrong types, missing or doubled keys, odd characters',
+    argument: 7,
+  },
+  fx: { does: 'another rate table, number :N, moves converted amounts without any edit', argument: 1 },
+} as const satisfies Record<string, FaultRule>
+
+export type FaultName = keyof typeof RULES
+
+export const faultNames: readonly {
+  readonly name: FaultName
+  readonly does: string
+  readonly argument: string | undefined
+}[] = Object.entries(RULES).map(([name, rule]) => ({
+  name: name as FaultName,
+  does: rule.does,
+  argument: 'argument' in rule ? String(rule.argument) : undefined,
+}))
+
+export type FaultPlace = ReportName | 'token'
+
+export interface Fault {
+  readonly name: FaultName
+  readonly text: string
+  readonly place: FaultPlace | undefined
+  readonly argument: string
+  /** How often it still happens. */
+  left: number
+}
+
+const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
+
+/** Reads one fault; refuses a name, place or argument that would silently do nothing. */
+export function parseFault(text: string): Fault {
+  const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
+  const { name = '', count, place, argument } = groups
+  if (!Object.hasOwn(RULES, name)) {
+    throw refused(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
+  }
+  const rule: FaultRule = RULES[name as FaultName]
+  if (place !== undefined && place !== 'token' && !(REPORTS as readonly string[]).includes(place)) {
+    throw refused(
+      `fault '${text}' names the unknown report '${place}'`,
+      `Write @token or one of: ${REPORTS.join(', ')}.`,
+    )
+  }
+  if (argument !== undefined && !fits(rule, argument)) {
+    throw refused(`fault '${text}' has an argument that does not fit`, `${name}: ${rule.does}.`)
+  }
+  return {
+    name: name as FaultName,
+    text,
+    place: place as FaultPlace | undefined,
+    argument: argument ?? String(rule.argument ?? ''),
+    left: count === undefined ? (name === '401-once' ? 1 : Number.POSITIVE_INFINITY) : Number(count),
+  }
+}
+
+function fits(rule: FaultRule, argument: string): boolean {
+  if (rule.argument === undefined) return false
+  return typeof rule.argument === 'string' || Number.isFinite(Number(argument))
+}
+
+const refused = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
+
+/** The faults that are switched on. */
+export class Faults {
+  #active: Fault[] = []
+
+  constructor(texts: readonly string[]) {
+    this.set(texts)
+  }
+
+  set(texts: readonly string[]): void {
+    this.#active = texts.map(parseFault)
+  }
+
+  list(): string[] {
+    return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
+  }
+
+  /** The fault's argument if it strikes at this place now; counts it. */
+  take(name: FaultName, place: FaultPlace): string | undefined {
+    const fault = this.#find(name, place)
+    if (fault === undefined) return undefined
+    fault.left -= 1
+    return fault.argument
+  }
+
+  takeNumber(name: FaultName, place: FaultPlace): number | undefined {
+    const argument = this.take(name, place)
+    return argument === undefined ? undefined : Number(argument)
+  }
+
+  /** The same without counting, for faults that last. */
+  peek(name: FaultName, place?: FaultPlace): string | undefined {
+    return this.#find(name, place)?.argument
+  }
+
+  /** A fault without a place concerns the report endpoints, not the token endpoint; skew and no-date concern both. */
+  #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
+    if (this.#active.length === 0) return undefined
+    return this.#active.find(
+      (fault) =>
+        fault.name === name &&
+        fault.left > 0 &&
+        (place === undefined || fault.place === place || (fault.place === undefined && place !== 'token')),
+    )
+  }
+}

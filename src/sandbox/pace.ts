@@ -1,0 +1,53 @@
+/** Lets the world change by itself: so many changes per second, in small portions, until it is stopped. */
+import type { Clock } from '../clock.ts'
+
+const PORTION_MS = 50
+const PORTION_CHANGES_MAX = 5_000
+
+export class Pace {
+  readonly #clock: Clock
+  readonly #change: () => void
+  #perSecond = 0
+  #owed = 0
+  #lastMs = 0
+  #cancel: (() => void) | undefined
+
+  constructor(clock: Clock, change: () => void) {
+    this.#clock = clock
+    this.#change = change
+  }
+
+  get perSecond(): number {
+    return this.#perSecond
+  }
+
+  set(perSecond: number): void {
+    this.stop()
+    this.#perSecond = perSecond
+    this.#owed = 0
+    this.#lastMs = this.#clock.monotonicMs()
+    if (perSecond > 0) this.#schedule()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#perSecond = 0
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#clock.after(PORTION_MS, () => {
+      this.#portion()
+      this.#schedule()
+    })
+  }
+
+  #portion(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#owed += ((nowMs - this.#lastMs) / 1_000) * this.#perSecond
+    this.#lastMs = nowMs
+    const due = Math.min(Math.floor(this.#owed), PORTION_CHANGES_MAX)
+    this.#owed -= Math.floor(this.#owed)
+    for (let i = 0; i < due; i += 1) this.#change()
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Which slice of a selection a request gets, and what the answer says about it (spec §4, rule 2). The faults of paging
+ * live here, so that the reports themselves stay plain.
+ */
+import { draw } from './draw.ts'
+import type { Faults } from './faults.ts'
+import type { ReportName } from './reports.ts'
+import type { Value } from './validate.ts'
+
+export interface PageLimits {
+  readonly pageSizeDefault: number
+  readonly pageSizeMax: number
+}
+
+export interface Page {
+  readonly start: number
+  readonly count: number
+  /** What the envelope shows. */
+  readonly pageNumber: number
+  readonly pageSize: number
+  readonly totalCount: number
+  /** There are rows beyond this page or before it. */
+  readonly isPartial: boolean
+}
+
+export interface PageAsked {
+  readonly values: ReadonlyMap<string, Value>
+  readonly total: number
+  readonly limits: PageLimits
+  readonly report: ReportName
+}
+
+export function pageOf({ values, total, limits, report }: PageAsked, faults: Faults): Page {
+  const number = Number(values.get('pageNumber') ?? 1)
+  const asked = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
+  const clamp = faults.takeNumber('clamp', report) ?? Number.POSITIVE_INFINITY
+  const silentClamp = faults.takeNumber('clamp-silent', report) ?? Number.POSITIVE_INFINITY
+  const size = Math.max(1, Math.min(asked, clamp, silentClamp))
+  const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
+  const effective = ignored === undefined ? number : 1
+  const slice = sliceOf(effective, size, total > size && faults.take('short-page', report) !== undefined)
+  return {
+    ...slice,
+    pageNumber: ignored === 'echo' ? number : effective,
+    pageSize: Math.min(asked, clamp),
+    totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
+    isPartial: total > size,
+  }
+}
+
+/** With a short page the second one ends early and every later page starts that much earlier: no row is lost. */
+function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
+  const start = (number - 1) * size
+  const missing = short ? Math.floor(size / 2) : 0
+  if (number === 2) return { start, count: size - missing }
+  return { start: number > 2 ? start - missing : start, count: size }
+}
+
+/** The places of a slice in an order that is another one at every request. */
+export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
+  const end = Math.min(start + count, total)
+  const step = strideFor(total, draw(request, total, 1))
+  const shift = draw(request, total, 2) % Math.max(1, total)
+  return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
+}
+
+/** Multiplying by a number without a common divisor visits every place once. */
+function strideFor(total: number, drawn: number): number {
+  let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
+  while (greatestCommonDivisor(stride, total) !== 1) stride += 1
+  return stride
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b)
+}

@@ -1,0 +1,51 @@
+/** Every request that the sandbox saw: the last ones in full, all of them as counts per path. */
+import type { Instant } from '../instant.ts'
+
+export interface LoggedRequest {
+  readonly at: Instant
+  readonly path: string
+  readonly status: number
+  readonly body: string
+  readonly client?: string
+  /** Parameters that the specification does not document, and values of a wrong type. */
+  readonly problems: readonly string[]
+}
+
+const KEPT_MAX = 2_000
+const BODY_CHARS_MAX = 4_096
+
+export class RequestLog {
+  readonly #kept: LoggedRequest[] = []
+  readonly #counts = new Map<string, number>()
+  #next = 0
+
+  add(request: LoggedRequest): void {
+    this.#counts.set(request.path, this.count(request.path) + 1)
+    this.#kept[this.#next % KEPT_MAX] = { ...request, body: request.body.slice(0, BODY_CHARS_MAX) }
+    this.#next += 1
+  }
+
+  /** Oldest first; the newest two thousand at most. */
+  list(): LoggedRequest[] {
+    const start = this.#next % KEPT_MAX
+    return this.#next <= KEPT_MAX ? [...this.#kept] : [...this.#kept.slice(start), ...this.#kept.slice(0, start)]
+  }
+
+  get total(): number {
+    return this.#next
+  }
+
+  count(path: string): number {
+    return this.#counts.get(path) ?? 0
+  }
+
+  counts(): Record<string, number> {
+    return Object.fromEntries(this.#counts)
+  }
+
+  clear(): void {
+    this.#kept.length = 0
+    this.#counts.clear()
+    this.#next = 0
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Sends an answer, and does on the wire what the transport faults ask for: cut, broken, slow, endless or silent
+ * bodies, a wrong or missing Date header.
+ */
+import type { ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { Clock } from '../clock.ts'
+import type { Answer } from './answer.ts'
+import type { FaultPlace, Faults } from './faults.ts'
+import type { Compression } from './options.ts'
+
+const MEGABYTE = 1_024 * 1_024
+const COMPRESS_MIN_BYTES = 1_024
+const BROTLI_QUALITY = 4
+
+const compressors: Readonly<Record<Exclude<Compression, 'none'>, (body: Buffer) => Promise<Buffer>>> = {
+  gzip: promisify(gzip),
+  br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
+}
+
+export interface Delivery {
+  readonly response: ServerResponse
+  readonly acceptEncoding: string
+  readonly place: FaultPlace | undefined
+}
+
+export interface SenderOptions {
+  readonly clock: Clock
+  readonly faults: Faults
+  readonly compress: Compression
+  /** The service's clock in whole seconds since 1970. */
+  readonly nowSeconds: () => number
+}
+
+export class Sender {
+  readonly #options: SenderOptions
+  #dateSeconds = -1
+  #date = ''
+
+  constructor(options: SenderOptions) {
+    this.#options = options
+  }
+
+  async send(answer: Answer, delivery: Delivery): Promise<void> {
+    const { response, place } = delivery
+    const body = await this.#encode(this.#padded(answer, place), delivery)
+    response.sendDate = false
+    if (this.#options.faults.take('no-date', place ?? 'token') === undefined)
+      response.setHeader('Date', this.#dateText())
+    response.setHeader('Content-Type', answer.contentType ?? 'application/json; charset=utf-8')
+    for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value)
+    response.statusCode = answer.status
+    if (place === undefined || answer.status !== 200 || !this.#broken(response, body, place)) {
+      response.setHeader('Content-Length', body.length)
+      response.end(body)
+    }
+  }
+
+  #padded({ body, status }: Answer, place: FaultPlace | undefined): Buffer {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    const megabytes = place === undefined || status !== 200 ? undefined : this.#options.faults.takeNumber('huge', place)
+    return megabytes === undefined ? bytes : Buffer.concat([bytes, Buffer.alloc(megabytes * MEGABYTE, ' ')])
+  }
+
+  async #encode(body: Buffer, { response, acceptEncoding }: Delivery): Promise<Buffer> {
+    const { compress } = this.#options
+    if (compress === 'none' || body.length < COMPRESS_MIN_BYTES || !accepts(acceptEncoding, compress)) return body
+    response.setHeader('Content-Encoding', compress)
+    response.setHeader('Vary', 'Accept-Encoding')
+    return compressors[compress](body)
+  }
+
+  /** True when a fault has taken over the body. */
+  #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
+    const { faults } = this.#options
+    const half = Math.floor(body.length / 2)
+    if (faults.take('truncate', place) !== undefined) {
+      response.setHeader('Content-Length', half)
+      response.end(body.subarray(0, half))
+      return true
+    }
+    if (faults.take('reset', place) !== undefined) {
+      response.setHeader('Content-Length', body.length)
+      response.write(body.subarray(0, half), () => response.socket?.resetAndDestroy())
+      return true
+    }
+    if (faults.take('silent', place) !== undefined) {
+      response.setHeader('Content-Length', body.length)
+      response.flushHeaders()
+      return true
+    }
+    const everyMs = faults.takeNumber('drip', place)
+    if (everyMs === undefined) return false
+    response.flushHeaders()
+    this.#drip(response, { body, at: 0, everyMs })
+    return true
+  }
+
+  /** One byte at a time; when the body is over, blanks go on for ever. */
+  #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
+    if (response.destroyed || response.socket === null) return
+    response.write(at < body.length ? body.subarray(at, at + 1) : ' ')
+    this.#options.clock.after(everyMs, () => this.#drip(response, { body, at: at + 1, everyMs }))
+  }
+
+  #dateText(): string {
+    const seconds = this.#options.nowSeconds()
+    if (seconds !== this.#dateSeconds) {
+      this.#dateSeconds = seconds
+      this.#date = new Date(seconds * 1_000).toUTCString()
+    }
+    return this.#date
+  }
+}
+
+const accepts = (acceptEncoding: string, coding: string): boolean =>
+  acceptEncoding.split(',').some((each) => each.split(';')[0]?.trim().toLowerCase() === coding)

@@ -1,0 +1,184 @@
+/**
+ * The sandbox service: a local implementation of the specified service over HTTP, written from the specification
+ * alone, so that a misreading on the client's side shows. `startSandbox` is all that others need.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../clock.ts'
+import { SyncError } from '../errors.ts'
+import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
+import { plainStatus } from './answer.ts'
+import { Auth } from './auth.ts'
+import { controlAnswer, controlsOf, isLoopback, type Controls } from './control.ts'
+import { Faults, type FaultPlace } from './faults.ts'
+import { settingsFrom, type SandboxOptions, type Settings } from './options.ts'
+import { RequestLog } from './requestLog.ts'
+import { CONTROL_PREFIX, routeOf, TOKEN_PATH } from './routes.ts'
+import { Sender } from './send.ts'
+import { Service, type Served } from './service.ts'
+import { ticksOf, type Ticks } from './ticks.ts'
+import { World } from './world.ts'
+
+export { ENTITY_IDS, type ReportName, type WorldReport } from './reports.ts'
+export type { SandboxClient, SandboxOptions } from './options.ts'
+export type { LoggedRequest, RequestLog } from './requestLog.ts'
+export type { ChangeMade } from './changes.ts'
+export type { TrailEntry } from './auditTrail.ts'
+export type { World } from './world.ts'
+
+export interface Sandbox extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`: the base_url. */
+  readonly url: string
+  readonly world: World
+  readonly requests: RequestLog
+  setFaults(faults: readonly string[]): void
+  setChangesPerSecond(perSecond: number): void
+  close(): Promise<void>
+}
+
+const BODY_BYTES_MAX = 1_024 * 1_024
+/** Idle connections live long: a client that reuses one must not meet a close by chance. */
+const KEEP_ALIVE_MS = 65_000
+
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const settings = settingsFrom(options)
+  const parts = assemble(settings)
+  const { world, requests, controls, closing } = parts
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handler(parts))
+  const url = await listen(server, settings.port)
+  controls.setPace(settings.changesPerSecond)
+  const close = async (): Promise<void> => {
+    controls.setPace(0)
+    closing.abort()
+    await stop(server)
+  }
+  const { setFaults, setPace: setChangesPerSecond } = controls
+  return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
+}
+
+/** Everything but the socket. */
+function assemble(settings: Settings): Parts {
+  const { clock, compress, rows, seed, timeStyle } = settings
+  const faults = new Faults(settings.faults)
+  const micros = (): number => clock.now() + Number(faults.peek('skew') ?? 0) * MICROS_PER_SECOND
+  const nowSeconds = (): number => Math.floor(micros() / MICROS_PER_SECOND)
+  const now = (): Ticks => ticksOf(micros() as Instant)
+  const rules = { items: settings.itemsPerCollection, filled: settings.collections }
+  const world = new World({ rows, seed, now, rules, timeStyle })
+  const auth = new Auth({ settings, faults, nowSeconds })
+  const closing = new AbortController()
+  const requests = new RequestLog()
+  return {
+    service: new Service({ world, settings, faults, auth, closing: closing.signal }),
+    sender: new Sender({ clock, faults, compress, nowSeconds }),
+    controls: controlsOf({ world, faults, clock, requests }),
+    world,
+    requests,
+    closing,
+    clock,
+  }
+}
+
+interface Parts {
+  readonly service: Service
+  readonly sender: Sender
+  readonly world: World
+  readonly requests: RequestLog
+  readonly controls: Controls
+  readonly closing: AbortController
+  readonly clock: Clock
+}
+
+function handler(parts: Parts): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    handle(parts, request, response).catch((error: unknown) => {
+      if (parts.closing.signal.aborted) return
+      // A defect of the sandbox must not look like a fault of the service that was asked for.
+      process.emitWarning(error instanceof Error ? error : String(error))
+      response.destroy()
+    })
+  }
+}
+
+async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? '/').split('?')[0] ?? '/'
+  const method = request.method ?? 'GET'
+  const body = await readBody(request)
+  if (body === undefined) return
+  const isControl = path.startsWith(CONTROL_PREFIX)
+  const { served, place } = isControl
+    ? {
+        served: control(parts, request, { call: `${method} ${path.slice(CONTROL_PREFIX.length)}`, text: body }),
+        place: undefined,
+      }
+    : await serve(parts, path, { method, authorization: request.headers.authorization, body })
+  if (!isControl) {
+    const { answer, ...seen } = served
+    parts.requests.add({
+      at: parts.clock.now(),
+      path,
+      status: answer.status,
+      body: place === 'token' ? '' : body,
+      ...seen,
+    })
+  }
+  await parts.sender.send(served.answer, {
+    response,
+    place,
+    acceptEncoding: request.headers['accept-encoding'] ?? '',
+  })
+}
+
+async function serve(
+  { service }: Parts,
+  path: string,
+  received: { method: string; authorization: string | undefined; body: string },
+): Promise<{ served: Served; place: FaultPlace | undefined }> {
+  if (path === TOKEN_PATH) return { served: await service.token(received), place: 'token' }
+  const route = routeOf(path)
+  if (route === undefined) return { served: { answer: plainStatus(404, 'Not found'), problems: [] }, place: undefined }
+  return { served: await service.report(route, received), place: route.endpoint.report }
+}
+
+function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): Served {
+  const answer = isLoopback(request.socket.remoteAddress)
+    ? controlAnswer(controls, asked)
+    : plainStatus(404, 'Not found')
+  return { answer, problems: [] }
+}
+
+/** Undefined when the caller went away or sent more than any request of the specification can need. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+    }
+  } catch {
+    return undefined
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function listen(server: Server, port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => {
+      reject(
+        new SyncError('USAGE_INVALID', `the sandbox can't listen on port ${port}: ${cause.message}`, {
+          cure: 'Give another port, or 0 for any.',
+          cause,
+        }),
+      )
+    })
+    server.listen(port, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  })
+}
+
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,157 @@
+/**
+ * From a request to an answer: route, faults that replace the answer, authentication, validation, report. It knows
+ * nothing of sockets; `server.ts` reads requests and `send.ts` writes answers.
+ */
+import { auditAnswer } from './auditReporting.ts'
+import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
+import type { Auth } from './auth.ts'
+import type { FaultPlace, Faults } from './faults.ts'
+import type { Settings } from './options.ts'
+import { Reporting } from './reporting.ts'
+import { isWorldReport, type Endpoint, type WorldReport } from './reports.ts'
+import type { Route } from './routes.ts'
+import { checkBody, type Checked } from './validate.ts'
+import type { World } from './world.ts'
+
+export interface Received {
+  readonly method: string
+  readonly authorization: string | undefined
+  readonly body: string
+}
+
+export interface Served {
+  readonly answer: Answer
+  readonly client?: string
+  readonly problems: readonly string[]
+}
+
+export interface ServiceParts {
+  readonly world: World
+  readonly settings: Settings
+  readonly faults: Faults
+  readonly auth: Auth
+  /** Aborts when the sandbox closes, so that no answer waits on. */
+  readonly closing: AbortSignal
+}
+
+type Parsed =
+  | { readonly ok: true; readonly body: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly answer: Answer }
+
+export class Service {
+  readonly #parts: ServiceParts
+  readonly #reporting: Reporting
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
+    this.#reporting = new Reporting(parts)
+  }
+
+  async token({ method, body }: Received): Promise<Served> {
+    if (method !== 'POST') return refused(notAllowed())
+    const replaced = await this.#replacedBy('token')
+    if (replaced !== undefined) return refused(replaced)
+    const denied = this.#tokenDenied()
+    if (denied !== undefined) return refused(denied)
+    const parsed = parseBody(body)
+    const client = parsed.ok ? parsed.body['clientId'] : undefined
+    const answer = parsed.ok ? await this.#parts.auth.requestToken(parsed.body) : tokenBodyInvalid()
+    return { answer, problems: [], ...(typeof client === 'string' ? { client } : {}) }
+  }
+
+  async report(route: Route, received: Received): Promise<Served> {
+    const { endpoint } = route
+    if (received.method !== 'POST') return refused(notAllowed())
+    const replaced = await this.#replacedBy(endpoint.report)
+    if (replaced !== undefined) return refused(replaced)
+    const admitted = await this.#parts.auth.admit(received.authorization, endpoint)
+    const client = admitted.client?.clientId
+    const served = 'refusal' in admitted ? refused(admitted.refusal) : this.#answer(route, received.body)
+    return client === undefined ? served : { ...served, client }
+  }
+
+  #answer({ endpoint, enquiryId }: Route, text: string): Served {
+    const parsed = parseBody(text)
+    if (!parsed.ok) return refused(parsed.answer)
+    const checked = checkBody(endpoint, parsed.body)
+    const recordId = enquiryId === undefined ? undefined : pathNumber(enquiryId, parsed.body, checked)
+    const refusal = this.#refusalOf(checked)
+    const problems = [...Object.values(checked.errors), ...Object.values(checked.unknown)].flat()
+    if (refusal !== undefined) return { answer: refusal, problems }
+    return { answer: this.#read(endpoint, checked, recordId), problems }
+  }
+
+  #read(endpoint: Endpoint, { request }: Checked, enquiryId: number | undefined): Answer {
+    if (isOfWorld(endpoint)) return this.#reporting.answer(endpoint, request)
+    return auditAnswer(this.#parts, { endpoint, request, enquiryId })
+  }
+
+  #refusalOf({ errors, unknown }: Checked): Answer | undefined {
+    const all = this.#parts.settings.strictParameters ? { ...errors, ...unknown } : errors
+    return Object.keys(all).length === 0 ? undefined : invalid(all)
+  }
+
+  /** `401-always@token` stands for wrong credentials, whatever was sent. */
+  #tokenDenied(): Answer | undefined {
+    const { faults } = this.#parts
+    if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
+      return plainStatus(401, 'Invalid client credentials')
+    }
+    return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
+  }
+
+  /** Faults that answer in place of the service, before it looks at the request. */
+  async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
+    const { faults, settings, closing } = this.#parts
+    const waitMs = faults.takeNumber('slow', place)
+    if (waitMs !== undefined) await settings.clock.sleep(waitMs, closing)
+    const retryAfter = faults.takeNumber('429', place)
+    if (retryAfter !== undefined) return tooMany(retryAfter)
+    const status = faults.takeNumber('5xx', place)
+    if (status !== undefined) return plainStatus(status, 'Service failure')
+    const location = faults.take('redirect', place)
+    if (location !== undefined) return plainStatus(302, 'Found', { Location: location })
+    if (faults.take('html', place) !== undefined) return HTML
+    return faults.take('empty-body', place) === undefined ? undefined : { status: 200, body: '' }
+  }
+}
+
+const HTML: Answer = {
+  status: 200,
+  contentType: 'text/html; charset=utf-8',
+  body: '<!doctype html><html><body><h1>Scheduled maintenance</h1><p>We will be back soon.</p></body></html>',
+}
+
+const refused = (answer: Answer): Served => ({ answer, problems: [] })
+
+const notAllowed = (): Answer => plainStatus(405, 'Method not allowed', { Allow: 'POST' })
+
+const isOfWorld = (endpoint: Endpoint): endpoint is Endpoint & { report: WorldReport } => isWorldReport(endpoint.report)
+
+function parseBody(text: string): Parsed {
+  if (text === '') return { ok: false, answer: invalid({ $: ['A non-empty request body is required.'] }) }
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body === 'object' && body !== null && !Array.isArray(body))
+      return { ok: true, body: body as Record<string, unknown> }
+    return { ok: false, answer: invalid({ $: ['The request body must be a JSON object.'] }) }
+  } catch {
+    return { ok: false, answer: invalid({ $: ['The request body is not valid JSON.'] }) }
+  }
+}
+
+const tokenBodyInvalid = (): Answer =>
+  json(400, {
+    title: 'Validation failed',
+    status: 400,
+    ValidationFailure: [{ property: '$', message: 'The request body must be a JSON object.' }],
+  })
+
+/** The enquiry of the path; a number in the body that says something else is refused. */
+function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (Number.isNaN(id)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']
+  else if (typeof body['enquiryId'] === 'number' && body['enquiryId'] !== id)
+    errors['enquiryId'] = ['enquiryId in the body is not the one in the path.']
+  return id
+}

@@ -1,0 +1,109 @@
+/**
+ * Checks a request body against the parameters that the specification lists (§4) and reads the values. Whatever is
+ * wrong is told per property, as §7 asks. An empty or omitted filter means all values (§4, rule 3).
+ */
+import type { Endpoint, ParameterType } from './reports.ts'
+import { isCurrency } from './rates.ts'
+import { parseTicks, type Ticks } from './ticks.ts'
+
+export type PropertyErrors = Record<string, string[]>
+
+export type Value = number | string | boolean | readonly number[]
+
+export interface ReportRequest {
+  /** Date-times are ticks here; parameters that were left out or empty are missing. */
+  readonly values: ReadonlyMap<string, Value>
+  readonly flags: ReadonlySet<string>
+}
+
+export interface Checked {
+  readonly request: ReportRequest
+  /** What is wrong; the request is refused with it. */
+  readonly errors: PropertyErrors
+  /** Parameters that the specification does not document; refused only when the service is strict. */
+  readonly unknown: PropertyErrors
+}
+
+/** Bounds that must not be crossed. */
+const PAIRS = [
+  ['modifiedSince', 'modifiedUntil'],
+  ['createdSince', 'createdUntil'],
+  ['startDate', 'endDate'],
+  ['since', 'until'],
+] as const
+
+export function checkBody(endpoint: Endpoint, body: Readonly<Record<string, unknown>>): Checked {
+  const errors: PropertyErrors = {}
+  const unknown: PropertyErrors = {}
+  const values = new Map<string, Value>()
+  for (const [name, given] of Object.entries(body)) {
+    const type = endpoint.parameters[name]
+    if (name === 'expand') continue
+    if (type === undefined) unknown[name] = [`'${name}' is not a parameter of this report.`]
+    else readInto(values, errors, { name, type, given })
+  }
+  const flags = readExpand(endpoint, body['expand'], { errors, unknown })
+  for (const name of endpoint.required) {
+    if (!values.has(name) && errors[name] === undefined) errors[name] = [`The ${name} field is required.`]
+  }
+  checkTogether(values, errors)
+  return { request: { values, flags }, errors, unknown }
+}
+
+function readInto(
+  values: Map<string, Value>,
+  errors: PropertyErrors,
+  { name, type, given }: { name: string; type: ParameterType; given: unknown },
+): void {
+  if (given === null || given === undefined || given === '') return
+  if (type === 'integer[]' && Array.isArray(given) && given.length === 0) return
+  const value = READERS[type](given)
+  if (value === undefined) errors[name] = [`The value of ${name} is not a valid ${type}.`]
+  else values.set(name, value)
+}
+
+const isInteger = (given: unknown): given is number => Number.isSafeInteger(given)
+
+const READERS: Readonly<Record<ParameterType, (given: unknown) => Value | undefined>> = {
+  integer: (given) => (isInteger(given) ? given : undefined),
+  'integer[]': (given) => (Array.isArray(given) && given.every(isInteger) ? given : undefined),
+  string: (given) => (typeof given === 'string' ? given : undefined),
+  boolean: (given) => (typeof given === 'boolean' ? given : undefined),
+  'date-time': (given) => (typeof given === 'string' ? parseTicks(given) : undefined),
+}
+
+function readExpand(
+  endpoint: Endpoint,
+  expand: unknown,
+  { errors, unknown }: { errors: PropertyErrors; unknown: PropertyErrors },
+): ReadonlySet<string> {
+  const flags = new Set<string>()
+  if (expand === undefined || expand === null) return flags
+  if (typeof expand !== 'object' || Array.isArray(expand)) {
+    errors['expand'] = ['The value of expand is not an object of booleans.']
+    return flags
+  }
+  for (const [flag, given] of Object.entries(expand)) {
+    const property = `expand.${flag}`
+    if (!endpoint.flags.includes(flag)) unknown[property] = [`'${flag}' can't be expanded in this report.`]
+    else if (given !== null && typeof given !== 'boolean')
+      errors[property] = [`The value of ${property} is not a valid boolean.`]
+    else if (given === true) flags.add(flag)
+  }
+  return flags
+}
+
+function checkTogether(values: ReadonlyMap<string, Value>, errors: PropertyErrors): void {
+  for (const [since, until] of PAIRS) {
+    if ((values.get(since) as Ticks) > (values.get(until) as Ticks))
+      errors[since] = [`${since} is later than ${until}.`]
+  }
+  for (const name of ['pageNumber', 'pageSize']) {
+    if ((values.get(name) as number) < 1) errors[name] = [`${name} must be 1 or more.`]
+  }
+  for (const name of ['targetCurrencyCode', 'currencyCode']) {
+    const code = values.get(name)
+    if (code !== undefined && !isCurrency(String(code)))
+      errors[name] = [`'${String(code)}' is not a known ISO 4217 currency code.`]
+  }
+}

@@ -1,0 +1,92 @@
+/** Fetches one page of one question and scans it as it arrives. */
+import type { Declaration } from '../../schema/report.ts'
+import { wireKey } from '../../schema/tables.ts'
+import { SyncError } from '../errors.ts'
+import { earliest, type Instant } from '../instant.ts'
+import { bodyOf, pathOf, type Question } from '../plan/question.ts'
+import type { ObjectCatalog } from '../staging/catalog.ts'
+import { Malformed } from '../staging/malformed.ts'
+import { type ScannedPage, scanPage, type ScanPlan } from '../staging/scanPage.ts'
+import type { Rooms } from './rooms.ts'
+
+export interface PagePlan {
+  readonly report: Declaration
+  readonly pageSize: number
+  readonly catalog: ObjectCatalog
+  /** A 403 speaks of this one question, not of the whole report (audits of single records, spec §7). */
+  readonly forbidsOnlyThis?: boolean
+}
+
+export interface FetchedPage {
+  readonly number: number
+  readonly page: ScannedPage
+  readonly servedAt: Instant
+}
+
+export class PageReader {
+  readonly pageSize: number
+  /** Pages fetched so far, those of walks that proved nothing included. */
+  pages = 0
+  /** The service's clock in its first answer: no walk can have seen what came later. */
+  firstServedAt: Instant | undefined
+  readonly keyed: boolean
+  readonly report: Declaration
+  readonly #rooms: Rooms
+  readonly #plan: PagePlan
+  readonly #scan: ScanPlan
+
+  constructor(rooms: Rooms, plan: PagePlan) {
+    const key = wireKey(plan.report)
+    this.#rooms = rooms
+    this.#plan = plan
+    this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: rooms.warehouse.numberMark }
+    this.keyed = key.length > 0
+    this.report = plan.report
+    this.pageSize = plan.pageSize
+  }
+
+  /** Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
+  async read(question: Question, number: number): Promise<FetchedPage> {
+    const { report, pageSize } = this.#plan
+    this.#checkLength()
+    const answer = await this.#rooms.client.read(
+      {
+        report: report.name,
+        path: pathOf(report, question),
+        body: bodyOf(report, question, { number, size: pageSize }),
+        scope: report.scope,
+        forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
+        parse: (bytes) => this.#parse(bytes),
+      },
+      this.#rooms.signal,
+    )
+    this.pages += 1
+    this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
+    return { number, page: answer.value, servedAt: answer.servedAt }
+  }
+
+  #parse(bytes: Buffer): ScannedPage {
+    try {
+      return scanPage(bytes, this.#scan)
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error
+      const { report } = this.#plan
+      const what = error.isCut ? 'was cut' : 'is malformed'
+      throw new SyncError('ANSWER_MALFORMED', `the answer ${what}: ${error.message}`, {
+        report: report.name,
+        cure: 'It was asked again and stayed so: look at what the service, or a proxy before it, sends.',
+        data: { position: error.position, bytes: error.size },
+      })
+    }
+  }
+
+  #checkLength(): void {
+    const { walkPagesMax } = this.#rooms.settings.limits
+    if (this.pages < walkPagesMax) return
+    throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
+      report: this.#plan.report.name,
+      cure: 'Raise page_size, or limits.walk_pages_max if the report really is that large. What is proven so far stays.',
+      data: { pages: this.pages },
+    })
+  }
+}

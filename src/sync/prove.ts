@@ -1,0 +1,206 @@
+/**
+ * Reads one span of one question and proves that nothing of it is missing, or says how to cut it. A single response
+ * that holds everything proves itself; several pages of an old span are proven by their total; where rows move or no
+ * total is told the span is cut until single responses remain, and inside one instant two walks have to agree.
+ */
+import { SyncError } from '../errors.ts'
+import { formatInstant, type Instant } from '../instant.ts'
+import type { KeySet } from '../plan/keySet.ts'
+import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import type { Question } from '../plan/question.ts'
+import { canSplit, plannedRows, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
+import { type Proof, WalkState } from '../plan/walk.ts'
+import { eachBounded } from './bounded.ts'
+import type { FetchedPage, PageReader } from './pages.ts'
+
+export interface ProveParts {
+  readonly reader: PageReader
+  /** The question for a span; undefined span: without bounds. */
+  readonly ask: (span: Span | undefined) => Question
+  /** Rows from here on may still be committed late. */
+  readonly youngFrom: Instant
+  /** Rows that one load takes; a span with more is cut, so that each part is a load of its own. */
+  readonly loadRowsMax: number
+  readonly walkAttemptsMax: number
+  readonly concurrency: number
+  /** Everything at once is only of use when a single response holds it. */
+  readonly singleOnly?: boolean
+  readonly sizes: () => PageSizes
+  readonly learn: (sizes: PageSizes) => void
+  /** False: the span is never cut, since rows without a key would come twice where two parts meet (audit entries). */
+  readonly cuts?: boolean
+  /** Takes the pages of a walk that goes on; all of them come again when a walk is done again. */
+  readonly keep: (page: FetchedPage) => Promise<void>
+  /** Said before a walk is done again. */
+  readonly restart?: () => void
+}
+
+export type Proven = {
+  readonly kind: 'proven'
+  readonly proof: Proof
+  readonly rows: number
+  readonly totalCount: number | undefined
+  readonly keys: KeySet
+}
+
+export type Outcome =
+  | Proven
+  /** Cut it so; `rowsSeen` is how many rows the first response held. */
+  | { readonly kind: 'split'; readonly parts: readonly Span[] | undefined; readonly rowsSeen: number }
+
+/** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
+export async function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
+  const walk = new Walk(parts, span)
+  const first = await walk.page(1)
+  const outcome = parts.reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
+  return outcome
+}
+
+/** An envelope tells a total (spec §2). */
+async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
+  const { parts, span, state } = walk
+  const total = state.totalCount
+  if (state.meetsTotal && !state.endsFull) {
+    await parts.keep(first)
+    return walk.proven('single')
+  }
+  if (total === undefined) return ofArray(walk, first)
+  if (parts.singleOnly === true && total > state.firstRows)
+    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  const cut = cutFor(walk, total)
+  if (cut !== undefined) return { kind: 'split', parts: cut, rowsSeen: state.firstRows }
+  await parts.keep(first)
+  await walk.rest()
+  const isOld = span !== undefined && span.until <= parts.youngFrom
+  if (state.meetsTotal && (isOld || state.pages === 1)) return walk.proven('total')
+  return agreement(walk)
+}
+
+/** How an envelope's span is cut before it is walked; undefined: walk it as it is. */
+function cutFor({ parts, span, state }: Walk, total: number): readonly Span[] | undefined {
+  if (parts.cuts === false || span === undefined || state.firstRows === 0 || total <= state.firstRows) return undefined
+  const young = splitAt(span, parts.youngFrom)
+  if (young !== undefined) return young
+  if (!canSplit(span)) return undefined
+  if (span.until > parts.youngFrom) return splitByTotal(span, total, plannedRows(state.pageRows))
+  return total > parts.loadRowsMax ? splitByTotal(span, total, parts.loadRowsMax) : undefined
+}
+
+/** A bare array tells nothing: what is known of the report's page sizes decides whether a next page may exist. */
+async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
+  const { parts, span, state } = walk
+  if (state.repeats === 0 && holdsEverything(parts.sizes(), state.firstRows, parts.reader.pageSize)) {
+    await parts.keep(first)
+    parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, parts.reader.pageSize)))
+    return walk.proven('single')
+  }
+  const splits = parts.cuts !== false && span !== undefined && canSplit(span)
+  if (splits && parts.sizes().fullMin !== undefined)
+    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  const second = await walk.page(2)
+  if (state.freshOnLastPage > 0) {
+    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    if (splits) return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
+    // The same page again: the page number is ignored, so only what fits one response can be seen.
+    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  }
+  await parts.keep(first)
+  await parts.keep(second)
+  if (state.freshOnLastPage > 0) await walk.untilExhausted(3)
+  else parts.learn(sawLastPage(parts.sizes(), state.firstRows))
+  return agreement(walk)
+}
+
+/** Walks to the end until two walks in a row bring the same keys, none of them twice. */
+async function agreement(before: Walk): Promise<Outcome> {
+  const { parts, span } = before
+  let previous = before
+  for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
+    const walk = new Walk(parts, span)
+    parts.restart?.()
+    await parts.keep(await walk.page(1))
+    await walk.untilExhausted(2)
+    if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
+    if (span !== undefined && canSplit(span))
+      return { kind: 'split', parts: finer(walk, span), rowsSeen: walk.state.firstRows }
+    previous = walk
+  }
+  throw unstable(previous)
+}
+
+/** After something moved: cut so that each part should fit a single response. */
+function finer({ state }: Walk, span: Span & { since: Instant }): readonly Span[] {
+  return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
+}
+
+function unstable({ parts, span, state }: Walk): SyncError {
+  const { report } = parts.reader
+  const where =
+    span === undefined
+      ? 'everything'
+      : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
+  const why = state.repeats > 0 ? `${state.repeats} rows came twice` : 'each walk brought other rows'
+  return new SyncError('WALK_UNSTABLE', `${parts.walkAttemptsMax} walks over ${where} did not agree: ${why}`, {
+    report: report.name,
+    cure: 'Rows move faster than they can be read, or the service ignores pageNumber. It is tried again at the next run; a larger page_size lets more fit one response.',
+    data: { walks: parts.walkAttemptsMax, rows: state.rows, total: state.totalCount, repeats: state.repeats },
+  })
+}
+
+/** One walk over one span. */
+class Walk {
+  readonly parts: ProveParts
+  readonly span: Span | undefined
+  readonly state: WalkState
+  /** Went on to an empty page, or one with nothing new. */
+  #reachedEnd = false
+  #sawEmptyPage = false
+
+  constructor(parts: ProveParts, span: Span | undefined) {
+    this.parts = parts
+    this.span = span
+    this.state = new WalkState(parts.reader.keyed)
+  }
+
+  /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
+  get isWhole(): boolean {
+    return this.#reachedEnd && (this.state.repeats === 0 || this.#isUnpaged)
+  }
+
+  /** Every page repeats the first one, which had room for more: all there is fits a response. */
+  get #isUnpaged(): boolean {
+    const { state, parts } = this
+    return !this.#sawEmptyPage && state.distinct === state.firstRows && state.firstRows < parts.reader.pageSize
+  }
+
+  async page(number: number): Promise<FetchedPage> {
+    const { parts, span, state } = this
+    const fetched = await parts.reader.read(parts.ask(span), number)
+    const { page } = fetched
+    state.saw({ pageNumber: number, rowCount: page.rowCount, keys: page.keys, ...page.envelope })
+    if (page.rowCount === 0) this.#sawEmptyPage = true
+    if (state.freshOnLastPage === 0) this.#reachedEnd = true
+    return fetched
+  }
+
+  /** The pages that the first one's total calls for, side by side, then one more if the last came full. */
+  async rest(): Promise<void> {
+    const { parts, state } = this
+    const last = state.pagesCalledFor
+    const numbers = Array.from({ length: last - 1 }, (_, n) => n + 2)
+    await eachBounded(numbers, parts.concurrency, async (number) => parts.keep(await this.page(number)))
+    if (!state.meetsTotal || state.endsFull) await this.untilExhausted(last + 1)
+  }
+
+  /** On, page by page, until one is empty or brings nothing new. */
+  async untilExhausted(from: number): Promise<void> {
+    for (let number = from; !this.#reachedEnd; number += 1) await this.parts.keep(await this.page(number))
+  }
+
+  proven(proof: Proof): Proven {
+    const { rows, totalCount, keys } = this.state
+    return { kind: 'proven', proof, rows, totalCount, keys }
+  }
+}

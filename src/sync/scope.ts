@@ -1,0 +1,164 @@
+/**
+ * One scope of one report (a currency, or all of it) during one run: what is asked, who reads the pages, where the rows
+ * go. The stories of first and later runs share it.
+ */
+import type { ReportName } from '../../schema/index.ts'
+import type { Declaration } from '../../schema/report.ts'
+import type { ReportConfig } from '../config/config.ts'
+import { type PageSizes, sawLastPage } from '../plan/pageSizes.ts'
+import type { Question } from '../plan/question.ts'
+import { type Span, youngFrom } from '../plan/spans.ts'
+import type { Window } from '../plan/window.ts'
+import { followersOf } from './followers.ts'
+import { Intake } from './intake.ts'
+import { type FetchedPage, PageReader } from './pages.ts'
+import { type Outcome, type Proven, prove } from './prove.ts'
+import type { Rooms } from './rooms.ts'
+import { SpanQueue } from './spanQueue.ts'
+
+export interface ScopeParts {
+  readonly declaration: Declaration
+  readonly config: ReportConfig
+  /** The currency, or ''. */
+  readonly scope: string
+  readonly runId: string
+  readonly window: Window
+  readonly sizes: PageSizes
+  /** Pages and rows of the run before this scope, for the progress that is told. */
+  readonly before: { readonly pages: number; readonly rows: number }
+}
+
+export type Axis = 'window' | 'created'
+
+export class Scope implements AsyncDisposable {
+  readonly rooms: Rooms
+  readonly parts: ScopeParts
+  readonly intake: Intake
+  readonly reader: PageReader
+  sizes: PageSizes
+  #rows = 0
+
+  constructor(rooms: Rooms, parts: ScopeParts) {
+    const { declaration, config } = parts
+    this.rooms = rooms
+    this.parts = parts
+    this.sizes = parts.sizes
+    this.intake = new Intake(rooms, {
+      report: declaration,
+      runId: parts.runId,
+      followers: followersOf(config.name, rooms.settings.reports),
+      cuts: declaration.deletes === 'diff' ? 'between windows' : 'anywhere',
+    })
+    this.reader = new PageReader(rooms, {
+      report: declaration,
+      pageSize: config.pageSize,
+      catalog: this.intake.catalog,
+    })
+  }
+
+  /** Rows of the pages kept so far. */
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** Proves all of `spans`, earliest first, on one axis; tells each proven slice. */
+  async proveAll(
+    axis: Axis,
+    spans: readonly Span[],
+    onProven: (span: Span, proven: Proven) => Promise<void>,
+  ): Promise<void> {
+    const queue = new SpanQueue(spans)
+    for (let span = queue.next(); span !== undefined; span = queue.next()) {
+      const outcome = await this.#prove(this.reader, { axis, span })
+      if (outcome.kind === 'split') queue.cut(span, outcome.parts)
+      else {
+        queue.proven(span, outcome.rows, this.sizes.fullMin ?? this.reader.pageSize)
+        await onProven(span, outcome)
+      }
+    }
+  }
+
+  /** Everything there is, without bounds; undefined when `singleOnly` and one response doesn't hold it. */
+  async proveEverything(singleOnly: boolean): Promise<Proven | undefined> {
+    const outcome = await this.#prove(this.reader, { axis: 'window', span: undefined, singleOnly })
+    return outcome.kind === 'proven' ? outcome : undefined
+  }
+
+  /** Keys of the rows in `spans` that a question with `also` brings; their rows are not kept. */
+  async keysOf(reader: PageReader, span: Span, question: Question): Promise<Proven[]> {
+    const found: Proven[] = []
+    const queue = new SpanQueue([span])
+    for (let part = queue.next(); part !== undefined; part = queue.next()) {
+      const outcome = await this.#prove(reader, { axis: 'window', span: part, question })
+      if (outcome.kind === 'split') queue.cut(part, outcome.parts)
+      else {
+        queue.proven(part, outcome.rows, this.sizes.fullMin ?? reader.pageSize)
+        found.push(outcome)
+      }
+    }
+    return found
+  }
+
+  /** The question that every request of this scope has in common. */
+  get question(): Question {
+    const { declaration, config, scope } = this.parts
+    return {
+      expand: config.expand,
+      filters: config.filters,
+      currency: declaration.currency === undefined ? undefined : scope,
+      ...(declaration.deletes === 'diff' ? { also: { includeDeleted: true } } : {}),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.intake[Symbol.asyncDispose]()
+  }
+
+  #prove(reader: PageReader, ask: ProveAsk): Promise<Outcome> {
+    const { config, window } = this.parts
+    const { limits, concurrency } = this.rooms.settings
+    const question = ask.question ?? this.question
+    const keeps = ask.question === undefined
+    return prove(
+      {
+        reader,
+        ask: (span) => (span === undefined ? question : { ...question, [ask.axis]: span }),
+        youngFrom: youngFrom(window.clock, config.overlapMs),
+        loadRowsMax: limits.loadRowsMax,
+        walkAttemptsMax: limits.walkAttemptsMax,
+        concurrency,
+        singleOnly: ask.singleOnly === true,
+        sizes: () => this.sizes,
+        learn: (sizes) => {
+          this.sizes = sizes
+        },
+        keep: keeps ? (page) => this.#keep(page) : () => Promise.resolve(),
+      },
+      ask.span,
+    )
+  }
+
+  async #keep({ page, servedAt }: FetchedPage): Promise<void> {
+    const { declaration, config, scope, before } = this.parts
+    const asked: Record<string, string> = declaration.currency === undefined ? {} : { target_currency: scope }
+    await this.intake.add(page, servedAt, asked)
+    this.#rows += page.rowCount
+    if (page.envelope.totalCount !== undefined) this.sizes = sawLastPage(this.sizes, page.rowCount)
+    const report: ReportName = config.name
+    const rowsExpected = page.envelope.totalCount
+    this.rooms.onProgress({
+      report,
+      pages: before.pages + this.reader.pages,
+      rows: before.rows + this.#rows,
+      rowsExpected,
+    })
+  }
+}
+
+interface ProveAsk {
+  readonly axis: Axis
+  readonly span: Span | undefined
+  readonly singleOnly?: boolean
+  /** Another question than the scope's own: its rows are not kept. */
+  readonly question?: Question
+}

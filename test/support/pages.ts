@@ -1,0 +1,41 @@
+/** Scans pages in tests: text in, staged lines out, parsed back as JavaScript sees them. */
+import { ObjectCatalog } from '../../src/staging/catalog.ts'
+import { type ScannedPage, scanPage, type ScanPlan } from '../../src/staging/scanPage.ts'
+import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
+
+export const MARK = '~mark~'
+
+export interface Scanned extends ScannedPage {
+  readonly catalog: ObjectCatalog
+}
+
+/** What a scan takes beside the bytes; `collections` are the declared ones. */
+export interface ScanGiven extends Partial<ScanPlan> {
+  readonly collections?: readonly string[]
+}
+
+export function scan(page: string | Buffer, { collections = [], ...given }: ScanGiven = {}): Scanned {
+  const catalog = given.catalog ?? new ObjectCatalog(collections, [ORDINAL_FIELD, SHAPE_FIELD])
+  const bytes = typeof page === 'string' ? Buffer.from(page) : Buffer.from(page)
+  const scanned = scanPage(bytes, { answer: 'array', key: ['id'], mark: MARK, ...given, catalog })
+  return { ...scanned, catalog }
+}
+
+export const linesOf = (page: ScannedPage): string[] => page.lines(0).toString('utf8').split('\n').slice(0, -1)
+
+export type StagedRow = Record<string, unknown>
+
+/** The staged rows, with numbers that travel as text still marked. */
+export const rowsOf = (page: ScannedPage): StagedRow[] => linesOf(page).map((line) => JSON.parse(line) as StagedRow)
+
+/** The staged rows without the two leading numbers, marked numbers as JavaScript reads them. */
+export function valuesOf(page: ScannedPage): StagedRow[] {
+  return linesOf(page).map((line) => {
+    const {
+      [ORDINAL_FIELD]: _,
+      [SHAPE_FIELD]: _shape,
+      ...row
+    } = JSON.parse(line.replaceAll(/"~mark~([^"]*)"/g, '$1')) as StagedRow
+    return row
+  })
+}
