@@ -10,13 +10,20 @@ export interface Span {
   readonly until: Instant
 }
 
-/** Slices are planned this many standard deviations below a full page, so that chance rarely overfills one. */
-const MARGIN_DEVIATIONS = 3
+/**
+ * Slices are planned for this share of a full page, less some standard deviations: an overfilled one costs a whole
+ * request, a half-empty one half of one, and changes grow denser towards the present.
+ */
+const FILL = 0.88
+const MARGIN_DEVIATIONS = 2
 const SLICES_MAX = 1_000
 /** A span grows at most this much from one slice to the next. */
 const GROWTH_MAX = 8
-/** A span that overfilled its page shrinks this much, when the page says nothing of the total. */
-const SHRINK = 4
+/**
+ * A slice that overfilled its page, when the page says nothing of the total, is tried again this much shorter: a little
+ * at first, since the rows may just be denser than before, then ever faster, since they may stand in one instant.
+ */
+const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 /** Whether a span is more than one instant. */
 export const canSplit = (span: Span): span is Span & { since: Instant } =>
@@ -24,7 +31,7 @@ export const canSplit = (span: Span): span is Span & { since: Instant } =>
 
 /** Rows to plan for where a response holds `pageRows`. */
 export const plannedRows = (pageRows: number): number =>
-  Math.max(1, Math.floor(pageRows - MARGIN_DEVIATIONS * Math.sqrt(pageRows)))
+  Math.max(1, Math.floor(FILL * pageRows - MARGIN_DEVIATIONS * Math.sqrt(pageRows)))
 
 /** Cuts a span that holds `total` rows into equal slices of at most about `rowsEach`. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
@@ -56,5 +63,8 @@ export function nextLength(length: number, rows: number, pageRows: number): numb
   return Math.max(1, Math.floor(Math.min(wanted, length * GROWTH_MAX)))
 }
 
-/** Length of the next slice after one that overfilled its page. */
-export const shorterLength = (length: number): number => Math.max(1, Math.floor(length / SHRINK))
+/** Length of the next slice after `failures` in a row overfilled their page, the last one of `length`. */
+export function shorterLength(length: number, failures: number): number {
+  const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
+  return Math.max(1, Math.floor(length * factor))
+}

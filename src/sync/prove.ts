@@ -27,6 +27,8 @@ export interface ProveParts {
   readonly singleOnly?: boolean
   readonly sizes: () => PageSizes
   readonly learn: (sizes: PageSizes) => void
+  /** A bare array's span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
+  readonly walksHeap?: boolean
   /** False: the span is never cut, since rows without a key would come twice where two parts meet (audit entries). */
   readonly cuts?: boolean
   /** Takes the pages of a walk that goes on; all of them come again when a walk is done again. */
@@ -94,7 +96,7 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, parts.reader.pageSize)))
     return walk.proven('single')
   }
-  const splits = parts.cuts !== false && span !== undefined && canSplit(span)
+  const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
   if (splits && parts.sizes().fullMin !== undefined)
     return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
   const second = await walk.page(2)

@@ -69,7 +69,7 @@ export class Scope implements AsyncDisposable {
   ): Promise<void> {
     const queue = new SpanQueue(spans)
     for (let span = queue.next(); span !== undefined; span = queue.next()) {
-      const outcome = await this.#prove(this.reader, { axis, span })
+      const outcome = await this.#prove(this.reader, { axis, span, walksHeap: queue.holdsHeap(span) })
       if (outcome.kind === 'split') queue.cut(span, outcome.parts)
       else {
         queue.proven(span, outcome.rows, this.sizes.fullMin ?? this.reader.pageSize)
@@ -89,7 +89,12 @@ export class Scope implements AsyncDisposable {
     const found: Proven[] = []
     const queue = new SpanQueue([span])
     for (let part = queue.next(); part !== undefined; part = queue.next()) {
-      const outcome = await this.#prove(reader, { axis: 'window', span: part, question })
+      const outcome = await this.#prove(reader, {
+        axis: 'window',
+        span: part,
+        question,
+        walksHeap: queue.holdsHeap(part),
+      })
       if (outcome.kind === 'split') queue.cut(part, outcome.parts)
       else {
         queue.proven(part, outcome.rows, this.sizes.fullMin ?? reader.pageSize)
@@ -128,6 +133,7 @@ export class Scope implements AsyncDisposable {
         walkAttemptsMax: limits.walkAttemptsMax,
         concurrency,
         singleOnly: ask.singleOnly === true,
+        walksHeap: ask.walksHeap === true,
         sizes: () => this.sizes,
         learn: (sizes) => {
           this.sizes = sizes
@@ -159,6 +165,7 @@ interface ProveAsk {
   readonly axis: Axis
   readonly span: Span | undefined
   readonly singleOnly?: boolean
+  readonly walksHeap?: boolean
   /** Another question than the scope's own: its rows are not kept. */
   readonly question?: Question
 }

@@ -30,7 +30,7 @@ export const CHILD_DELETED_FIELD = 'isDeleted'
 export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
   const target = `main.${name(parts.child.name)}`
   await sql.run(kidsSql(parts))
-  await giveKeys(sql, parts)
+  await mendKeys(sql, parts)
   const [state] = await sql.rows<{ kids: number; held: number }>(
     `SELECT (SELECT count(*) FROM kids) AS kids, (SELECT count(*) FROM win WHERE replaced IS NOT NULL) AS held`,
   )
@@ -51,42 +51,50 @@ function extracted(parts: ChildParts): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-function kidsSql(parts: ChildParts): string {
-  const fields = extracted(parts)
-  const pointers = fields.map((field) => pointer(field.name))
-  const payload = isMarked(parts.field) ? unmarkedJson('payload', parts.mark) : 'payload'
-  const values = pointers.length === 0 ? '[]::VARCHAR[]' : `json_extract_string(payload, [${pointers.join(', ')}])`
-  return `
-    CREATE OR REPLACE TEMP TABLE kids AS
-    SELECT sid, ${names(parts.table.key)}, observed_at, position, payload AS sent, ${payload} AS payload,
-      ${values} AS fields, NULL::VARCHAR AS child_key, 0::UBIGINT AS row_hash, false AS deleted,
-      observed_at AS deleted_seen_at
-    FROM (
-      SELECT s.rowid AS sid, ${names(parts.table.key, 's')}, s."~observed_at" AS observed_at,
-        generate_subscripts(s.${name(parts.column)}, 1) - 1 AS position, unnest(s.${name(parts.column)}) AS payload
-      FROM win w JOIN staged s ON s.rowid = w.sid)`
+/** What fills a child's `_child_key` and `is_deleted`, as expressions over its extracted fields. */
+function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: string } {
+  const names = extracted(parts).map((field) => field.name)
+  const idAt = names.indexOf(CHILD_ID_FIELD) + 1
+  const deletedAt = names.indexOf(CHILD_DELETED_FIELD) + 1
+  return {
+    id: idAt === 0 ? 'NULL::VARCHAR' : unmarkedText(`fields[${idAt}]`, parts.mark),
+    deleted: deletedAt === 0 ? 'false' : `coalesce(fields[${deletedAt}] = 'true', false)`,
+  }
 }
 
-/** `_child_key`: the child's id where it has one that is unique in its collection, else its position. */
-async function giveKeys(sql: Sql, parts: ChildParts): Promise<void> {
-  const fields = extracted(parts)
-  const idAt = fields.findIndex((field) => field.name === CHILD_ID_FIELD) + 1
-  const deletedAt = fields.findIndex((field) => field.name === CHILD_DELETED_FIELD) + 1
-  const id = idAt === 0 ? 'NULL' : unmarkedText(`fields[${idAt}]`, parts.mark)
-  const deleted = deletedAt === 0 ? 'false' : `coalesce(fields[${deletedAt}] = 'true', false)`
-  const row = `row_hash = hash(payload::VARCHAR, position), deleted = ${deleted}`
-  const [ids] = await sql.rows<{ lacking: number; doubled: number }>(`
-    SELECT count(*) - count(id) AS lacking, count(id) - count(DISTINCT (sid, id)) FILTER (id IS NOT NULL) AS doubled
-    FROM (SELECT sid, ${id} AS id FROM kids)`)
-  if (parts.child.holds === 'many' && ids?.lacking === 0 && ids.doubled === 0) {
-    return sql.run(`UPDATE kids SET child_key = ${id}, ${row}`)
-  }
-  // Where only some have an id of their own, a position must not look like somebody's id.
-  return sql.run(`
+function kidsSql(parts: ChildParts): string {
+  const pointers = extracted(parts).map((field) => pointer(field.name))
+  const payload = isMarked(parts.field) ? unmarkedJson('sent', parts.mark) : 'sent'
+  const values = pointers.length === 0 ? '[]::VARCHAR[]' : `json_extract_string(sent, [${pointers.join(', ')}])`
+  const { id, deleted } = ownMarks(parts)
+  return `
     CREATE OR REPLACE TEMP TABLE kids AS
-    SELECT * EXCLUDE (child_key, row_hash, deleted, id, own),
-      CASE WHEN own THEN id WHEN bool_or(own) OVER (PARTITION BY sid) THEN '#' || position ELSE position::VARCHAR END AS child_key,
-      hash(payload::VARCHAR, position) AS row_hash, ${deleted} AS deleted
+    SELECT *, coalesce(${id}, position::VARCHAR) AS child_key, hash(payload::VARCHAR, position) AS row_hash,
+      ${deleted} AS deleted, observed_at AS deleted_seen_at
+    FROM (
+      SELECT *, ${payload} AS payload, ${values} AS fields
+      FROM (
+        SELECT s.rowid AS sid, ${names(parts.table.key, 's')}, s."~observed_at" AS observed_at,
+          generate_subscripts(s.${name(parts.column)}, 1) - 1 AS position, unnest(s.${name(parts.column)}) AS sent
+        FROM win w JOIN staged s ON s.rowid = w.sid))`
+}
+
+/**
+ * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all
+ * children have one, or none has; only where that isn't so the keys are worked out collection by collection.
+ */
+async function mendKeys(sql: Sql, parts: ChildParts): Promise<void> {
+  if (parts.child.holds === 'one') return
+  const { id } = ownMarks(parts)
+  const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
+    SELECT count(*) AS kids, count(id) AS "withId", count(id) - count(DISTINCT (sid, id)) FILTER (id IS NOT NULL) AS doubled
+    FROM (SELECT sid, ${id} AS id FROM kids)`)
+  if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
+  // Where only some have an id of their own, a position must not look like somebody's id.
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE kids AS
+    SELECT * EXCLUDE (child_key, id, own),
+      CASE WHEN own THEN id WHEN bool_or(own) OVER (PARTITION BY sid) THEN '#' || position ELSE position::VARCHAR END AS child_key
     FROM (
       SELECT *, ${id} AS id, coalesce(id IS NOT NULL AND count(*) OVER (PARTITION BY sid, id) = 1, false) AS own
       FROM kids)`)
