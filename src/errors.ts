@@ -34,6 +34,8 @@ const CODES = {
   // walks
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
+  // deletions
+  MASS_DELETE_STOPPED: { retry: 'never' },
   // warehouse and disk
   WAREHOUSE_LOCKED: { retry: 'transient' },
   WAREHOUSE_CORRUPT: { retry: 'never' },

@@ -107,6 +107,31 @@ CREATE TABLE tidemark.followed (
 COMMENT ON TABLE tidemark.followed IS 'Records that an audit report follows';
 COMMENT ON COLUMN tidemark.followed.ask_after IS 'The record is asked about again when it was last asked before this time';
 
+CREATE TABLE tidemark.reconciles (
+  reconcile_id VARCHAR NOT NULL,
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  started_at TIMESTAMPTZ NOT NULL,
+  reached TIMESTAMPTZ,
+  ended_at TIMESTAMPTZ,
+  rows BIGINT NOT NULL,
+  missed BIGINT NOT NULL,
+  differed BIGINT NOT NULL,
+  absent BIGINT NOT NULL,
+  deleted BIGINT NOT NULL
+);
+COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the service; one without an end goes on where it stopped';
+COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock when it began';
+COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service had and the warehouse had not: Tidemark''s own error';
+COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows that had changed without a sign';
+COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows held that the service did not return, for the first time';
+
+CREATE TABLE tidemark.reconcile_keys (reconcile_id VARCHAR NOT NULL, key VARCHAR NOT NULL);
+COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a reconcile that has not ended';
+
+CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
+COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not return; deleted when the next one does not either';
+
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,
   asked BIGINT NOT NULL,

@@ -21,8 +21,9 @@ export type Proof = 'single' | 'total' | 'agreed'
 export class WalkState {
   readonly keys = new KeySet()
   pages = 0
+  /** A row that stands twice on one page counts once: nothing moved, the page just says it twice. */
   rows = 0
-  /** Rows whose key had come before in this walk. */
+  /** Rows whose key had come before in this walk, on another page. */
   repeats = 0
   /** Rows of the page seen last that were new. */
   freshOnLastPage = 0
@@ -57,23 +58,23 @@ export class WalkState {
   }
 
   saw(page: PageSeen): void {
+    const withoutKey = this.#keyed ? page.rowCount - page.keys.length : 0
+    const fresh = page.keys.filter((key) => this.keys.add(key)).length
+    const twice = fresh === page.keys.length ? 0 : page.keys.length - new Set(page.keys).size
+    const rowCount = page.rowCount - twice
     if (page.pageNumber === 1) {
-      this.firstRows = page.rowCount
+      this.firstRows = rowCount
       this.#pageSizeTold = page.pageSize
     }
     if (page.pageNumber > this.#highest) {
       this.#highest = page.pageNumber
-      this.lastRows = page.rowCount
+      this.lastRows = rowCount
     }
     this.pages += 1
-    this.rows += page.rowCount
-    const withoutKey = this.#keyed ? page.rowCount - page.keys.length : 0
+    this.rows += rowCount
+    this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
-    this.freshOnLastPage = this.#keyed ? withoutKey : page.rowCount
-    for (const key of page.keys) {
-      if (this.keys.add(key)) this.freshOnLastPage += 1
-      else this.repeats += 1
-    }
+    this.freshOnLastPage = this.#keyed ? withoutKey + fresh : rowCount
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 

@@ -2,7 +2,7 @@
  * Which window to ask next, and what mark it leaves. Bounds are inclusive on both ends (spec §4, rule 1), so
  * neighbouring windows share an instant. All times are the service's.
  */
-import { earliest, type Instant, latest, minusMs, plusMs } from '../instant.ts'
+import { earliest, type Instant, latest, MICROS_PER_SECOND, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
   /** Undefined: without a lower bound, which also finds rows that match no modification filter. */
@@ -26,11 +26,12 @@ export const CLOCK_GRAIN_MS = 1_000
 /**
  * The next incremental window: [mark − overlap, the service's clock]. It ends at the present, not in the past, since
  * a row that is edited every few seconds is only ever found at its newest stamp (product contract §5.5).
+ * A service whose clock was set back stamps its changes before the mark: then the overlap counts from its clock.
  */
 export function nextWindow(mark: Instant | undefined, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
-  return { since: minusMs(mark, rules.overlapMs), until, clock }
+  return { since: minusMs(earliest(mark, clock), rules.overlapMs), until, clock }
 }
 
 /**
@@ -42,3 +43,7 @@ export function markAfter(mark: Instant | undefined, window: Window, settleMs: n
   if (mark !== undefined) return latest(mark, reached)
   return window.since === undefined ? reached : latest(window.since, reached)
 }
+
+/** Cut to whole seconds, the grain of the Date header, for times that are compared with times of observation. */
+export const floorToSecond = (instant: Instant): Instant =>
+  (Math.floor(instant / MICROS_PER_SECOND) * MICROS_PER_SECOND) as Instant

@@ -40,15 +40,19 @@ export interface IntakeParts {
   readonly runId: string
   readonly followers?: LoadInput['followers']
   /**
-   * Where a load may end: `anywhere`; `between windows`, since what rows mean is only known when their window is
-   * closed (differences); or only at a `commit`.
+   * Where a load may end: `anywhere`; or `between windows`, since what rows mean is only known when their window is
+   * closed (differences), or since a load replaces a window whole (audit entries).
    */
-  readonly cuts: 'anywhere' | 'between windows' | 'at commit'
+  readonly cuts: 'anywhere' | 'between windows'
+  /** The reconcile that the loads are part of. */
+  readonly reconcileId?: string | undefined
 }
 
 /** What the next load takes along. */
 export interface Settled {
   readonly window: ClosedWindow
+  /** How far a reconcile is with it, on its own axis of time. */
+  readonly reached?: Instant
   readonly gone?: NonNullable<LoadInput['gone']>
   readonly replaces?: NonNullable<LoadInput['replaces']>[number]
   readonly asked?: NonNullable<LoadInput['asked']>[number]
@@ -69,7 +73,8 @@ export class Intake implements AsyncDisposable {
     this.#parts = parts
     this.catalog = new ObjectCatalog(collectionFields(parts.report), [ORDINAL_FIELD, SHAPE_FIELD])
     const directory = join(settings.staging, `${parts.runId}-${parts.report.name}-${nextSpool()}`)
-    this.#spool = new Spool(directory, this.catalog, settings.limits)
+    const cutsBetweenPages = parts.cuts === 'anywhere'
+    this.#spool = new Spool(directory, this.catalog, { ...settings.limits, cutsBetweenPages })
   }
 
   async add(page: ScannedPage, servedAt: Instant, asked: StagedPage['asked']): Promise<void> {
@@ -80,7 +85,7 @@ export class Intake implements AsyncDisposable {
   /** The window is proven and all of its rows were added: the next load closes it. */
   async settle(settled: Settled): Promise<void> {
     this.#settled.push(settled)
-    if (this.#parts.cuts !== 'at commit') await this.#loadWhatIsFull()
+    await this.#loadWhatIsFull()
   }
 
   /** Loads everything added so far; `run` goes into the books with the last load. */
@@ -123,7 +128,8 @@ export class Intake implements AsyncDisposable {
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
     const { warehouse, clock, signal } = this.#rooms
-    const { report, runId, followers } = this.#parts
+    const { report, runId, followers, reconcileId } = this.#parts
+    const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
     const result = await warehouse.load({
       report,
@@ -135,6 +141,7 @@ export class Intake implements AsyncDisposable {
       gone: report.deletes === 'diff' ? settled.flatMap((each) => each.gone ?? []) : undefined,
       replaces: this.#replacesEntries ? settled.flatMap((each) => each.replaces ?? []) : undefined,
       asked: settled.flatMap((each) => each.asked ?? []),
+      reconcile: reconcileId === undefined ? undefined : { reconcileId, reached },
       run: run === undefined ? undefined : this.#withFigures(run),
     })
     this.#count(result)

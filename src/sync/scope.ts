@@ -26,6 +26,7 @@ export interface ScopeParts {
   readonly sizes: PageSizes
   /** Pages and rows of the run before this scope, for the progress that is told. */
   readonly before: { readonly pages: number; readonly rows: number }
+  readonly reconcileId?: string
 }
 
 export type Axis = 'window' | 'created'
@@ -48,6 +49,7 @@ export class Scope implements AsyncDisposable {
       runId: parts.runId,
       followers: followersOf(config.name, rooms.settings.reports),
       cuts: declaration.deletes === 'diff' ? 'between windows' : 'anywhere',
+      reconcileId: parts.reconcileId,
     })
     this.reader = new PageReader(rooms, {
       report: declaration,
@@ -159,6 +161,12 @@ export class Scope implements AsyncDisposable {
       rowsExpected,
     })
   }
+}
+
+/** The total of everything there is now, or of what `bounds` leave of it, as the smallest answer tells it. */
+export async function totalNow(scope: Scope, bounds: Pick<Question, 'created'> = {}): Promise<number | undefined> {
+  const { page } = await scope.reader.read({ ...scope.question, ...bounds, expand: [] }, 1)
+  return page.envelope.totalCount
 }
 
 interface ProveAsk {

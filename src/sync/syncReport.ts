@@ -4,15 +4,15 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
-import { earliest, type Instant } from '../instant.ts'
+import { earliest, type Instant, plusMs } from '../instant.ts'
 import type { Span } from '../plan/spans.ts'
-import { markAfter, nextWindow } from '../plan/window.ts'
+import { CLOCK_GRAIN_MS, markAfter, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books.ts'
 import { goneKeys } from './difference.ts'
 import { type Figures, noFigures } from './intake.ts'
 import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
-import { Scope } from './scope.ts'
+import { Scope, totalNow } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
 export interface ReportRun {
@@ -87,7 +87,7 @@ async function pullWindow(scope: Scope, marks: Marks, span: Span): Promise<void>
 /**
  * The first run of a report that needs no bounds reads without them: rows that were never edited may match no
  * modification filter. One response may hold it all; else it is read by time of creation, which never changes, and the
- * unbounded total says whether that found every row. If not, everything is walked.
+ * totals with and without bounds say whether every row has such a time. If not, everything is walked.
  */
 async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
   const { declaration, config, window } = scope.parts
@@ -106,9 +106,8 @@ async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
       return Promise.resolve()
     })
     await scope.intake.commit()
-    const total = await totalNow(scope)
-    const held = await scope.rooms.warehouse.liveRows(config.name, scope.parts.scope)
-    if (total !== undefined && total === held) {
+    const total = await totalOfCreated(scope)
+    if (total !== undefined) {
       return marks.close(everything, { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount: total })
     }
   }
@@ -116,10 +115,18 @@ async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
   if (proven !== undefined) await marks.close(everything, proven)
 }
 
-/** The total of everything there is now, as the smallest answer tells it. */
-async function totalNow(scope: Scope): Promise<number | undefined> {
-  const { page } = await scope.reader.read({ ...scope.question, expand: [] }, 1)
-  return page.envelope.totalCount
+/**
+ * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are asked
+ * for now and not compared with what came, since a busy service adds and loses rows while it is read.
+ */
+async function totalOfCreated(scope: Scope): Promise<number | undefined> {
+  for (let attempt = 1; attempt <= scope.rooms.settings.limits.walkAttemptsMax; attempt += 1) {
+    const clock = await serviceClock(scope.rooms, scope.parts.declaration, { currency: scope.parts.scope })
+    const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
+    const bounded = await totalNow(scope, { created })
+    if (bounded === (await totalNow(scope))) return bounded
+  }
+  return undefined
 }
 
 /** Closes windows and says which marks they move. */

@@ -163,7 +163,7 @@ function scopeSql(report: Declaration): string {
 }
 
 /** The key of a refused row as text, as far as it has one. */
-function keySql(report: Declaration): string {
+export function keySql(report: Declaration): string {
   const fields = Object.keys(report.fields)
   const wire = tableOf(report)
     .fields.filter((column) => report.key.includes(column.name))
@@ -182,7 +182,8 @@ function freshnessSql(): string {
     CREATE OR REPLACE VIEW tidemark.freshness AS
     SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
       coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
-      coalesce(s.paused_reason, s.off_reason) AS not_running_because
+      coalesce(s.paused_reason, s.off_reason) AS not_running_because,
+      q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted
     FROM tidemark.report_states s
     LEFT JOIN (
       SELECT report, CASE WHEN bool_or(mark = 'since') THEN max(value) ELSE min(value) END AS mark
@@ -192,7 +193,18 @@ function freshnessSql(): string {
       SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
     ) r USING (report)
     LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
-    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report);
+    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
+    LEFT JOIN (
+      SELECT report, max(ended_at) AS last_reconcile, arg_max(missed, ended_at) AS reconcile_missed,
+        arg_max(differed, ended_at) AS reconcile_differed, arg_max(deleted, ended_at) AS reconcile_deleted
+      FROM (
+        SELECT report, date_trunc('minute', ended_at) AS ended_at, sum(missed) AS missed, sum(differed) AS differed,
+          sum(deleted) AS deleted
+        FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
+      GROUP BY report
+    ) q USING (report);
+    COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
+    COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';
     COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
     COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`

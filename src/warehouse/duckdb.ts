@@ -3,8 +3,23 @@
  * one connection, keeps a transaction whole (an error always rolls back: a COMMIT of an aborted transaction would
  * answer success and store nothing), and turns the driver's messages into our errors.
  */
-import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import {
+  DuckDBArrayValue,
+  type DuckDBConnection,
+  DuckDBDecimalValue,
+  DuckDBInstance,
+  DuckDBListValue,
+  DuckDBMapValue,
+  type DuckDBPreparedStatement,
+  DuckDBStructValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBType,
+  type DuckDBValue,
+  StatementType,
+} from '@duckdb/node-api'
 import { asSyncError, SyncError } from '../errors.ts'
+import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 
 export interface DatabaseOptions {
   readonly readOnly?: boolean
@@ -16,6 +31,9 @@ export interface DatabaseOptions {
 
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
+
+/** Takes a piece of a result; false: it has enough. */
+export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
 /** Runs statements; inside a transaction it is the transaction's own. */
 export interface Sql {
@@ -56,15 +74,24 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** The result's columns with their types, and its rows as text, as people read them. */
-  async table(sql: string, rowsMax: number): Promise<{ columns: readonly string[]; rows: (string | null)[][] }> {
+  /**
+   * Runs one reading statement and hands its rows over in pieces, until `take` says that it has enough.
+   * Gives the names of the columns. Errors: QUERY_FAILED, CANCELLED.
+   */
+  async query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       try {
-        const reader = await this.#connection.streamAndReadUntil(sql, rowsMax)
-        const rows = reader.getRows().map((row) => row.map((value) => (value === null ? null : textOf(value))))
-        return { columns: reader.columnNames(), rows }
+        const statement = await this.#readingStatement(sql)
+        const result = await statement.stream()
+        const types = result.columnTypes()
+        const columns = result.deduplicatedColumnNames()
+        for await (const rows of result.yieldRows()) {
+          const cells = rows.map((row) => row.map((value, index) => cellOf(value, types[index])))
+          if (!(await take(cells, columns))) break
+        }
+        return columns
       } catch (error) {
-        throw databaseError(error, this.path)
+        throw queryError(error)
       }
     })
   }
@@ -110,6 +137,22 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
+  /** Refuses what would write before it runs: the file is read-only, but a COPY could write others. */
+  async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
+    const statements = await this.#connection.extractStatements(sql).catch((error: unknown) => {
+      // The driver's answer to a text without any statement.
+      if (/native callback/.test(String(error))) return undefined
+      throw error
+    })
+    if (statements?.count !== 1) throw notOneStatement(statements?.count ?? 0)
+    const statement = await statements.prepare(0)
+    const { statementType } = statement
+    if (statementType === StatementType.SELECT || statementType === StatementType.EXPLAIN) return statement
+    throw new SyncError('QUERY_FAILED', `only reading statements are run here, this is ${nameOf(statementType)}`, {
+      cure: 'Write a SELECT. The published copy is made anew after each run: to keep results, write them to a file with --format csv, or open the copy from a database of your own.',
+    })
+  }
+
   /** One connection serves one statement or transaction at a time; others wait in order. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#tail.then(work, work)
@@ -135,6 +178,56 @@ export class Database implements Sql, AsyncDisposable {
   }
 }
 
+const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll('_', ' ') ?? 'another one'
+
+const notOneStatement = (count: number): SyncError =>
+  new SyncError('QUERY_FAILED', `${count === 0 ? 'there is no statement' : `there are ${count} statements`} to run`, {
+    cure: 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
+  })
+
+function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
+  if (value === null) return null
+  if (typeof value === 'string') return type?.alias === 'JSON' ? exact(value) : readable(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? exact(String(value)) : readable(String(value))
+  if (typeof value === 'bigint' || typeof value === 'boolean' || value instanceof DuckDBDecimalValue)
+    return exact(value.toString())
+  if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? readable(value.toString())
+  if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? readable(value.toString())
+  return nestedCell(value, type as unknown as NestedType)
+}
+
+/** What nested types say of their parts. */
+interface NestedType {
+  readonly valueType?: DuckDBType
+  readonly keyType?: DuckDBType
+  readonly entryNames?: readonly string[]
+  readonly entryTypes?: readonly DuckDBType[]
+}
+
+function nestedCell(value: NonNullable<DuckDBValue>, type: NestedType): Cell {
+  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue)
+    return arrayOf(value.items.map((item) => cellOf(item, type.valueType)))
+  if (value instanceof DuckDBStructValue) {
+    const types = type.entryTypes ?? []
+    return objectOf(Object.entries(value.entries).map(([name, each], index) => [name, cellOf(each, types[index])]))
+  }
+  if (value instanceof DuckDBMapValue)
+    return objectOf(
+      value.entries.map(({ key, value }) => [cellOf(key, type.keyType)?.text ?? '', cellOf(value, type.valueType)]),
+    )
+  return readable(String(value))
+}
+
+function queryError(thrown: unknown): SyncError {
+  if (thrown instanceof SyncError) return thrown
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
+  return new SyncError('QUERY_FAILED', message.replace('Failed to extract statements: ', ''), {
+    cure: 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
+    cause: thrown,
+  })
+}
+
 function settings(options: DatabaseOptions): Record<string, string> {
   return {
     memory_limit: options.memory,
@@ -158,8 +251,6 @@ function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> 
   return row
 }
 
-const textOf = (value: DuckDBValue): string => String(value)
-
 /** DuckDB's message → our error. The texts were read off DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
@@ -178,7 +269,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       cause: thrown,
     })
   }
-  if (isCorrupt(message)) {
+  if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
     return new SyncError('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, {
       cure: 'Restore it from a backup or from the published copy, or move it away: the next sync builds it afresh.',
       data: { path },
@@ -212,7 +303,7 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
 function isCorrupt(message: string): boolean {
-  return /not a valid DuckDB database file|file is not a|Corrupt|checksum|Serialization Error|invalid magic/i.test(
+  return /not a valid DuckDB database file|sqlite_scanner|file is not a|Corrupt|checksum|Serialization Error|invalid magic/i.test(
     message,
   )
 }

@@ -15,6 +15,7 @@ import type { Database, Sql } from './duckdb.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
+import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { type Staged, stage } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
@@ -35,6 +36,8 @@ export interface LoadInput {
   readonly followers?: readonly Follower[]
   /** For audit entries: when each record was asked about. */
   readonly asked?: readonly AskedRecord[]
+  /** The reconcile that this load is part of: the keys that came are remembered. */
+  readonly reconcile?: ReconcileProgress | undefined
   /** The finished run, with the figures so far; this load's own are added. */
   readonly run?: RunRecord | undefined
 }
@@ -111,6 +114,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
     await noteAsked(sql, report.name, input.asked ?? [])
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
+    if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, input, figures)
     return figures

@@ -29,6 +29,7 @@ export interface StageParts {
 export interface Staged {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly { readonly field: CatalogField; readonly column: string }[]
+  /** Rows set aside, each counted once however often it was read. */
   readonly rejected: number
   /** Rows left to merge: one a key. */
   readonly rows: number
@@ -65,12 +66,13 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
   await refuse(sql, segment, mark)
+  const [aside] = await sql.rows<{ rejected: number }>('SELECT count(DISTINCT row) AS rejected FROM refused')
   const rows = segment.rows - (counted?.refused ?? 0)
   const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
   return {
     columns,
     collections,
-    rejected: (counted?.refused ?? 0) + segment.rejected.length,
+    rejected: aside?.rejected ?? 0,
     rows: rows - duplicates,
     carries: (field) => {
       const found = segment.catalog.field(field)

@@ -83,34 +83,29 @@ export interface ChangePlace {
 
 /** Writes down what changed: the mapping of fields to columns, and the history of changes. */
 export async function recordChanges(sql: Sql, place: ChangePlace, changes: readonly ColumnChange[]): Promise<void> {
-  for (const change of changes) {
-    const isLimit = change.change === 'limit'
-    const field = isLimit ? change.field : change.column.field
-    const newType: DuckType | null = isLimit ? null : change.column.type
-    const oldType: DuckType | null = change.change === 'widened' ? change.from : null
-    if (!isLimit) {
-      await sql.run('DELETE FROM tidemark.columns WHERE table_name = $1 AND field = $2', [place.table, field])
-      await sql.run('INSERT INTO tidemark.columns VALUES ($1, $2, $3, $4, $5)', [
-        place.table,
-        field,
-        change.column.name,
-        change.column.type,
-        place.loadId,
-      ])
-    }
-    // A field beyond the limit comes with every load; it is told once.
-    const isKnown = `SELECT 1 FROM tidemark.schema_changes WHERE table_name = $2 AND column_name = $3 AND change = 'limit'`
-    const once = isLimit ? `WHERE NOT EXISTS (${isKnown})` : ''
-    await sql.run(`INSERT INTO tidemark.schema_changes SELECT $1, $2, $3, $4, $5, $6, $7, now() ${once}`, [
-      place.report,
-      place.table,
-      isLimit ? field : change.column.name,
-      change.change,
-      oldType,
-      newType,
-      place.loadId,
-    ])
+  const table = text(place.table)
+  const columns = changes.flatMap((change) => (change.change === 'limit' ? [] : [change.column]))
+  if (columns.length > 0) {
+    const values = columns.map(({ field, name, type }) => `(${text(field)}, ${text(name)}, ${text(type)})`)
+    await sql.run(`
+      DELETE FROM tidemark.columns WHERE table_name = ${table} AND field IN (${columns.map(({ field }) => text(field)).join(', ')});
+      INSERT INTO tidemark.columns
+      SELECT ${table}, n.field, n.name, n.type, ${place.loadId} FROM (VALUES ${values.join(', ')}) n(field, name, type)`)
   }
+  if (changes.length === 0) return
+  // A field beyond the limit comes with every load; it is told once.
+  await sql.run(`
+    INSERT INTO tidemark.schema_changes
+    SELECT ${text(place.report)}, ${table}, n.name, n.change, n.old_type, n.new_type, ${place.loadId}, now()
+    FROM (VALUES ${changes.map(historySql).join(', ')}) n(name, change, old_type, new_type)
+    WHERE n.change <> 'limit' OR NOT EXISTS (
+      SELECT 1 FROM tidemark.schema_changes k WHERE k.table_name = ${table} AND k.column_name = n.name AND k.change = 'limit')`)
+}
+
+function historySql(change: ColumnChange): string {
+  if (change.change === 'limit') return `(${text(change.field)}, 'limit', NULL::VARCHAR, NULL::VARCHAR)`
+  const from = change.change === 'widened' ? text(change.from) : 'NULL::VARCHAR'
+  return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }
 
 /** The discovered columns of every table, as the books have them. */

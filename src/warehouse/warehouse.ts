@@ -19,6 +19,16 @@ import {
 import { Database } from './duckdb.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
 import { publish, type Published } from './publish.ts'
+import {
+  beginReconcile,
+  type Ending,
+  endReconcile,
+  type OpenReconcile,
+  openReconcile,
+  type ReconcilePlace,
+  reconciledRows,
+  type ReconcileResult,
+} from './reconcile.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
@@ -127,6 +137,23 @@ export class Warehouse implements AsyncDisposable {
       `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
     )
     return row?.rows ?? 0
+  }
+
+  /** Goes on with the report's reconcile that was stopped, or begins one. `startedAt`: the service's clock. */
+  async reconcile(place: ReconcilePlace, begun: OpenReconcile): Promise<OpenReconcile> {
+    const open = await openReconcile(this.#database, place)
+    if (open !== undefined) return open
+    await this.#database.transaction((sql) => beginReconcile(sql, place, begun))
+    return begun
+  }
+
+  reconciledRows(reconcileId: string): Promise<number> {
+    return reconciledRows(this.#database, reconcileId)
+  }
+
+  /** Error: MASS_DELETE_STOPPED. */
+  endReconcile(ending: Ending): Promise<ReconcileResult> {
+    return this.#afterOtherLoads(() => this.#database.transaction((sql) => endReconcile(sql, ending)))
   }
 
   /** What the report's pages were seen to hold when `pageSize` rows were asked for. */

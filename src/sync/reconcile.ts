@@ -1,0 +1,172 @@
+/**
+ * A reconcile compares a whole report with the service: first an incremental run, so that what is merely new isn't
+ * taken for an error, then every row there is, in proven slices. What differs is repaired by the same merge as ever and
+ * counted: that count is Tidemark's own error rate. Rows that don't come twice in a row are deleted.
+ */
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import type { Declaration } from '../../schema/report.ts'
+import { SyncError } from '../errors.ts'
+import { type Instant, plusMs } from '../instant.ts'
+import { type Span, youngFrom } from '../plan/spans.ts'
+import { CLOCK_GRAIN_MS, floorToSecond, nextWindow } from '../plan/window.ts'
+import type { OpenReconcile } from '../warehouse/reconcile.ts'
+import { goneKeys } from './difference.ts'
+import type { Proven } from './prove.ts'
+import type { Rooms } from './rooms.ts'
+import { type Axis, Scope, totalNow } from './scope.ts'
+import { serviceClock } from './serviceClock.ts'
+import { type ReportRun, syncReport } from './syncReport.ts'
+
+export interface ReconcileOptions {
+  readonly runId: string
+  readonly allowMassDelete: boolean
+}
+
+export interface ReconcileFound {
+  /** Distinct rows that the service has. */
+  readonly rows: number
+  /** Rows that the warehouse had missed. */
+  readonly missed: number
+  /** Rows that had changed without a sign. */
+  readonly differed: number
+  /** Rows that the service didn't return, for the first time. */
+  readonly absent: number
+  readonly deleted: number
+}
+
+/** Reconciles one windowed report in all of its scopes. Errors: those of a run; MASS_DELETE_STOPPED. */
+export async function reconcileReport(
+  rooms: Rooms,
+  report: ReportName,
+  options: ReconcileOptions,
+): Promise<ReportRun & { found: ReconcileFound }> {
+  const declaration = reportOf(report)
+  if (declaration.perRecord !== undefined) throw notReconcilable(report)
+  const before = await syncReport(rooms, report, options.runId)
+  const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
+  const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
+  let pages = before.pages
+  for (const scope of scopes) {
+    const one = await reconcileScope(rooms, { declaration, scope, options })
+    pages += one.pages
+    for (const figure of Object.keys(found) as (keyof ReconcileFound)[]) found[figure] += one.found[figure]
+  }
+  const { missed, differed, deleted } = found
+  const figures = {
+    ...before.figures,
+    inserted: before.figures.inserted + missed,
+    updated: before.figures.updated + differed,
+    deleted: before.figures.deleted + deleted,
+  }
+  const run = { ...before, pages, figures }
+  const endedAt = rooms.clock.now()
+  await rooms.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt, rows: found.rows })
+  return { ...run, found }
+}
+
+interface ScopeReconcile {
+  readonly declaration: Declaration
+  readonly scope: string
+  readonly options: ReconcileOptions
+}
+
+async function reconcileScope(
+  rooms: Rooms,
+  { declaration, scope: name, options }: ScopeReconcile,
+): Promise<{ pages: number; found: ReconcileFound }> {
+  const config = rooms.settings.reports[declaration.name as ReportName]
+  const clock = await serviceClock(rooms, declaration, { currency: name })
+  const begun = {
+    reconcileId: options.runId + (name === '' ? '' : `-${name}`),
+    startedAt: floorToSecond(clock),
+    reached: undefined,
+  }
+  const open = await rooms.warehouse.reconcile({ report: declaration, scope: name }, begun)
+  const window = nextWindow(undefined, clock, { ...config, sinceRequired: declaration.window.required })
+  const sizes = await rooms.warehouse.pageSizes(config.name, config.pageSize)
+  const { runId } = options
+  const before = { pages: 0, rows: 0 }
+  const { reconcileId } = open
+  await using scope = new Scope(rooms, { declaration, config, scope: name, runId, window, sizes, before, reconcileId })
+  const reading = new Reading(scope, open)
+  await reading.everything()
+  const { inserted: missed, updated: differed } = scope.intake.figures
+  const { startedAt } = open
+  const now = rooms.clock.now()
+  const ending = { report: declaration, scope: name, reconcileId, runId, startedAt, now, missed, differed }
+  const ended = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
+  return { pages: scope.reader.pages + reading.pagesBeside, found: { missed, differed, ...ended } }
+}
+
+/** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */
+class Reading {
+  pagesBeside = 0
+  readonly #scope: Scope
+  readonly #open: OpenReconcile
+  readonly #axis: Axis | undefined
+
+  constructor(scope: Scope, open: OpenReconcile) {
+    const { declaration, config } = scope.parts
+    this.#scope = scope
+    this.#open = open
+    // A row's time of creation never changes, so no row moves from slice to slice while they are read.
+    this.#axis = declaration.window.required
+      ? 'window'
+      : config.askCreated && declaration.created
+        ? 'created'
+        : undefined
+  }
+
+  async everything(): Promise<void> {
+    const { declaration, window, config } = this.#scope.parts
+    if (this.#axis === undefined) return this.#unbounded()
+    const { reached } = this.#open
+    const from = reached ?? config.start
+    const first: Span[] =
+      declaration.window.required || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
+    await this.#slices([...first, { since: from, until: window.until }])
+    await this.#catchUp()
+    if (declaration.window.required) return
+    // The total without bounds says whether the slices hold every row there is.
+    const total = await totalNow(this.#scope)
+    if (total !== (await this.#scope.rooms.warehouse.reconciledRows(this.#open.reconcileId))) await this.#unbounded()
+  }
+
+  /** What came or moved while the slices were read. */
+  async #catchUp(): Promise<void> {
+    const { rooms, parts } = this.#scope
+    const clock = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    const since = youngFrom(this.#open.startedAt, parts.config.overlapMs)
+    await this.#slices([{ since, until: plusMs(clock, CLOCK_GRAIN_MS) }])
+    await this.#scope.intake.commit()
+  }
+
+  async #slices(spans: readonly Span[]): Promise<void> {
+    const { declaration } = this.#scope.parts
+    await this.#scope.proveAll(this.#axis ?? 'window', spans, async (span, proven) => {
+      const gone = declaration.deletes === 'diff' ? await goneKeys(this.#scope, span, proven) : undefined
+      this.pagesBeside += gone?.pages ?? 0
+      await this.#settle(span, proven, gone?.keys)
+    })
+  }
+
+  async #unbounded(): Promise<void> {
+    const proven = await this.#scope.proveEverything(false)
+    if (proven !== undefined) await this.#settle({ since: undefined, until: this.#scope.parts.window.until }, proven)
+    await this.#scope.intake.commit()
+  }
+
+  async #settle(span: Span, proven: Proven, gone?: (readonly (string | number)[])[]): Promise<void> {
+    const { rows, totalCount, proof } = proven
+    const reached: Instant = span.until
+    const window = { ...span, scope: this.#scope.parts.scope, proof, pages: 0, rows, totalCount, marks: [] }
+    await this.#scope.intake.settle({ window, reached, ...(gone === undefined ? {} : { gone }) })
+  }
+}
+
+function notReconcilable(report: ReportName): SyncError {
+  return new SyncError('USAGE_INVALID', `${report} is not reconciled: its entries never change`, {
+    cure: 'Name a report with rows of its own, such as events or enquiries.',
+    report,
+  })
+}

@@ -1,0 +1,152 @@
+/** Reconciles over real HTTP: what they repair, which deletions they infer, and what stops them. */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { WorldReport } from '../../src/sandbox/server.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
+import { differences } from '../support/equality.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+
+/** What was observed in the second in which a reconcile begins is never missed by it, so that second has to pass. */
+async function reconcile(tide: Tide, report: ReportName, allowMassDelete = false) {
+  await systemClock.sleep(1_050)
+  return (await reconcileReport(tide.rooms, report, { runId: randomUUID(), allowMassDelete })).found
+}
+
+const compared = (tide: Tide, report: WorldReport) =>
+  differences(
+    tide.warehouse,
+    tide.sandbox.world,
+    currencyOf(report) === undefined ? { report } : { report, currency: 'EUR' },
+  )
+
+const currencyOf = (report: WorldReport) =>
+  report === 'budgets' || report === 'automated_bookings' ? 'EUR' : undefined
+
+const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
+
+const WINDOWED = [
+  'events',
+  'budgets',
+  'enquiries',
+  'automated_bookings',
+  'office_reservations',
+  'merf_submissions',
+] as const
+
+describe.each(WINDOWED)('a reconcile of %s', (report) => {
+  it('finds nothing where nothing is wrong', async () => {
+    await using tide = await aTide({ settings })
+    await tide.sync(report)
+    const found = await reconcile(tide, report)
+    expect(found).toMatchObject({ missed: 0, differed: 0, absent: 0, deleted: 0 })
+    expect(found.rows).toBe(tide.sandbox.world.keys(report).length)
+  })
+
+  it('repairs a row that changed without a sign, and one that was lost, and says so', async () => {
+    await using tide = await aTide({ settings })
+    await tide.sync(report)
+    const { world } = tide.sandbox
+    const [edited, lost] = world.liveKeys(report) as [number, number]
+    world.silentEdit(report, edited)
+    const key = {
+      events: 'event_id',
+      budgets: 'budget_id',
+      enquiries: 'enquiry_id',
+      automated_bookings: 'reservation_id',
+      office_reservations: 'office_reservation_id',
+      merf_submissions: 'submission_id',
+    }[report]
+    const tables = await tide.warehouse.rows<{ name: string }>(
+      `SELECT table_name AS name FROM duckdb_tables() WHERE schema_name = 'main' AND (table_name = '${report}' OR starts_with(table_name, '${report}__'))`,
+    )
+    for (const { name } of tables) await tide.warehouse.rows(`DELETE FROM ${name} WHERE ${key} = ${lost}`)
+    const found = await reconcile(tide, report)
+    expect(found).toMatchObject({ missed: 1, differed: 1, absent: 0, deleted: 0 })
+    expect(await compared(tide, report)).toEqual([])
+    const [fresh] = await tide.warehouse.rows(
+      `SELECT reconcile_missed AS missed, reconcile_differed AS differed FROM tidemark.freshness WHERE report = '${report}'`,
+    )
+    expect(fresh).toEqual({ missed: 1, differed: 1 })
+  })
+})
+
+describe.each(['enquiries', 'automated_bookings', 'office_reservations', 'merf_submissions'] as const)(
+  'deletions of %s',
+  (report) => {
+    it('are marked when two reconciles in a row miss the row, and undone when it comes back', async () => {
+      await using tide = await aTide({ settings })
+      await tide.sync(report)
+      const { world } = tide.sandbox
+      const [key] = world.liveKeys(report) as [number]
+      world.softDelete(report, key)
+      expect(await reconcile(tide, report)).toMatchObject({ absent: 1, deleted: 0 })
+      const deleted = () => tide.warehouse.rows(`SELECT _delete_evidence AS evidence FROM ${report} WHERE is_deleted`)
+      expect(await deleted()).toEqual([])
+      expect(await reconcile(tide, report)).toMatchObject({ absent: 0, deleted: 1 })
+      expect(await deleted()).toEqual([{ evidence: 'absence' }])
+      expect(await compared(tide, report)).toEqual([])
+      world.undelete(report, key)
+      await tide.sync(report)
+      await reconcile(tide, report)
+      expect(await deleted()).toEqual([])
+      expect(await compared(tide, report)).toEqual([])
+    })
+  },
+)
+
+describe('the brake', () => {
+  it('stops a mass delete until an operator allows it', async () => {
+    await using tide = await aTide({ settings })
+    await tide.sync('merf_submissions')
+    const { world } = tide.sandbox
+    for (const key of world.liveKeys('merf_submissions').slice(0, 20)) world.softDelete('merf_submissions', key)
+    await reconcile(tide, 'merf_submissions')
+    await expect(reconcile(tide, 'merf_submissions')).rejects.toMatchObject({ code: 'MASS_DELETE_STOPPED' })
+    expect(await tide.warehouse.rows(`SELECT 1 FROM merf_submissions WHERE is_deleted`)).toEqual([])
+    expect(await reconcile(tide, 'merf_submissions', true)).toMatchObject({ deleted: 20 })
+    expect(await compared(tide, 'merf_submissions')).toEqual([])
+  })
+})
+
+describe('a reconcile that was stopped', () => {
+  it('goes on where it stopped and ends with the same result', async () => {
+    await using tide = await aTide({
+      sandbox: { rows: 400 },
+      settings: { ...settings, limits: { load_rows_max: 20 } },
+    })
+    await tide.sync('events')
+    const { world } = tide.sandbox
+    const [edited] = world.liveKeys('events') as [number]
+    world.silentEdit('events', edited)
+    tide.sandbox.requests.clear()
+    await tide.sync('events')
+    tide.sandbox.setFaults(['slow:5'])
+    const stop = new AbortController()
+    let pages = 0
+    const rooms = {
+      ...tide.rooms,
+      signal: stop.signal,
+      onProgress: () => {
+        pages += 1
+        if (pages === 12) stop.abort()
+      },
+    }
+    await expect(reconcileReport(rooms, 'events', { runId: randomUUID(), allowMassDelete: false })).rejects.toThrow()
+    const [open] = await tide.warehouse.rows<{ reached: Date | null }>(
+      'SELECT reached FROM tidemark.reconciles WHERE ended_at IS NULL',
+    )
+    expect(open?.reached).toBeInstanceOf(Date)
+    tide.sandbox.setFaults([])
+    tide.sandbox.requests.clear()
+    const found = await reconcile(tide, 'events')
+    expect(found.rows).toBe(world.keys('events').length)
+    expect(found.absent).toBe(0)
+    expect(await compared(tide, 'events')).toEqual([])
+    const since = tide.sandbox.requests
+      .list()
+      .map((each) => (JSON.parse(each.body) as { modifiedSince: string }).modifiedSince)
+    expect(since.some((each) => each.startsWith('2000-01-01'))).toBe(false)
+  })
+})
