@@ -2,7 +2,7 @@
  * One load: rows, child rows, rejected rows, columns, windows, run and mark in one DuckDB transaction, all or nothing.
  * Staging happens before it; inside it only the winners move.
  */
-import { assert } from '../errors.ts'
+import { assert, asSyncError, SyncError } from '../errors.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { type ReportTable, tableOf } from '../../schema/tables.ts'
 import type { Instant } from '../instant.ts'
@@ -75,11 +75,31 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   const discovered = plan.columns(table.name)
   try {
     const staged =
-      segment === undefined ? undefined : await stage(database, { report, table, segment, discovered, mark })
+      segment === undefined
+        ? undefined
+        : await stage(database, { report, table, segment, discovered, mark }).catch((error: unknown) => {
+            throw stagingRefused(error, report, segment)
+          })
     return await commit(place, { input, table, staged, plan })
   } finally {
     await database.run(DROP_TEMPORARY)
   }
+}
+
+/** What DuckDB can't read although it was scanned: told with the report and the place, never as a bare driver message. */
+function stagingRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
+  const known = asSyncError(error)
+  if (known.code !== 'UNEXPECTED') return known
+  return new SyncError(
+    'LOAD_REFUSED',
+    `the rows of ${report.name} could not be read into the warehouse: ${known.message}`,
+    {
+      report: report.name,
+      cure: 'Nothing of this load was kept. Run it again with a smaller page_size to narrow it down, and report it with this message.',
+      data: { rows: segment.rows, bytes: segment.bytes, pages: segment.pages.length },
+      cause: error,
+    },
+  )
 }
 
 /** Staged rows can be many; their memory is given back at once. */
