@@ -132,6 +132,10 @@ COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a
 CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not return; deleted when the next one does not either';
 
+CREATE TABLE tidemark.coverage (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, asked JSON NOT NULL, refill_until TIMESTAMPTZ);
+COMMENT ON TABLE tidemark.coverage IS 'What each report was last asked for';
+COMMENT ON COLUMN tidemark.coverage.refill_until IS 'What was modified up to here is read again, since the question changed; null: nothing is';
+
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,
   asked BIGINT NOT NULL,

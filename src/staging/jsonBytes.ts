@@ -94,7 +94,9 @@ export class JsonBytes {
 
   /** The bytes from `from` to `to` as text, with half pairs kept as their escapes, as far as splices from `first` on say so. */
   textOf(from: number, to: number, first: number): string {
-    const halves = this.splices.slice(first).filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
+    const halves = this.splices
+      .slice(first)
+      .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
     const starts = [from, ...halves.map(({ at }) => at)]
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }

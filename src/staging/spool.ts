@@ -12,6 +12,8 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
+  /** False: a segment only ends where `cutWhenFull` is called, since its rows belong together up to there. */
+  readonly cutsBetweenPages?: boolean
 }
 
 /** What is the same for all rows of a page: when the service answered, and what the question was. */
@@ -72,11 +74,7 @@ export class Spool implements AsyncDisposable {
 
   /** Ends the segment if it holds as much as one load takes. Called where a cut tears nothing apart. */
   cutWhenFull(): Promise<void> {
-    return this.#inTurn(async () => {
-      const { loadRowsMax, loadBytesMax } = this.#limits
-      if (this.#open === undefined) return
-      if (this.#open.rows >= loadRowsMax || this.#open.bytes >= loadBytesMax) await this.#finishSegment()
-    })
+    return this.#inTurn(() => this.#finishFullSegment())
   }
 
   /** Segments that are full and not taken yet; whoever takes one removes its file. */
@@ -120,8 +118,13 @@ export class Spool implements AsyncDisposable {
     segment.bytes += lines.length
     segment.rowBytesMax = Math.max(segment.rowBytesMax, page.rowBytesMax)
     for (const { reason, text } of page.rejected) segment.rejected.push({ pageIndex: index, reason, text })
-    if (segment.rows >= this.#limits.loadRowsMax || segment.bytes >= this.#limits.loadBytesMax)
-      await this.#finishSegment()
+    if (this.#limits.cutsBetweenPages !== false) await this.#finishFullSegment()
+  }
+
+  async #finishFullSegment(): Promise<void> {
+    const { loadRowsMax, loadBytesMax } = this.#limits
+    if (this.#open === undefined) return
+    if (this.#open.rows >= loadRowsMax || this.#open.bytes >= loadBytesMax) await this.#finishSegment()
   }
 
   async #startSegment(): Promise<OpenSegment> {

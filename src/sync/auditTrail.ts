@@ -10,10 +10,9 @@ import { earliest, type Instant, minusMs, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter } from '../plan/window.ts'
-import type { RunRecord } from '../warehouse/books.ts'
 import type { DueRecord } from '../warehouse/warehouse.ts'
 import { eachBounded } from './bounded.ts'
-import { Intake, type Settled } from './intake.ts'
+import { Intake } from './intake.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
 import { type Proven, prove } from './prove.ts'
 import type { Rooms } from './rooms.ts'
@@ -35,7 +34,7 @@ interface Subject {
 export async function syncAudit(rooms: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = rooms.clock.now()
-  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'at commit' })
+  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'between windows' })
   const trail = new Trail(rooms, { declaration, intake })
   for (const subject of subjectsOf(report, rooms.settings.reports[report])) await trail.follow(subject)
   const { pages } = trail
@@ -60,7 +59,8 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  #settled: Settled[] = []
+  /** Records are taken in one after the other, so that a load holds each one's entries whole. */
+  #taking: Promise<void> = Promise.resolve()
   #rows = 0
   #forbidden = 0
 
@@ -82,7 +82,7 @@ class Trail {
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
       await eachBounded(some, this.#rooms.settings.concurrency, (record) => this.#ask(subject, record))
-      if (from + RECORDS_A_LOAD_MAX < due.length) await this.#commit()
+      if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
     }
   }
 
@@ -92,7 +92,7 @@ class Trail {
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
     const endedAt = this.#rooms.clock.now()
     const forbidden = this.#forbidden
-    await this.#commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
+    await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
     if (forbidden > 0) throw recordsForbidden(report, forbidden)
   }
 
@@ -103,7 +103,9 @@ class Trail {
       const since = due.mark === undefined ? this.#config.start : minusMs(due.mark, this.#config.overlapMs)
       const span = { since, until: plusMs(clock, CLOCK_GRAIN_MS) }
       const read = await this.#prove(record, span, clock)
-      await this.#take({ due, record, span, clock: earliest(clock, read.firstServedAt), ...read })
+      const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
+      this.#taking = this.#taking.then(() => this.#take(taken))
+      await this.#taking
     } catch (error) {
       if (!(error instanceof SyncError) || error.code !== 'REPORT_FORBIDDEN') throw error
       this.#forbidden += 1
@@ -148,21 +150,13 @@ class Trail {
     const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
     const { rows, totalCount, proof } = proven
     const marks = [{ mark: 'since', value }]
-    this.#settled.push({
+    await this.#intake.settle({
       window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
       replaces: { record: values, ...span },
       asked: { scope: due.scope, at: clock },
     })
     const report = this.#declaration.name as ReportName
     this.#rooms.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
-  }
-
-  /** All records so far go into loads that hold their entries whole. */
-  async #commit(run?: RunRecord): Promise<void> {
-    const settled = this.#settled
-    this.#settled = []
-    for (const each of settled) await this.#intake.settle(each)
-    await this.#intake.commit(run)
   }
 }
 

@@ -125,7 +125,7 @@ async function agreement(before: Walk): Promise<Outcome> {
     await parts.keep(await walk.page(1))
     await walk.untilExhausted(2)
     if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
-    if (span !== undefined && canSplit(span))
+    if (parts.cuts !== false && span !== undefined && canSplit(span))
       return { kind: 'split', parts: finer(walk, span), rowsSeen: walk.state.firstRows }
     previous = walk
   }
@@ -166,9 +166,14 @@ class Walk {
     this.state = new WalkState(parts.reader.keyed)
   }
 
+  /** No page can follow: the last one was empty or brought nothing new, or the total is met by a page with room left. */
+  get #isAtEnd(): boolean {
+    return this.#reachedEnd || (this.state.meetsTotal && !this.state.endsFull)
+  }
+
   /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
   get isWhole(): boolean {
-    return this.#reachedEnd && (this.state.repeats === 0 || this.#isUnpaged)
+    return this.#isAtEnd && (this.state.repeats === 0 || this.#isUnpaged)
   }
 
   /** Every page repeats the first one, which had room for more: all there is fits a response. */
@@ -198,7 +203,7 @@ class Walk {
 
   /** On, page by page, until one is empty or brings nothing new. */
   async untilExhausted(from: number): Promise<void> {
-    for (let number = from; !this.#reachedEnd; number += 1) await this.parts.keep(await this.page(number))
+    for (let number = from; !this.#isAtEnd; number += 1) await this.parts.keep(await this.page(number))
   }
 
   proven(proof: Proof): Proven {

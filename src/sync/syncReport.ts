@@ -12,6 +12,7 @@ import { goneKeys } from './difference.ts'
 import { type Figures, noFigures } from './intake.ts'
 import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
+import { openCoverage } from './refill.ts'
 import { Scope, totalNow } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
@@ -63,8 +64,13 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
     before,
   })
   const progress = new Marks(scope, mark)
+  const refilled = await openCoverage(scope, mark)
   if (window.since === undefined) await pullEverything(scope, progress)
   else await pullWindow(scope, progress, { since: window.since, until: window.until })
+  await refilled({
+    everything: () => pullEverything(scope, progress),
+    part: (span) => pullWindow(scope, progress, span),
+  })
   if (scope.sizes !== sizes) await rooms.warehouse.learnPageSizes(run.report, config.pageSize, scope.sizes)
   const pages = progress.pages
   await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)

@@ -66,7 +66,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
     await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
     await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
   }
-  for (const report of reports) await createTables(sql, tableOf(report))
+  await createTables(sql, reports.map(tableOf))
   await sql.run(freshnessSql())
 }
 

@@ -27,7 +27,11 @@ export interface DatabaseOptions {
   readonly memory: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string
+  readonly around?: AroundStatement | undefined
 }
+
+/** Runs each statement; a simulation delays, refuses or loses some of them here. */
+export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
@@ -45,13 +49,19 @@ export class Database implements Sql, AsyncDisposable {
   readonly path: string
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
+  readonly #around: AroundStatement
   #tail: Promise<unknown> = Promise.resolve()
   #closed = false
 
-  private constructor(path: string, instance: DuckDBInstance, connection: DuckDBConnection) {
+  private constructor(
+    path: string,
+    opened: { instance: DuckDBInstance; connection: DuckDBConnection },
+    around: AroundStatement = (_, run) => run(),
+  ) {
     this.path = path
-    this.#instance = instance
-    this.#connection = connection
+    this.#instance = opened.instance
+    this.#connection = opened.connection
+    this.#around = around
   }
 
   /** Opens or creates the file (`:memory:` for none). Errors: WAREHOUSE_LOCKED, WAREHOUSE_CORRUPT, DISK_FULL. */
@@ -60,7 +70,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = await DuckDBInstance.create(path, settings(options))
       const connection = await instance.connect()
       await connection.run(`SET TimeZone = 'UTC'`)
-      return new Database(path, instance, connection)
+      return new Database(path, { instance, connection }, options.around)
     } catch (error) {
       throw databaseError(error, path)
     }
@@ -109,7 +119,7 @@ export class Database implements Sql, AsyncDisposable {
         return result
       } catch (error) {
         // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
-        await this.#connection.run('ROLLBACK').catch(() => undefined)
+        await this.#execute('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
@@ -162,7 +172,7 @@ export class Database implements Sql, AsyncDisposable {
 
   async #execute(sql: string, values?: readonly SqlValue[]): Promise<void> {
     try {
-      await this.#connection.run(sql, values === undefined ? undefined : [...values])
+      await this.#around(sql, () => this.#connection.run(sql, values === undefined ? undefined : [...values]))
     } catch (error) {
       throw databaseError(error, this.path)
     }
@@ -170,7 +180,8 @@ export class Database implements Sql, AsyncDisposable {
 
   async #read<T>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
     try {
-      const reader = await this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
+      const bound = values === undefined ? undefined : [...values]
+      const reader = await this.#around(sql, () => this.#connection.runAndReadAll(sql, bound))
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
     } catch (error) {
       throw databaseError(error, this.path)

@@ -2,14 +2,7 @@
  * Tables, comments and `current` views, made from the declarations and kept in step with the columns that the
  * service's data adds. A view is made anew whenever its table changes, in the same transaction.
  */
-import {
-  CHILD_COLUMNS,
-  type ChildTable,
-  type Column,
-  type DuckType,
-  type ReportTable,
-  SYSTEM_COLUMNS,
-} from '../../schema/tables.ts'
+import { CHILD_COLUMNS, type ChildTable, type Column, type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../plan/columns.ts'
 import type { Sql } from './duckdb.ts'
 import { name, names, text } from './sqlText.ts'
@@ -31,18 +24,19 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Makes a report's tables and views where they aren't there yet. */
-export async function createTables(sql: Sql, table: ReportTable): Promise<void> {
-  await createTable(sql, { name: table.name, comment: table.comment }, reportColumns(table))
-  for (const child of table.children) await createTable(sql, child, childColumns(table))
+/** Makes the reports' tables and views where they aren't there yet. */
+export async function createTables(sql: Sql, tables: readonly ReportTable[]): Promise<void> {
+  const rows = await sql.rows<{ name: string }>(
+    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
+  )
+  const known = new Set(rows.map((row) => row.name))
+  for (const table of tables) {
+    if (!known.has(table.name)) await createTable(sql, table, reportColumns(table))
+    for (const child of table.children) if (!known.has(child.name)) await createTable(sql, child, childColumns(table))
+  }
 }
 
 async function createTable(sql: Sql, table: Pick<ChildTable, 'name' | 'comment'>, columns: Column[]): Promise<void> {
-  const [known] = await sql.rows(
-    `SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1`,
-    [table.name],
-  )
-  if (known !== undefined) return
   const target = `main.${name(table.name)}`
   const definitions = columns.map(
     (column) => `${name(column.name)} ${column.type}${column.name === 'is_deleted' ? ' NOT NULL' : ''}`,

@@ -16,7 +16,8 @@ import {
   type ReportStateRow,
   type RunRecord,
 } from './books.ts'
-import { Database } from './duckdb.ts'
+import { type Coverage, coverageOf, recordCoverage } from './coverage.ts'
+import { type AroundStatement, Database } from './duckdb.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
 import { publish, type Published } from './publish.ts'
 import {
@@ -38,6 +39,8 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
+  /** A door for a simulation: runs each statement. */
+  readonly around?: AroundStatement | undefined
 }
 
 /** A record that an audit report has to ask about. */
@@ -70,11 +73,12 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Opens or creates the warehouse and brings it to the newest layout. */
-  static async open({ path, memory, threads }: WarehouseSettings): Promise<Warehouse> {
+  static async open({ path, memory, threads, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
     const database = await Database.open(path, {
       memory,
       threads,
+      around,
       ...(path === ':memory:' ? {} : { spillDirectory: `${path}.spill` }),
     })
     try {
@@ -137,6 +141,14 @@ export class Warehouse implements AsyncDisposable {
       `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
     )
     return row?.rows ?? 0
+  }
+
+  coverage({ report, scope }: { report: ReportName; scope: string }): Promise<Coverage | undefined> {
+    return coverageOf(this.#database, report, scope)
+  }
+
+  recordCoverage(place: { report: ReportName; scope: string }, coverage: Coverage): Promise<void> {
+    return this.#database.transaction((sql) => recordCoverage(sql, place, coverage))
   }
 
   /** Goes on with the report's reconcile that was stopped, or begins one. `startedAt`: the service's clock. */

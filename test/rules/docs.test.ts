@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { jsonSchema, loadConfig } from '../../src/config/config.ts'
+import * as environment from '../../src/config/environment.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder, REQUIRED_ENV } from '../config/folder.ts'
 import { documents, markdownOf, type Markdown } from './markdown.ts'
 import { ROOT } from './source.ts'
@@ -46,6 +48,44 @@ describe('configuration in documents', () => {
       )
     }
     expect(refused).toEqual([])
+  })
+})
+
+describe('statements in documents', () => {
+  it('run, on a warehouse that holds nothing yet', async () => {
+    await using warehouse = await Warehouse.open({ path: ':memory:', memory: '256MB' })
+    const refused: string[] = []
+    for (const { place, text } of blocks.filter(({ kind }) => kind === 'sql')) {
+      await warehouse.rows(text).catch((error: unknown) => refused.push(`${place}: ${String(error)}`))
+    }
+    expect(refused).toEqual([])
+  })
+})
+
+describe('README.md', () => {
+  it('names every setting and variable', async () => {
+    const text = await readFile(path.join(ROOT, 'README.md'), 'utf8')
+    const keys = [...JSON.stringify(jsonSchema()).matchAll(/"([a-z]+(?:_[a-z]+)+)":\{/g)].map(([, key]) => key ?? '')
+    const { CLIENT_SECRET, CONSOLE_TOKEN, REPORTS, variables } = environment
+    const names = [...keys, ...variables.map(({ name }) => name), CLIENT_SECRET, CONSOLE_TOKEN, REPORTS]
+    expect(names.filter((name) => !text.includes(name))).toEqual([])
+  })
+})
+
+const records = docs.filter(({ name }) => name.startsWith('docs/decisions/'))
+const RECORD_LINES_MAX = 40
+
+describe('decision records', () => {
+  it('are numbered on from 1', () => {
+    const numbers = records.map(({ name }) => Number(path.basename(name).slice(0, 4)))
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1))
+  })
+
+  it.each(records)('$name is short and says decision, reason, alternatives and consequence', async ({ name }) => {
+    const text = await readFile(path.join(ROOT, name), 'utf8')
+    expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(RECORD_LINES_MAX)
+    const parts = ['Decision', 'Reason', 'Alternatives', 'Consequence']
+    expect(parts.filter((part) => !text.includes(`**${part}.**`))).toEqual([])
   })
 })
 

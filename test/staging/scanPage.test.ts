@@ -4,6 +4,8 @@ import { Kind } from '../../src/plan/kinds.ts'
 import { Malformed } from '../../src/staging/malformed.ts'
 import { linesOf, rowsOf, scan, type ScanGiven, valuesOf } from '../support/pages.ts'
 
+const nested = (depth: number): string => `[{"id":1,"v":${'['.repeat(depth)}${']'.repeat(depth)}}]`
+
 const kindsOf = (value: string): number => scan(`[{"id":1,"v":${value}}]`).catalog.field('v')?.kinds ?? -1
 
 function malformedOf(page: string, given?: ScanGiven): Malformed {
@@ -274,7 +276,6 @@ describe('bytes that are no page', () => {
   })
 
   it('may be nested up to a limit, and no deeper', () => {
-    const nested = (depth: number) => `[{"id":1,"v":${'['.repeat(depth)}${']'.repeat(depth)}}]`
     expect(scan(nested(190)).rowCount).toBe(1)
     expect(malformedOf(nested(300)).message).toContain('levels of nesting')
     expect(malformedOf(nested(100_000)).message).toContain('levels of nesting')

@@ -1,5 +1,5 @@
 /** Properties of a scan, held against JSON.parse: nothing is lost, nothing invented, nothing cut taken for whole. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { has, Kind } from '../../src/plan/kinds.ts'
 import { Malformed } from '../../src/staging/malformed.ts'
@@ -11,7 +11,10 @@ const isPlain = (value: unknown): boolean => {
   return !text.includes('__proto__') && !/\\u[dD][89a-fA-F]/.test(text) && !text.includes('~mark~')
 }
 
-const aKey = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 6 }), fc.constantFrom('Name', 'name', 'NAME', 'a/b~c', 'é'))
+const aKey = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 6 }),
+  fc.constantFrom('Name', 'name', 'NAME', 'a/b~c', 'é'),
+)
 const aValue = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -27,13 +30,8 @@ const aValue = fc.letrec((tie) => ({
 })).value
 const aRow = fc
   .dictionary(aKey, aValue, { maxKeys: 6 })
-  .map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !['#', '$', '', 'id'].includes(name))))
+  .map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'id')))
   .filter((row) => isPlain(row))
-
-const namesDiffer = (row: object): boolean => {
-  const names = Object.keys(row).map((name) => name.toLowerCase())
-  return new Set(names).size === names.length && !names.some((name) => name === 'id' || name.includes('\0'))
-}
 
 const KIND_OF: Record<string, number> = {
   boolean: Kind.boolean,
@@ -47,11 +45,13 @@ const kindOf = (value: unknown): number => {
   return KIND_OF[typeof value] ?? Kind.object
 }
 
+const digits = (max: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${max}}$`))
+
 describe('a scan', () => {
   it('stages exactly the rows that JSON.parse sees', () => {
     fc.assert(
       fc.property(fc.array(aRow, { maxLength: 5 }), fc.constantFrom(undefined, 1, '\t'), (rows, indent) => {
-        const numbered = rows.filter((row) => namesDiffer(row)).map((row, id) => ({ ...row, id }))
+        const numbered = rows.map((row, id) => ({ ...row, id }))
         const page = JSON.stringify(numbered, undefined, indent)
         const scanned = scan(page)
         expect(scanned.rejected).toEqual([])
@@ -73,7 +73,9 @@ describe('a scan', () => {
         expect(shapes.map((shape) => shape?.toSorted())).toEqual(numbered.map((row) => Object.keys(row).toSorted()))
         for (const row of numbered) {
           for (const [name, value] of Object.entries(row)) {
-            expect(has(catalog.field(name)?.kinds ?? 0, kindOf(value)), `${name} is ${String(value)}`).toBe(true)
+            expect(has(catalog.field(name)?.kinds ?? 0, kindOf(value)), `${name} is ${JSON.stringify(value)}`).toBe(
+              true,
+            )
           }
         }
       }),
@@ -81,14 +83,21 @@ describe('a scan', () => {
   })
 
   it('marks exactly the numbers that a double may not hold', () => {
-    const digits = (max: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${max}}$`))
     const whole = fc.oneof(
       digits(30).map((text) => text.replace(/^0+(?=.)/, '')),
       fc.constantFrom('9007199254740993', '9223372036854775807', '9223372036854775808', '18446744073709551615'),
     )
     const number = fc
-      .tuple(fc.constantFrom('', '-'), whole, fc.option(digits(20)), fc.option(fc.tuple(fc.constantFrom('e', 'E+', 'e-'), digits(3))))
-      .map(([sign, int, fraction, exponent]) => `${sign}${int}${fraction === null ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`)
+      .tuple(
+        fc.constantFrom('', '-'),
+        whole,
+        fc.option(digits(20)),
+        fc.option(fc.tuple(fc.constantFrom('e', 'E+', 'e-'), digits(3))),
+      )
+      .map(
+        ([sign, int, fraction, exponent]) =>
+          `${sign}${int}${fraction === null ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`,
+      )
     fc.assert(
       fc.property(number, (text) => {
         const page = scan(`[{"id":1,"v":${text},"w":[${text}]}]`)
@@ -98,7 +107,9 @@ describe('a scan', () => {
         // DuckDB reads whole numbers of 64 bits as they are; everything else goes through a double.
         if (!isMarked) expect(isWhole ? BigInt(text) < 10n ** 18n : text.replaceAll(/\D/g, '').length <= 15).toBe(true)
         else expect(text).toMatch(/[eE]|\d[\d.]{15}/)
-        expect(line).toBe(`{"#":0,"$":0,"id":1,"v":${isMarked ? `"~mark~${text}"` : text},"w":[${isMarked ? `"~mark~${text}"` : text}]}`)
+        expect(line).toBe(
+          `{"#":0,"$":0,"id":1,"v":${isMarked ? `"~mark~${text}"` : text},"w":[${isMarked ? `"~mark~${text}"` : text}]}`,
+        )
       }),
       { numRuns: 500 },
     )
@@ -130,7 +141,7 @@ describe('a scan', () => {
   it('refuses what JSON.parse refuses, and takes what it takes, wherever a byte of a page is another one', () => {
     const page = '[{"id":1,"a":"b\\n","c":[1.5,{"d":null}],"e":-1e3},{"id":2}]'
     fc.assert(
-      fc.property(fc.nat(page.length - 1), fc.constantFrom(...'{}[]",:\\0a.-e \nt'), (at, letter) => {
+      fc.property(fc.nat(page.length - 1), fc.constantFrom(...Array.from('{}[]",:\\0a.-e \nt')), (at, letter) => {
         const changed = page.slice(0, at) + letter + page.slice(at + 1)
         let parsed: unknown
         try {

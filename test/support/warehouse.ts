@@ -142,7 +142,8 @@ export async function texts(
   table: string,
   { columns, where = 'true' }: { columns?: readonly string[]; where?: string } = {},
 ): Promise<Record<string, string | null>[]> {
-  const chosen = columns === undefined ? 'COLUMNS(*)::VARCHAR' : columns.map((each) => `"${each}"::VARCHAR AS "${each}"`).join(', ')
+  const chosen =
+    columns === undefined ? 'COLUMNS(*)::VARCHAR' : columns.map((each) => `"${each}"::VARCHAR AS "${each}"`).join(', ')
   return warehouse.rows(`SELECT ${chosen} FROM ${table} WHERE ${where} ORDER BY ALL`)
 }
 

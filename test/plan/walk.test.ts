@@ -1,0 +1,121 @@
+/** What a walk has seen: which pages are called for, and whether its rows add up (product contract §5.4). */
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { holdsEverything, NO_PAGE_SIZES, sawFullPage, sawLastPage, surelyLastBelow } from '../../src/plan/pageSizes.ts'
+import { WalkState } from '../../src/plan/walk.ts'
+
+interface Told {
+  readonly totalCount?: number
+  readonly pageSize?: number
+}
+
+/** A walk that saw these keys page by page, in this order of pages. */
+function walked(pages: readonly (readonly number[])[], told: Told = {}): WalkState {
+  const state = new WalkState(true)
+  for (const [n, keys] of pages.entries()) state.saw({ pageNumber: n + 1, rowCount: keys.length, keys, ...told })
+  return state
+}
+
+const somePages = fc.tuple(fc.nat(40), fc.integer({ min: 1, max: 9 })).map(([rows, size]) => {
+  const keys = Array.from({ length: rows }, (_, n) => n)
+  const pages = Array.from({ length: Math.max(1, Math.ceil(rows / size)) }, (_, n) =>
+    keys.slice(n * size, (n + 1) * size),
+  )
+  return { pages, rows, size }
+})
+
+describe('a walk', () => {
+  it('of an envelope calls for just the pages that its total needs, and meets it', () => {
+    fc.assert(
+      fc.property(somePages, ({ pages, rows, size }) => {
+        const told = { totalCount: rows, pageSize: size }
+        expect(walked(pages.slice(0, 1), told).pagesCalledFor).toBe(pages.length)
+        const whole = walked(pages, told)
+        expect([whole.meetsTotal, whole.rows, whole.distinct, whole.repeats]).toEqual([true, rows, rows, 0])
+        expect(whole.endsFull).toBe(rows > 0 && rows % size === 0)
+      }),
+    )
+  })
+
+  it('counts by the rows that came when the service clamps its page size without saying so', () => {
+    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 500 }).pagesCalledFor).toBe(4)
+    expect(walked([[1, 2, 3]], { totalCount: 10, pageSize: 2 }).pagesCalledFor).toBe(5)
+    expect(walked([[]], { totalCount: 10, pageSize: 5 }).pagesCalledFor).toBe(1)
+  })
+
+  it('does not add up when a row is missing, comes twice, or the total changed between pages', () => {
+    const told = { totalCount: 4, pageSize: 2 }
+    expect(walked([[1, 2], [3]], told).meetsTotal).toBe(false)
+    expect(
+      walked(
+        [
+          [1, 2],
+          [2, 3],
+        ],
+        told,
+      ).meetsTotal,
+    ).toBe(false)
+    expect(walked([[1, 2], [3, 4], [4]], told).meetsTotal).toBe(false)
+    const state = new WalkState(true)
+    state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2], totalCount: 3 })
+    state.saw({ pageNumber: 2, rowCount: 2, keys: [3, 4], totalCount: 4 })
+    expect([state.totalCount, state.meetsTotal]).toEqual([undefined, false])
+    expect(walked([[1, 2]]).meetsTotal, 'no total was told').toBe(false)
+  })
+
+  it('counts rows without a key one by one', () => {
+    const state = new WalkState(true)
+    state.saw({ pageNumber: 1, rowCount: 3, keys: [1], totalCount: 3 })
+    expect([state.distinct, state.meetsTotal, state.freshOnLastPage]).toEqual([3, true, 3])
+    const keyless = new WalkState(false)
+    keyless.saw({ pageNumber: 1, rowCount: 3, keys: [], totalCount: 3 })
+    expect([keyless.distinct, keyless.meetsTotal, keyless.freshOnLastPage]).toEqual([3, true, 3])
+  })
+
+  it('knows how much of the last page was new, whatever order pages come in', () => {
+    const state = new WalkState(true)
+    state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2] })
+    state.saw({ pageNumber: 3, rowCount: 1, keys: [5] })
+    state.saw({ pageNumber: 2, rowCount: 2, keys: [2, 4] })
+    expect([state.freshOnLastPage, state.repeats, state.lastRows, state.firstRows]).toEqual([1, 1, 1, 2])
+    state.saw({ pageNumber: 4, rowCount: 0, keys: [] })
+    expect([state.freshOnLastPage, state.lastRows]).toEqual([0, 0])
+  })
+
+  it('agrees with another that brought the same keys, in any order and cut in any way, and with no other', () => {
+    const keys = fc.uniqueArray(fc.nat(30), { maxLength: 10 })
+    fc.assert(
+      fc.property(keys, keys, fc.nat(10), (one, other, cut) => {
+        const agrees = walked([one]).agreesWith(walked([other.slice(0, cut), other.slice(cut)]))
+        expect(agrees).toBe(new Set([...one, ...other]).size === one.length && one.length === other.length)
+        expect(walked([one]).agreesWith(walked([one.toReversed()]))).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('the page sizes seen', () => {
+  it('say that an answer is whole only if it is shorter than any page ever followed by another, or was not cut at all', () => {
+    expect(holdsEverything(NO_PAGE_SIZES, 0, 500)).toBe(true)
+    expect(holdsEverything(NO_PAGE_SIZES, 5, 500)).toBe(false)
+    expect(holdsEverything(NO_PAGE_SIZES, 501, 500)).toBe(true)
+    const full = sawFullPage(NO_PAGE_SIZES, 100)
+    expect([holdsEverything(full, 99, 500), holdsEverything(full, 100, 500)]).toEqual([true, false])
+    const shorter = sawFullPage(full, 40)
+    expect([holdsEverything(shorter, 39, 500), holdsEverything(shorter, 40, 500)]).toEqual([true, false])
+  })
+
+  it('learn from pages, and trust a page that was followed more than the largest one seen', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(500)), { maxLength: 20 }), (pages) => {
+        const known = pages.reduce(
+          (sizes, [followed, rows]) => (followed ? sawFullPage : sawLastPage)(sizes, rows),
+          NO_PAGE_SIZES,
+        )
+        const followed = pages.filter(([isFollowed]) => isFollowed).map(([, rows]) => rows)
+        const largest = Math.max(0, ...pages.map(([, rows]) => rows))
+        expect(surelyLastBelow(known)).toBe(followed.length === 0 ? largest : Math.min(...followed))
+      }),
+    )
+  })
+})

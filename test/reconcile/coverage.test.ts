@@ -1,0 +1,84 @@
+/** What happens to rows that are held already when the configuration starts to ask for more. */
+import { describe, expect, it } from 'vitest'
+import { parseInstant, type Instant } from '../../src/instant.ts'
+import { covers, partsNewestFirst } from '../../src/plan/coverage.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import fc from 'fast-check'
+import { differences } from '../support/equality.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+import type { ReportName } from '../../schema/index.ts'
+
+const at = (text: string) => parseInstant(text) as Instant
+
+describe('coverage', () => {
+  const held = { start: at('2020-01-01'), filters: { companyId: 7 }, expand: ['a', 'b'] }
+
+  it('holds for the same question, for fewer collections and for a later start', () => {
+    expect(covers(held, held)).toBe(true)
+    expect(covers(held, { ...held, expand: ['b'] })).toBe(true)
+    expect(covers(held, { ...held, start: at('2021-01-01') })).toBe(true)
+  })
+
+  it('ends with another collection, other filters or an earlier start', () => {
+    expect(covers(held, { ...held, expand: ['a', 'c'] })).toBe(false)
+    expect(covers(held, { ...held, filters: {} })).toBe(false)
+    expect(covers(held, { ...held, start: at('2019-12-31') })).toBe(false)
+  })
+
+  it('is read again in parts that meet, newest first, from the end to the start', () => {
+    const instants = fc.integer({ min: at('2000-01-01'), max: at('2030-01-01') })
+    fc.assert(
+      fc.property(instants, instants, (a, b) => {
+        const [start, until] = [Math.min(a, b), Math.max(a, b)] as [Instant, Instant]
+        const parts = partsNewestFirst(start, until)
+        expect(parts[0]?.until).toBe(until)
+        expect(parts.at(-1)?.since).toBe(start)
+        for (const [n, part] of parts.entries()) if (n > 0) expect(part.until).toBe(parts[n - 1]?.since)
+      }),
+    )
+  })
+})
+
+/** Another run of the same tide with a report configured otherwise. */
+async function syncAs(tide: Tide, report: ReportName, change: Record<string, unknown>): Promise<void> {
+  const reports = { ...tide.config.reports, [report]: { ...tide.config.reports[report], ...change } }
+  const rooms = { ...tide.rooms, settings: { ...tide.rooms.settings, reports } }
+  for (const { error } of await syncAll(rooms, [report])) if (error !== undefined) throw error
+}
+
+describe.each(['events', 'enquiries'] as const)('%s', (report) => {
+  it('are read again, whole, when another collection is switched on', async () => {
+    await using tide = await aTide()
+    await syncAs(tide, report, { expand: [] })
+    const mark = await tide.warehouse.mark(report, '')
+    expect((await differences(tide.warehouse, tide.sandbox.world, { report })).length).toBeGreaterThan(0)
+    await tide.sync(report)
+    expect(await differences(tide.warehouse, tide.sandbox.world, { report })).toEqual([])
+    expect(await tide.warehouse.mark(report, '')).toBeGreaterThanOrEqual(mark as Instant)
+    tide.sandbox.requests.clear()
+    await tide.sync(report)
+    expect(tide.sandbox.requests.total).toBeLessThanOrEqual(2)
+  })
+})
+
+it('go on being read again where a run was stopped', async () => {
+  await using tide = await aTide({ sandbox: { rows: 300 }, settings: { defaults: { page_size: 20 } } })
+  await syncAs(tide, 'events', { expand: [] })
+  const stop = new AbortController()
+  let pages = 0
+  const rooms = {
+    ...tide.rooms,
+    signal: stop.signal,
+    onProgress: () => {
+      pages += 1
+      if (pages === 25) stop.abort()
+    },
+  }
+  const [stopped] = await syncAll(rooms, ['events'])
+  expect(stopped?.state).toBe('failed')
+  const owed = await tide.warehouse.coverage({ report: 'events', scope: '' })
+  expect(owed?.refillUntil).toBeDefined()
+  await tide.sync('events')
+  expect(await tide.warehouse.coverage({ report: 'events', scope: '' })).toMatchObject({ refillUntil: undefined })
+  expect(await differences(tide.warehouse, tide.sandbox.world, { report: 'events' })).toEqual([])
+})

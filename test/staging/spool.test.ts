@@ -1,0 +1,94 @@
+/** The spool: pages as they come, in segments of bounded size, gone with the spool. */
+import { existsSync } from 'node:fs'
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Spool } from '../../src/staging/spool.ts'
+import { aFolder, NOON } from '../support/warehouse.ts'
+import { scan } from '../support/pages.ts'
+
+const page = (from: number, rows: number) =>
+  scan(JSON.stringify(Array.from({ length: rows }, (_, n) => ({ id: from + n }))))
+
+describe('a spool', () => {
+  it('cuts segments by rows and keeps the order of the pages', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(join(folder.path, 'spool'), scan('[]').catalog, { loadRowsMax: 4, loadBytesMax: 1e6 })
+    for (const from of [1, 4, 7]) await spool.add(page(from, 3), NOON, { record: from })
+    const segments = await spool.takeRest()
+    expect(segments.map(({ rows, pages }) => [rows, pages.map(({ index, asked }) => [index, asked])])).toEqual([
+      [
+        6,
+        [
+          [0, { record: 1 }],
+          [1, { record: 4 }],
+        ],
+      ],
+      [3, [[2, { record: 7 }]]],
+    ])
+    const lines = (await readFile(segments[0]?.file ?? '', 'utf8')).split('\n')
+    expect(lines.slice(0, -1).map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([1, 2, 3, 4, 5, 6])
+    expect(await spool.takeRest()).toEqual([])
+  })
+
+  it('cuts segments by bytes', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 50 })
+    for (const from of [1, 4, 7]) await spool.add(page(from, 3), NOON)
+    expect(spool.takeFull().map(({ rows, bytes }) => [rows, bytes >= 50])).toEqual([
+      [3, true],
+      [3, true],
+      [3, true],
+    ])
+  })
+
+  it('takes pages that come at the same time one after the other', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+    await Promise.all(Array.from({ length: 20 }, (_, n) => spool.add(page(n * 100, 50), NOON)))
+    const [segment] = await spool.takeRest()
+    const lines = (await readFile(segment?.file ?? '', 'utf8')).trimEnd().split('\n')
+    expect(lines).toHaveLength(1_000)
+    expect(lines.every((line) => typeof JSON.parse(line) === 'object')).toBe(true)
+    expect(segment).toMatchObject({ rows: 1_000, bytes: Buffer.byteLength(`${lines.join('\n')}\n`) })
+  })
+
+  it('carries rejected rows with their page, and knows the longest row', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+    await spool.add(scan('[{"id":1,"text":"0123456789"},5]'), NOON)
+    await spool.add(scan('[{"x":1}]'), NOON)
+    const [segment] = await spool.takeRest()
+    expect(segment?.rejected.map(({ pageIndex, text }) => [pageIndex, text])).toEqual([
+      [0, '5'],
+      [1, '{"x":1}'],
+    ])
+    expect(segment?.rowBytesMax).toBe('{"id":1,"text":"0123456789"}'.length)
+  })
+
+  it('removes its folder when it is disposed of', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'spool')
+    {
+      await using spool = new Spool(path, scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
+      await spool.add(page(1, 3), NOON)
+      expect(await readdir(path)).toHaveLength(1)
+    }
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('says what keeps it from writing, and goes on with nothing of that page', async () => {
+    await using folder = await aFolder()
+    const file = join(folder.path, 'file')
+    await writeFile(file, '')
+    const spool = new Spool(join(file, 'spool'), scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
+    await expect(spool.add(page(1, 3), NOON)).rejects.toThrow(/ENOTDIR/)
+    expect(await spool.takeRest()).toEqual([])
+  })
+  it('gives DISK_FULL when no space is left', async () => {
+    await using folder = await aFolder()
+    await symlink('/dev/full', join(folder.path, 'segment-0.ndjson'))
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
+    await expect(spool.add(page(1, 3), NOON)).rejects.toMatchObject({ code: 'DISK_FULL' })
+  })
+})

@@ -1,0 +1,12 @@
+/** Decimal numbers as text, compared by value to the last digit. */
+
+/** A decimal's value as `digits e power`, without zeros at either end: what all spellings of one number share. */
+export function canonical(text: string): string {
+  const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
+    text,
+  ) ?? [undefined, '', `no number: ${text}`]
+  const digits = (whole + fraction).replace(/^0+/, '')
+  if (digits === '') return '0'
+  const short = digits.replace(/0+$/, '')
+  return `${sign}${short}e${Number(power) - fraction.length + digits.length - short.length}`
+}

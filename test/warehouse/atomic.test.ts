@@ -1,0 +1,276 @@
+/** A load is one transaction: whatever stops it, nothing of it stays, and the next one finds all as it was (contract §2, §5.3). */
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
+import { events } from '../../schema/reports/events.ts'
+import type { Declaration } from '../../schema/index.ts'
+import { plusMs } from '../../src/instant.ts'
+import { migrate, numberMark } from '../../src/warehouse/books.ts'
+import { Database, type Sql } from '../../src/warehouse/duckdb.ts'
+import { load, type LoadInput } from '../../src/warehouse/load.ts'
+import { discoveredColumns } from '../../src/warehouse/tables.ts'
+import { aFolder, loadRows, NOON, type OpenWarehouse, aWarehouse, segmentOf } from '../support/warehouse.ts'
+
+class Stopped extends Error {}
+
+/** Whether the load failed for that alone, in whatever error it tells so. */
+const wasStopped = (outcome: unknown): boolean =>
+  outcome instanceof Error && (outcome instanceof Stopped || wasStopped(outcome.cause))
+
+/** A database that stops at one statement, counted from the first; the statements before it really ran. */
+class Stopping {
+  statements = 0
+  readonly #database: Database
+  readonly #stopAt: number
+
+  constructor(database: Database, stopAt: number) {
+    this.#database = database
+    this.#stopAt = stopAt
+  }
+
+  /** As the load sees it: the same methods, each of which may be the one that stops. */
+  asDatabase(): Database {
+    return Object.assign(Object.create(this.#database) as Database, {
+      ...this.#counting(this.#database),
+      transaction: <T>(work: (sql: Sql) => Promise<T>) =>
+        this.#database.transaction((sql) => work(this.#counting(sql))),
+    })
+  }
+
+  #counting(sql: Sql): Sql {
+    return {
+      run: async (...statement) => {
+        this.#count()
+        await sql.run(...statement)
+      },
+      rows: async (...statement) => {
+        this.#count()
+        return sql.rows(...statement)
+      },
+    }
+  }
+
+  #count(): void {
+    this.statements += 1
+    if (this.statements === this.#stopAt) throw new Stopped(`statement ${this.#stopAt}`)
+  }
+}
+
+interface Bench extends AsyncDisposable {
+  readonly database: Database
+  readonly opened: OpenWarehouse
+}
+
+/** A bare database with a warehouse's layout, so that a test can stand between it and a load. */
+async function aBench(): Promise<Bench> {
+  const folder = await aFolder()
+  const database = await Database.open(':memory:', { memory: '512MB', threads: 1 })
+  const mark = await database.transaction(async (sql) => {
+    await migrate(sql, ':memory:')
+    return numberMark(sql)
+  })
+  const warehouse = { numberMark: mark } as OpenWarehouse['warehouse']
+  return {
+    database,
+    opened: {
+      warehouse,
+      folder: folder.path,
+      path: ':memory:',
+      [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+    },
+    [Symbol.asyncDispose]: async () => {
+      await database.close()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Everything of a report that a reader could see: rows, books, columns, views. */
+async function everything({ database }: Bench, { name: report }: Declaration): Promise<string> {
+  const tables = await database.rows<{ name: string }>(
+    `SELECT schema_name || '."' || table_name || '"' AS name FROM duckdb_tables() WHERE schema_name = 'tidemark' OR (schema_name = 'main' AND table_name LIKE '${report}%' AND NOT temporary) ORDER BY ALL`,
+  )
+  const contents = []
+  for (const { name } of tables)
+    contents.push([name, await database.rows(`SELECT COLUMNS(*)::VARCHAR FROM ${name} ORDER BY ALL`)])
+  const columns = await database.rows(
+    `SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name IN ('main', 'current') AND table_name LIKE '${report}%' AND database_name = current_database() ORDER BY ALL`,
+  )
+  return JSON.stringify([contents, columns])
+}
+
+interface Case {
+  readonly report: Declaration
+  readonly before: readonly object[]
+  readonly rows: readonly object[]
+  readonly more: Partial<LoadInput>
+}
+
+const CASES: readonly Case[] = [
+  {
+    report: events,
+    before: [{ eventId: 1, name: 'a', old: 1, meetingRooms: [{ id: 1 }, { id: 2 }], commission: { id: 1 } }],
+    rows: [
+      { eventId: 1, name: 'b', old: 'wide', fresh: true, meetingRooms: [{ id: 1, v: 2 }], commission: null },
+      { eventId: 2, isDeleted: true },
+      { eventId: 3, attendees: 'odd' },
+      { town: 'keyless' },
+    ],
+    more: { followers: [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 1_000 }] },
+  },
+  {
+    report: enquiryAuditEntries,
+    before: [{ action: 'a', timestamp: '2026-03-01T12:00:00Z' }],
+    rows: [{ action: 'b', timestamp: '2026-03-01T12:00:00Z', more: 1 }],
+    more: {
+      replaces: [{ record: [1], since: NOON, until: plusMs(NOON, 1_000) }],
+      asked: [{ scope: '1', at: NOON }],
+    },
+  },
+]
+
+describe.each(CASES)('a load of $report.name', ({ report, before, rows, more }) => {
+  let bench: Bench
+  const inputOf = async (sent: readonly object[], minute: number): Promise<LoadInput> => {
+    const observedAt = plusMs(NOON, minute * 60_000)
+    const window = {
+      scope: '',
+      since: NOON,
+      until: observedAt,
+      proof: 'single',
+      pages: 1,
+      rows: 4,
+      totalCount: undefined,
+    }
+    return {
+      report,
+      runId: `run-${minute}`,
+      now: NOON,
+      segment: await segmentOf(bench.opened, report, [{ rows: sent, observedAt }]),
+      closes: [{ ...window, marks: [{ mark: 'modified_since', value: observedAt }] }],
+      ...more,
+      run: {
+        runId: `run-${minute}`,
+        report: 'events',
+        kind: 'incremental',
+        state: 'done',
+        startedAt: NOON,
+        endedAt: NOON,
+        pages: 1,
+        rows: 4,
+        inserted: 0,
+        updated: 0,
+        deleted: 0,
+        rejected: 0,
+      },
+    }
+  }
+  const attempt = async (stopAt: number, input: LoadInput) => {
+    const stopping = new Stopping(bench.database, stopAt)
+    const place = { mark: bench.opened.warehouse.numberMark, discovered: await discoveredColumns(bench.database) }
+    const outcome = await load({ ...place, database: stopping.asDatabase() }, input).catch((error: unknown) => error)
+    return { outcome, statements: stopping.statements }
+  }
+
+  beforeAll(async () => {
+    bench = await aBench()
+    await attempt(0, await inputOf(before, 0))
+  })
+  afterAll(() => bench[Symbol.asyncDispose]())
+
+  it('that is stopped at any statement leaves nothing behind, and done again it is whole', async () => {
+    const untouched = await everything(bench, report)
+    const input = await inputOf(rows, 1)
+    let stopAt = 1
+    for (; ; stopAt += 1) {
+      const { outcome } = await attempt(stopAt, input)
+      if (!wasStopped(outcome)) break
+      // What stops behind the COMMIT (the check that it took, the temporary tables) comes too late to undo it.
+      const now = await everything(bench, report)
+      if (now !== untouched) {
+        expect(stopAt, 'stopped behind COMMIT').toBeGreaterThan(8)
+        break
+      }
+    }
+    expect(stopAt).toBeGreaterThan(15)
+    const after = await everything(bench, report)
+    expect(after).not.toBe(untouched)
+    expect(after).toContain('run-1')
+    await attempt(0, await inputOf(rows, 1))
+    expect(await bench.database.rows(`SELECT count(*) AS n FROM main."${report.name}"`)).toEqual([
+      { n: report === events ? 2 : 1 },
+    ])
+  })
+})
+
+describe('a load that fails inside DuckDB', () => {
+  it('leaves rows, columns, books and mark as they were, and the warehouse usable', async () => {
+    await using opened = await aWarehouse()
+    const { warehouse } = opened
+    await loadRows(opened, events, [{ eventId: 1, name: 'a' }])
+    await warehouse.rows('DROP VIEW current.events__meeting_rooms')
+    await warehouse.rows('DROP TABLE main.events__meeting_rooms')
+    const closes = [
+      {
+        scope: '',
+        since: NOON,
+        until: NOON,
+        proof: 'single',
+        pages: 1,
+        rows: 1,
+        totalCount: 1,
+        marks: [{ mark: 'modified_since', value: NOON }],
+      },
+    ]
+    const poisoned = loadRows(
+      opened,
+      events,
+      [
+        { eventId: 2, fresh: 1, meetingRooms: [{ id: 1 }] },
+        { eventId: 3, attendees: 'odd' },
+      ],
+      { closes },
+    )
+    await expect(poisoned).rejects.toMatchObject({ name: 'SyncError' })
+    expect(await warehouse.mark('events', '')).toBeUndefined()
+    for (const [table, rows] of [
+      ['main.events', 1],
+      ['tidemark.loads', 1],
+      ['tidemark.windows', 0],
+      ['tidemark.rejected_rows', 0],
+      ['tidemark.columns', 0],
+      ['tidemark.schema_changes', 0],
+    ] as const) {
+      expect(await warehouse.rows(`SELECT count(*) AS rows FROM ${table}`), table).toEqual([{ rows }])
+    }
+    expect(await loadRows(opened, events, [{ eventId: 2, fresh: 'now text' }], { closes })).toMatchObject({
+      loadId: 2,
+      inserted: 1,
+    })
+    expect(await warehouse.mark('events', '')).toBe(NOON)
+  })
+
+  it('or is interrupted, leaves nothing, and the next one is done', async () => {
+    await using opened = await aWarehouse()
+    const rows = Array.from({ length: 20_000 }, (_, eventId) => ({ eventId, name: `event ${eventId}` }))
+    await fc.assert(
+      fc.asyncProperty(fc.nat(12), async (turns) => {
+        const loading = loadRows(opened, events, rows).then(
+          () => 'done',
+          (error: { code?: string }) => error.code,
+        )
+        for (let turn = 0; turn < turns * 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+        opened.warehouse.interrupt()
+        const outcome = await loading
+        const [held] = await opened.warehouse.rows<{ rows: number; loads: number }>(
+          'SELECT (SELECT count(*) FROM main.events) AS rows, (SELECT count(*) FROM tidemark.loads) AS loads',
+        )
+        expect(['done', 'CANCELLED']).toContain(outcome)
+        expect([0, 20_000]).toContain(held?.rows)
+        expect(held?.rows === 0).toBe(held?.loads === 0)
+      }),
+      { numRuns: 6 },
+    )
+    expect(await loadRows(opened, events, rows)).toMatchObject({ rows: 20_000 })
+  })
+})

@@ -1,0 +1,316 @@
+/** Collections land in child tables: keys, replacing, absence, deletion and return (product contract §4). */
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { events } from '../../schema/reports/events.ts'
+import { plusMs } from '../../src/instant.ts'
+import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+
+let opened: OpenWarehouse
+beforeAll(async () => {
+  opened = await aWarehouse()
+})
+afterAll(() => opened[Symbol.asyncDispose]())
+
+let nextId = 1
+
+/** One event that is loaded again and again, a minute later each time. */
+function anEvent() {
+  const id = nextId++
+  let minute = 0
+  const table = (name: string, columns: readonly string[]) =>
+    texts(opened, `main.events__${name}`, { columns, where: `event_id = ${id}` })
+  return {
+    id,
+    load: (fields: object) => {
+      minute += 1
+      return loadRows(opened, events, [{ eventId: id, ...fields }], { observedAt: plusMs(NOON, minute * 60_000) })
+    },
+    table,
+    /** `key:payload`, and `gone` behind the evidence of what is deleted. */
+    rooms: async () => {
+      const rows = await table('meeting_rooms', [
+        '_position',
+        '_child_key',
+        '_payload',
+        'is_deleted',
+        '_delete_evidence',
+      ])
+      return rows.map(
+        (row) =>
+          `${row['_child_key']} ${row['_payload']}${row['is_deleted'] === 'true' ? ` gone by ${row['_delete_evidence']}` : ''}`,
+      )
+    },
+  }
+}
+
+const keysOf = (rows: readonly Record<string, string | null>[]) => rows.map((row) => row['_child_key'])
+
+describe('a child', () => {
+  it.each([
+    [
+      'its id where all ids differ',
+      [{ id: 7 }, { id: 'x' }, { id: 12345678901234567890n }],
+      ['7', 'x', '12345678901234567890'],
+    ],
+    ['its position where none has an id', [{ a: 1 }, { a: 2 }], ['0', '1']],
+    ['its position where two have the same id', [{ id: 1 }, { id: 1 }], ['0', '1']],
+    ['its position where two ids look the same', [{ id: 1 }, { id: '1' }], ['0', '1']],
+    [
+      'a marked position beside others that have an id',
+      [{ id: 5 }, { a: 1 }, { id: null }, { id: 6 }, { id: 6 }],
+      ['5', '#1', '#2', '#3', '#4'],
+    ],
+    ['its position where it is no object', [7, 'text', null, [1]], ['0', '1', '2', '3']],
+  ])('is known by %s', async (_, rooms, keys) => {
+    const event = anEvent()
+    const json = rooms.map((room) =>
+      JSON.stringify(room, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v)),
+    )
+    await loadRows(
+      opened,
+      events,
+      `[{"eventId":${event.id},"meetingRooms":[${json.join(',').replace('12345678901234567000', '12345678901234567890')}]}]`,
+    )
+    expect(keysOf(await event.table('meeting_rooms', ['_position', '_child_key']))).toEqual(keys)
+  })
+
+  it('has columns of its own for its scalars, JSON columns for what is nested, and its payload as sent', async () => {
+    const event = anEvent()
+    const room = { id: 1, roomName: 'A', seats: 12, open: '2026-01-02', layout: { rows: [1, 2.5] }, tags: ['x'] }
+    await event.load({ assignments: [room] })
+    const columns = [
+      'id',
+      'room_name',
+      'seats',
+      'open',
+      'layout',
+      'tags',
+      '_payload',
+      '_position',
+      'is_deleted',
+      '_extra',
+    ]
+    expect(await event.table('assignments', columns)).toEqual([
+      {
+        id: '1',
+        room_name: 'A',
+        seats: '12',
+        open: '2026-01-02',
+        layout: '{"rows":[1,2.5]}',
+        tags: '["x"]',
+        _payload: JSON.stringify(room),
+        _position: '0',
+        is_deleted: 'false',
+        _extra: null,
+      },
+    ])
+    await event.load({ assignments: [{ id: 1, seats: { min: 2 } }] })
+    expect(await event.table('assignments', ['seats', 'room_name'])).toEqual([{ seats: '{"min":2}', room_name: null }])
+  })
+
+  it('that is a scalar keeps its place and value', async () => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [7, 'a', null, true, 1e30, [1, [2]]] })
+    expect(await event.rooms()).toEqual(['0 7', '1 "a"', '2 null', '3 true', '4 1e+30', '5 [1,[2]]'])
+  })
+})
+
+describe('the children of a row', () => {
+  it('are written where they changed, left alone where they are equal, marked where they left', async () => {
+    const event = anEvent()
+    const first = await event.load({
+      meetingRooms: [
+        { id: 1, v: 1 },
+        { id: 2, v: 1 },
+        { id: 3, v: 1 },
+      ],
+    })
+    const second = await event.load({
+      meetingRooms: [
+        { id: 1, v: 1 },
+        { id: 2, v: 2 },
+        { id: 4, v: 1 },
+      ],
+    })
+    expect([first.childrenWritten, second.childrenWritten]).toEqual([3, 2])
+    expect(await event.table('meeting_rooms', ['id', 'v', 'is_deleted', '_delete_evidence', '_load_id'])).toEqual([
+      { id: '1', v: '1', is_deleted: 'false', _delete_evidence: null, _load_id: String(first.loadId) },
+      { id: '2', v: '2', is_deleted: 'false', _delete_evidence: null, _load_id: String(second.loadId) },
+      { id: '3', v: '1', is_deleted: 'true', _delete_evidence: 'absence', _load_id: String(second.loadId) },
+      { id: '4', v: '1', is_deleted: 'false', _delete_evidence: null, _load_id: String(second.loadId) },
+    ])
+  })
+
+  it('stay when the row does not carry their collection', async () => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [{ id: 1 }], permissions: [{ id: 2 }] })
+    await event.load({ town: 'Bath', permissions: [] })
+    expect(await event.rooms()).toEqual(['1 {"id":1}'])
+    expect(await event.table('permissions', ['is_deleted'])).toEqual([{ is_deleted: 'true' }])
+  })
+
+  it.each([
+    ['an empty collection', []],
+    ['null', null],
+  ])('are all gone when it is %s, and come back undeleted', async (_, empty) => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [{ id: 1 }, { id: 2 }] })
+    await event.load({ meetingRooms: empty })
+    expect(await event.rooms()).toEqual(['1 {"id":1} gone by absence', '2 {"id":2} gone by absence'])
+    const gone = await event.table('meeting_rooms', ['_deleted_seen_at', '_load_id'])
+    await event.load({ meetingRooms: empty, town: 'elsewhere' })
+    expect(await event.table('meeting_rooms', ['_deleted_seen_at', '_load_id'])).toEqual(gone)
+    await event.load({ meetingRooms: [{ id: 2 }] })
+    expect(await event.rooms()).toEqual(['1 {"id":1} gone by absence', '2 {"id":2}'])
+    expect(await event.table('meeting_rooms', ['_child_key', '_deleted_seen_at'])).toMatchObject([
+      { _child_key: '1', _deleted_seen_at: gone[0]?.['_deleted_seen_at'] },
+      { _child_key: '2', _deleted_seen_at: null },
+    ])
+  })
+
+  it('keep the flag that they carry themselves, and when it was first seen', async () => {
+    const event = anEvent()
+    await event.load({
+      meetingRooms: [
+        { id: 1, isDeleted: true, v: 1 },
+        { id: 2, isDeleted: false },
+        { id: 3, isDeleted: null },
+      ],
+    })
+    const columns = ['id', 'is_deleted', '_delete_evidence', '_deleted_seen_at']
+    const first = await event.table('meeting_rooms', columns)
+    expect(first.map((row) => [row['is_deleted'], row['_delete_evidence']])).toEqual([
+      ['true', 'flag'],
+      ['false', null],
+      ['false', null],
+    ])
+    await event.load({
+      meetingRooms: [
+        { id: 1, isDeleted: true, v: 2 },
+        { id: 2, isDeleted: true },
+      ],
+    })
+    const second = await event.table('meeting_rooms', columns)
+    expect(second[0]).toEqual(first[0])
+    expect(second.map((row) => row['_delete_evidence'])).toEqual(['flag', 'flag', 'absence'])
+    await event.load({ meetingRooms: [{ id: 1, isDeleted: false, v: 2 }] })
+    expect((await event.table('meeting_rooms', columns))[0]).toMatchObject({
+      is_deleted: 'false',
+      _delete_evidence: null,
+      _deleted_seen_at: null,
+    })
+    const types = await opened.warehouse.rows(`SELECT 1 FROM tidemark.columns WHERE field = 'isDeleted'`)
+    expect(types).toEqual([])
+  })
+
+  it('keep their flags when their parent is deleted and comes back', async () => {
+    const event = anEvent()
+    await event.load({ isDeleted: false, meetingRooms: [{ id: 1 }, { id: 2, isDeleted: true }] })
+    const before = await event.rooms()
+    await event.load({ isDeleted: true, meetingRooms: [{ id: 1 }, { id: 2, isDeleted: true }] })
+    expect(await event.rooms()).toEqual(before)
+    await event.load({ isDeleted: false })
+    expect(await event.rooms()).toEqual(before)
+  })
+
+  it('are not touched by an older version of their parent', async () => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [{ id: 1, v: 'new' }] })
+    await loadRows(opened, events, [{ eventId: event.id, meetingRooms: [{ id: 1, v: 'old' }, { id: 2 }] }], {
+      observedAt: NOON,
+    })
+    expect(await event.rooms()).toEqual(['1 {"id":1,"v":"new"}'])
+  })
+
+  it('are those of the newest row where a load brings several of one key', async () => {
+    const id = nextId++
+    const row = (stamp: string, v: number) => ({
+      eventId: id,
+      aggregateRecordModified: stamp,
+      meetingRooms: [{ id: v }],
+    })
+    await loadRows(opened, events, [row('2026-03-01T11:00:00Z', 2), row('2026-03-01T10:00:00Z', 1)])
+    expect(await texts(opened, 'main.events__meeting_rooms', { columns: ['id'], where: `event_id = ${id}` })).toEqual([
+      { id: '2' },
+    ])
+  })
+
+  it('end as the last collection that was sent, whatever came before', async () => {
+    const aRoom = fc.record(
+      {
+        id: fc.option(fc.nat(3), { nil: undefined }),
+        v: fc.nat(2),
+        isDeleted: fc.option(fc.boolean(), { nil: undefined }),
+      },
+      { requiredKeys: ['v'] },
+    )
+    const aCollection = fc.option(fc.array(aRoom, { maxLength: 4 }))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.option(aCollection, { nil: undefined }), { minLength: 1, maxLength: 5 }),
+        async (sent) => {
+          const event = anEvent()
+          for (const rooms of sent)
+            await event.load({ meetingRooms: rooms, town: Math.max(0, sent.indexOf(rooms)) % 2 ? 'a' : 'b' })
+          const last = sent.findLast((rooms) => rooms !== undefined) ?? []
+          const rows = await event.table('meeting_rooms', [
+            '_position',
+            '_child_key',
+            '_payload',
+            'is_deleted',
+            '_delete_evidence',
+          ])
+          // One that says isDeleted itself is deleted whether it is still there or left.
+          const live = rows.filter((row) => row['is_deleted'] === 'false')
+          expect(live.map((row) => JSON.parse(row['_payload'] ?? '') as unknown)).toEqual(
+            (JSON.parse(JSON.stringify(last)) as typeof last).filter(({ isDeleted }) => isDeleted !== true),
+          )
+          expect(new Set(keysOf(rows)).size).toBe(rows.length)
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+})
+
+const commission = (event: ReturnType<typeof anEvent>) =>
+  event.table('commission', ['_child_key', '_payload', 'is_deleted'])
+
+describe('an object collection', () => {
+  it('holds at most one row, also when its id changes or it becomes null', async () => {
+    const event = anEvent()
+    await event.load({ commission: { id: 5, rate: 1.25 } })
+    expect(await commission(event)).toEqual([
+      { _child_key: '5', _payload: '{"id":5,"rate":1.25}', is_deleted: 'false' },
+    ])
+    await event.load({ commission: { id: 6, rate: 1.25 } })
+    expect(await commission(event)).toEqual([
+      { _child_key: '6', _payload: '{"id":6,"rate":1.25}', is_deleted: 'false' },
+    ])
+    await event.load({ commission: null })
+    expect(await commission(event)).toEqual([{ _child_key: '6', _payload: '{"id":6,"rate":1.25}', is_deleted: 'true' }])
+    await event.load({ commission: { rate: 2 } })
+    expect(await commission(event)).toEqual([{ _child_key: '0', _payload: '{"rate":2}', is_deleted: 'false' }])
+    await event.load({ town: 'Bath' })
+    expect(await commission(event)).toHaveLength(1)
+  })
+
+  it('may come as an array, and an array collection as a single object', async () => {
+    const event = anEvent()
+    await event.load({ commission: [{ rate: 2 }], meetingRooms: { id: 1 } })
+    expect(await commission(event)).toEqual([{ _child_key: '0', _payload: '{"rate":2}', is_deleted: 'false' }])
+    expect(await event.rooms()).toEqual(['1 {"id":1}'])
+  })
+})
+
+describe('a collection that is a scalar', () => {
+  it('goes to _extra and says nothing of the children', async () => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [{ id: 1 }], commission: { id: 2 } })
+    await event.load({ meetingRooms: 'none', commission: 0.1 })
+    expect(await event.rooms()).toEqual(['1 {"id":1}'])
+    expect(await texts(opened, 'main.events', { columns: ['_extra'], where: `event_id = ${event.id}` })).toEqual([
+      { _extra: '{"meetingRooms":"none","commission":0.1}' },
+    ])
+  })
+})

@@ -1,0 +1,133 @@
+/** Opening a warehouse: its own, another program's, a newer one's, or no warehouse at all. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { reports } from '../../schema/index.ts'
+import { enquiries } from '../../schema/reports/enquiries.ts'
+import { tableOf } from '../../schema/tables.ts'
+import { SyncError } from '../../src/errors.ts'
+import { aFolder, aWarehouse, loadRows, openAt } from '../support/warehouse.ts'
+
+const DATABASE = fileURLToPath(new URL('../../src/warehouse/duckdb.ts', import.meta.url))
+
+async function refusalOf(path: string): Promise<SyncError> {
+  const outcome = await openAt(path).catch((error: unknown) => error)
+  if (outcome instanceof SyncError) return outcome
+  throw new TypeError('it was opened', { cause: outcome })
+}
+
+/** A second process that has the file open until it is ended. */
+async function aHolder(path: string): Promise<AsyncDisposable> {
+  const program = `
+    const { Database } = await import(${JSON.stringify(DATABASE)})
+    const database = await Database.open(${JSON.stringify(path)}, { memory: '128MB' })
+    await database.run('CREATE TABLE IF NOT EXISTS held (n INTEGER)')
+    console.log('open')
+    setInterval(() => database, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout, 'data')
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+describe('a warehouse', () => {
+  it('is made where there is none, folder and all, with every table of every report', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'new', 'folder', 'warehouse.duckdb')
+    await using warehouse = await openAt(path)
+    const tables = await warehouse.rows<{ name: string }>(
+      `SELECT table_name AS name FROM duckdb_tables() WHERE schema_name = 'main'`,
+    )
+    const expected = reports
+      .map((report) => tableOf(report))
+      .flatMap(({ name, children }) => [name, ...children.map((child) => child.name)])
+    expect(tables.map(({ name }) => name).toSorted()).toEqual(expected.toSorted())
+    expect(existsSync(path)).toBe(true)
+  })
+
+  it('may be in memory', async () => {
+    await using warehouse = await openAt(':memory:')
+    expect(await warehouse.liveRows('events', '')).toBe(0)
+  })
+
+  it('is found again as it was left', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, enquiries, [{ enquiryId: 1, note: 'x' }])
+    await opened.warehouse.close()
+    for (let time = 0; time < 2; time += 1) {
+      await using again = await openAt(opened.path)
+      expect(await again.rows('SELECT enquiry_id, note FROM current.enquiries')).toEqual([{ enquiry_id: 1, note: 'x' }])
+      expect(await again.rows('SELECT count(*) AS n FROM tidemark.layout')).toEqual([{ n: 1 }])
+    }
+  })
+
+  it('of a newer layout is refused and left as it is', async () => {
+    await using opened = await aWarehouse()
+    await opened.warehouse.rows('INSERT INTO tidemark.layout VALUES (99, now())')
+    await opened.warehouse.close()
+    expect(await refusalOf(opened.path)).toMatchObject({ code: 'WAREHOUSE_NEWER', data: { layout: 99 } })
+    expect(await refusalOf(opened.path), 'the refusal let go of the file').toMatchObject({ code: 'WAREHOUSE_NEWER' })
+  })
+
+  it('that another process has open is refused, naming the process, and opens when that ends', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    {
+      await using _holder = await aHolder(path)
+      const refusal = await refusalOf(path)
+      expect(refusal).toMatchObject({ code: 'WAREHOUSE_LOCKED', retry: 'transient' })
+      expect(refusal.message).toMatch(/PID \d+/)
+    }
+    await using warehouse = await openAt(path)
+    expect(await warehouse.liveRows('events', '')).toBe(0)
+  })
+
+  it.each<[string, (path: string) => Promise<void>]>([
+    ['random bytes', (path) => writeFile(path, Buffer.alloc(100_000, 'random bytes, as it were'))],
+    ['a few bytes', (path) => writeFile(path, 'no database')],
+    [
+      'a page of another program',
+      (path) => writeFile(path, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(20_000)])),
+    ],
+  ])('that is %s is corrupt, and not touched', async (_, make) => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    await make(path)
+    const before = await readFile(path)
+    const refusal = await refusalOf(path)
+    expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
+    expect((await readFile(path)).equals(before)).toBe(true)
+  })
+
+  it.each([5_000, 20_000, 300_000])('that was cut after %i bytes is corrupt, and not touched', async (length) => {
+    await using opened = await aWarehouse()
+    await loadRows(
+      opened,
+      enquiries,
+      Array.from({ length: 20_000 }, (_, n) => ({ enquiryId: n, note: `note ${n * 7919}` })),
+    )
+    await opened.warehouse.close()
+    await truncate(opened.path, length)
+    const before = await readFile(opened.path)
+    const refusal = await refusalOf(opened.path)
+    expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
+    expect((await readFile(opened.path)).equals(before)).toBe(true)
+  })
+
+  it('that is a folder, or below a file, is refused with the path', async () => {
+    await using folder = await aFolder()
+    await mkdir(join(folder.path, 'a.duckdb'))
+    expect((await refusalOf(join(folder.path, 'a.duckdb'))).message).toContain(folder.path)
+  })
+})

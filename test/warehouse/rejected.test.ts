@@ -1,0 +1,151 @@
+/** Rows that can't be stored are set aside whole, once, with the reason; the load goes on (product contract §4). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { automatedBookings } from '../../schema/reports/automatedBookings.ts'
+import { budgets } from '../../schema/reports/budgets.ts'
+import { enquiries } from '../../schema/reports/enquiries.ts'
+import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
+import { events } from '../../schema/reports/events.ts'
+import { plusMs } from '../../src/instant.ts'
+import { aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+
+let opened: OpenWarehouse
+beforeAll(async () => {
+  opened = await aWarehouse()
+})
+afterAll(() => opened[Symbol.asyncDispose]())
+
+const rejected = (where = 'true') =>
+  texts(opened, 'tidemark.rejected_rows', { columns: ['report', 'scope', 'key', 'reason', 'row'], where })
+
+describe('a rejected row', () => {
+  it.each([
+    ['without its key', '{"name":"x"}', null, 'no key: eventId is missing or null'],
+    ['with a null key', '{"eventId":null}', null, 'no key: eventId is missing or null'],
+    ['that is no object', '"text"', null, 'the row is no object'],
+    ['that names a field twice', '{"eventId":90,"town":"a","town":"b"}', '90', 'the field town is there twice'],
+    ['with text in its key', '{"eventId":"abc"}', 'abc', 'eventId is no 64-bit integer: abc'],
+    ['with a fraction in its key', '{"eventId":1.5}', '1.5', 'eventId is no 64-bit integer: 1.5'],
+    ['with an object in its key', '{"eventId":{"id":1}}', '{"id":1}', 'eventId is no 64-bit integer: {"id":1}'],
+    [
+      'with a key beyond 64 bits',
+      '{"eventId":9223372036854775808}',
+      '9223372036854775808',
+      'eventId is no 64-bit integer: 9223372036854775808',
+    ],
+    ['with text in an integer', '{"eventId":91,"attendees":"abc"}', '91', 'attendees is no 64-bit integer: abc'],
+    ['with a boolean in an integer', '{"eventId":92,"attendees":true}', '92', 'attendees is no 64-bit integer: true'],
+    ['with an object in a text', '{"eventId":93,"name":{"de":"x"}}', '93', 'name is no text: {"de":"x"}'],
+    ['with an array in a text', '{"eventId":94,"name":["x"]}', '94', 'name is no text: ["x"]'],
+    [
+      'with a date that never was',
+      '{"eventId":95,"startDate":"2026-02-30T10:00:00Z"}',
+      '95',
+      'startDate is no date-time: 2026-02-30T10:00:00Z',
+    ],
+    [
+      'with a number in a date-time',
+      '{"eventId":96,"startDate":1772359200}',
+      '96',
+      'startDate is no date-time: 1772359200',
+    ],
+    [
+      'with a flag that says neither',
+      '{"eventId":97,"isDeleted":"maybe"}',
+      '97',
+      'isDeleted is neither true nor false: maybe',
+    ],
+    [
+      'of the summary shape with a bad stamp',
+      '{"eventId":98,"modifiedAt":"soon"}',
+      '98',
+      'modifiedAt is no date-time: soon',
+    ],
+    ['with half a character', '{"name":"a\\ud800"}', null, 'no key: eventId is missing or null'],
+  ])('%s goes to rejected_rows and leaves its neighbours alone', async (_, row, key, reason) => {
+    const neighbour = { eventId: 7_000, town: 'Bath' }
+    const load = await loadRows(opened, events, `[${JSON.stringify(neighbour)},${row},{"eventId":7001}]`)
+    expect(load).toMatchObject({ rows: expect.any(Number), rejected: 1 })
+    expect(await texts(opened, 'main.events', { columns: ['event_id', 'town'] })).toEqual([
+      { event_id: '7000', town: 'Bath' },
+      { event_id: '7001', town: null },
+    ])
+    const kept = (await rejected()).at(-1)
+    const all = await rejected(key === null ? `key IS NULL AND reason = '${reason}'` : `key = '${key}'`)
+    expect(kept).toBeDefined()
+    expect(all.map((each) => [each['reason'], JSON.parse(each['row'] ?? '') as unknown])).toContainEqual([
+      reason,
+      JSON.parse(row.replace('\\ud800', '\\\\ud800')) as unknown,
+    ])
+  })
+
+  it('may be all that a load holds', async () => {
+    expect(await loadRows(opened, budgets, '[{"x":1},5]')).toMatchObject({ rejected: 2, inserted: 0 })
+    expect(await loadRows(opened, budgets, '[{"budgetId":"x"}]')).toMatchObject({ rejected: 1, inserted: 0 })
+    expect(await loadRows(opened, enquiryAuditEntries, '[5,{"timestamp":"soon"}]', { replaces: [] })).toMatchObject({
+      rejected: 2,
+    })
+  })
+
+  it('keeps all digits, line breaks and odd characters of what was sent', async () => {
+    const row = String.raw`{"eventId":99,"attendees":"x\n\u0001é\u0000,\"'|","n":[1234567890123456789012.5,1e400],"m":0.10}`
+    await loadRows(opened, events, `[\n${row.replaceAll(',"', ',\n "')}\n]`)
+    const [kept] = await rejected(`key = '99'`)
+    expect(kept?.['row']?.replaceAll(/,\s+"/g, ',"')).toBe(row)
+  })
+
+  it('comes once, however often it is sent: twice in a load, on two pages, or in a replay', async () => {
+    const row = { eventId: 100, attendees: 'many' }
+    const keyless = { town: 'nowhere' }
+    const pages = [{ rows: [row, row, keyless] }, { rows: [keyless, row] }]
+    for (const minute of [0, 1, 2]) {
+      await loadPages(opened, events, {
+        pages: pages.map((page) => ({ ...page, observedAt: plusMs(NOON, minute * 60_000) })),
+      })
+    }
+    expect(await rejected(`key = '100'`)).toHaveLength(1)
+    expect(await rejected(`row::VARCHAR LIKE '%nowhere%'`)).toHaveLength(1)
+    await loadRows(opened, events, [{ ...row, attendees: 'more' }])
+    expect(await rejected(`key = '100'`)).toHaveLength(2)
+  })
+
+  it('tells the scope that it was asked in, and is kept once in each', async () => {
+    const row = [{ reservationId: 5, status: 'odd' }]
+    for (const currency of ['EUR', 'USD', 'EUR']) {
+      await loadRows(opened, automatedBookings, row, { asked: { target_currency: currency } })
+    }
+    expect((await rejected(`report = 'automated_bookings'`)).map((each) => each['scope'])).toEqual(['EUR', 'USD'])
+  })
+
+  it('stays when a good version of its key comes, until it is loaded again on request', async () => {
+    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }])
+    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 2 }], { observedAt: plusMs(NOON, 60_000) })
+    expect(await texts(opened, 'main.enquiries', { columns: ['status'] })).toEqual([{ status: '2' }])
+    expect(await rejected(`report = 'enquiries'`)).toHaveLength(1)
+  })
+
+  it('does not touch the version of its key that is there', async () => {
+    await loadRows(opened, enquiries, [{ enquiryId: 2, status: 1, taxes: [{ id: 1 }] }])
+    await loadRows(opened, enquiries, [{ enquiryId: 2, status: 'odd', taxes: [] }], {
+      observedAt: plusMs(NOON, 60_000),
+    })
+    expect(await texts(opened, 'main.enquiries', { columns: ['status'], where: 'enquiry_id = 2' })).toEqual([
+      { status: '1' },
+    ])
+    expect(await texts(opened, 'main.enquiries__taxes', { columns: ['is_deleted'] })).toEqual([{ is_deleted: 'false' }])
+  })
+})
+
+describe('a text in a typed field', () => {
+  it.each([
+    ['{"budgetId":1,"totalAmount":"twelve"}', 'totalAmount is no decimal that fits: twelve'],
+    ['{"budgetId":1,"totalAmount":"1e400"}', 'totalAmount is no decimal that fits: 1e400'],
+    [
+      '{"budgetId":1,"totalAmount":123456789012345678901234567890}',
+      'totalAmount is no decimal that fits: 123456789012345678901234567890',
+    ],
+    ['{"budgetId":1,"totalAmount":["1.5e3"]}', 'totalAmount is no decimal that fits: ["1.5e3"]'],
+  ])('that is no such value refuses the row: %s', async (row, reason) => {
+    expect(await loadRows(opened, budgets, `[${row}]`)).toMatchObject({ rejected: 1 })
+    expect((await rejected(`report = 'budgets'`)).map((each) => each['reason'])).toContain(reason)
+  })
+})

@@ -1,0 +1,335 @@
+/** Newest version wins in any load order; what is equal is left alone; what a row doesn't carry stays (contract §4, §5.2). */
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Declaration } from '../../schema/index.ts'
+import { budgets } from '../../schema/reports/budgets.ts'
+import { enquiries } from '../../schema/reports/enquiries.ts'
+import { events } from '../../schema/reports/events.ts'
+import { formatInstant, type Instant, plusMs } from '../../src/instant.ts'
+import {
+  at,
+  aWarehouse,
+  type GivenPage,
+  loadPages,
+  loadRows,
+  NOON,
+  type OpenWarehouse,
+  texts,
+} from '../support/warehouse.ts'
+
+let opened: OpenWarehouse
+beforeAll(async () => {
+  opened = await aWarehouse()
+})
+afterAll(() => opened[Symbol.asyncDispose]())
+
+let nextId = 1
+const anId = (): number => nextId++
+const minutes = (count: number): Instant => plusMs(NOON, count * 60_000)
+
+interface Version {
+  readonly key: number
+  /** When the row was changed; the service shows it from then on. */
+  readonly modified: number
+  readonly observed: number
+}
+
+/** How versions of a key become rows of a report, and what of the table tells versions apart. */
+interface Kind {
+  readonly report: Declaration
+  readonly keyColumn: string
+  readonly row: (id: number, version: Version) => Record<string, unknown>
+  readonly column: string
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    report: events,
+    keyColumn: 'event_id',
+    column: 'name',
+    row: (id, { modified }) => ({
+      eventId: id,
+      name: `as of ${modified}`,
+      aggregateRecordModified: formatInstant(minutes(modified)),
+      meetingRooms: [{ id: modified % 3, seats: modified }],
+    }),
+  },
+  {
+    report: budgets,
+    keyColumn: 'budget_id',
+    column: 'budget_name',
+    row: (id, { modified }) => ({
+      budgetId: id,
+      budgetName: `as of ${modified}`,
+      modifiedAt: formatInstant(minutes(modified)),
+      totalAmount: modified / 8,
+    }),
+  },
+  {
+    report: enquiries,
+    keyColumn: 'enquiry_id',
+    column: 'booker_email',
+    // Without a stamp of its own a row is only as new as its observation.
+    row: (id, { observed }) => ({
+      enquiryId: id,
+      bookerEmail: `as of ${observed}`,
+      status: observed,
+      more: { observed },
+    }),
+  },
+]
+
+/** Versions of a few keys: a key is never observed twice at the same time, and no older than it is. */
+const someVersions = fc
+  .uniqueArray(
+    fc.record({ key: fc.nat(3), modified: fc.nat(20), late: fc.nat(5) }).map(({ key, modified, late }) => ({
+      key,
+      modified,
+      observed: modified + late,
+    })),
+    { minLength: 1, maxLength: 12, selector: ({ key, observed }) => `${key} ${observed}` },
+  )
+  .chain((versions) =>
+    fc.tuple(
+      fc.constant(versions),
+      fc.shuffledSubarray(versions, { minLength: versions.length }),
+      fc.array(fc.nat(3), { minLength: 12, maxLength: 12 }),
+    ),
+  )
+
+const isNewer = (kind: Kind, a: Version, b: Version): boolean =>
+  kind.report.newerBy.length > 0 && a.modified !== b.modified ? a.modified > b.modified : a.observed > b.observed
+
+describe.each(KINDS)('$report.name', (kind) => {
+  it('end at the newest version of each key, whatever order and loads the versions come in', async () => {
+    await fc.assert(
+      fc.asyncProperty(someVersions, async ([versions, order, cuts]) => {
+        const first = nextId
+        nextId += 4
+        const newest = new Map<number, Version>()
+        for (const version of versions) {
+          const known = newest.get(version.key)
+          if (known === undefined || isNewer(kind, version, known)) newest.set(version.key, version)
+        }
+        for (let from = 0; from < order.length; ) {
+          const size = 1 + (cuts[from] ?? 0)
+          const pages = order.slice(from, from + size).map(
+            (version): GivenPage => ({
+              rows: [kind.row(first + version.key, version)],
+              observedAt: minutes(version.observed),
+            }),
+          )
+          await loadPages(opened, kind.report, { pages })
+          from += size
+        }
+        const rows = await texts(opened, `main.${kind.report.name}`, {
+          columns: [kind.keyColumn, kind.column],
+          where: `"${kind.keyColumn}" BETWEEN ${first} AND ${first + 3}`,
+        })
+        const told = rows.map((row) => [Number(row[kind.keyColumn]) - first, row[kind.column]])
+        const expected = [...newest].map(([key, version]) => [key, kind.row(0, version)[nameOf(kind.column)]])
+        expect(new Map(told as [number, unknown][])).toEqual(new Map(expected as [number, unknown][]))
+        expect(told).toHaveLength(newest.size)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('change nothing when the same rows come again, later and beside others', async () => {
+    const id = anId()
+    const row = kind.row(id, { key: 0, modified: 1, observed: 1 })
+    await loadRows(opened, kind.report, [row], { observedAt: minutes(1) })
+    const where = `"${kind.keyColumn}" = ${id}`
+    const before = await texts(opened, `main.${kind.report.name}`, { where })
+    const odd = {
+      ...kind.row(anId(), { key: 0, modified: 2, observed: 2 }),
+      more: 7,
+      [nameOf(kind.column)]: { an: 'object' },
+    }
+    const again = await loadRows(opened, kind.report, [odd, row], { observedAt: minutes(9) })
+    expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 1, rejected: 1, childrenWritten: 0 })
+    expect(await texts(opened, `main.${kind.report.name}`, { where })).toEqual(
+      before.map((each) => expect.objectContaining(each)),
+    )
+  })
+})
+
+const nameOf = (column: string): string => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+describe('an equal row', () => {
+  it('is not written again when another row of the load brings the same field in another kind', async () => {
+    const [one, other] = [anId(), anId()]
+    const row = { enquiryId: one, extra: 'text', approver: [{ id: 1, v: 1 }], list: [1, 'a', { b: 2 }], rate: 5 }
+    await loadRows(opened, enquiries, [row])
+    const load = await loadRows(opened, enquiries, [
+      row,
+      { enquiryId: other, extra: { nested: true }, approver: { id: 2 }, list: 'text', rate: [1] },
+    ])
+    expect(load).toMatchObject({ inserted: 1, updated: 0, unchanged: 1 })
+    const [held] = await texts(opened, 'main.enquiries__approver', {
+      where: `enquiry_id = ${one}`,
+      columns: ['_payload'],
+    })
+    expect(held).toEqual({ _payload: '{"id":1,"v":1}' })
+  })
+
+  it('is told from one that lacks a field, or has null instead', async () => {
+    const id = anId()
+    const loads = []
+    for (const [n, row] of [{ a: 1 }, {}, { a: null }, { a: 1 }, { a: '1' }, { a: 1, b: null }].entries()) {
+      loads.push(await loadRows(opened, enquiries, [{ enquiryId: id, ...row }], { observedAt: minutes(n) }))
+    }
+    // 1 and "1" fill the same column with the same text once it holds texts.
+    expect(loads.map(({ updated, inserted }) => inserted + updated)).toEqual([1, 1, 1, 1, expect.any(Number), 1])
+  })
+})
+
+describe('a stamp later than its observation', () => {
+  it('counts as the observation, so that the row can be mended', async () => {
+    const id = anId()
+    const wrong = { eventId: id, name: 'wrong', aggregateRecordModified: '2999-01-01T00:00:00Z' }
+    const right = { eventId: id, name: 'right', aggregateRecordModified: formatInstant(plusMs(NOON, 500)) }
+    await loadRows(opened, events, [wrong], { observedAt: NOON })
+    await loadRows(opened, events, [right], { observedAt: plusMs(NOON, 700) })
+    expect(await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })).toEqual([
+      { name: 'right' },
+    ])
+    await loadRows(opened, events, [{ ...wrong, name: 'older' }], { observedAt: minutes(-5) })
+    expect(await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })).toEqual([
+      { name: 'right' },
+    ])
+  })
+
+  it('counts as itself within the second that the Date header leaves open', async () => {
+    const id = anId()
+    const row = (name: string, stamp: Instant) => ({ eventId: id, name, aggregateRecordModified: formatInstant(stamp) })
+    await loadRows(opened, events, [row('newer', plusMs(NOON, 900))], { observedAt: NOON })
+    await loadRows(opened, events, [row('older', plusMs(NOON, 100))], { observedAt: NOON })
+    expect(await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })).toEqual([
+      { name: 'newer' },
+    ])
+  })
+})
+
+describe('a field', () => {
+  const full = {
+    status: 3,
+    bookerEmail: 'a@b',
+    note: 'text',
+    list: [1, { deep: '1' }],
+    taxes: [{ id: 1 }],
+  }
+
+  it('that a row does not carry keeps its value; null is null', async () => {
+    const id = anId()
+    const columns = ['status', 'booker_email', 'note', '_extra']
+    const where = `enquiry_id = ${id}`
+    await loadRows(opened, enquiries, [{ enquiryId: id, ...full }])
+    await loadRows(
+      opened,
+      enquiries,
+      [
+        { enquiryId: id, bookerEmail: null },
+        { enquiryId: anId(), ...full },
+      ],
+      {
+        observedAt: minutes(1),
+      },
+    )
+    const kept = { status: '3', booker_email: null, note: 'text', _extra: '{"list":[1,{"deep":"1"}]}' }
+    expect(await texts(opened, 'main.enquiries', { columns, where })).toEqual([kept])
+    expect(await texts(opened, 'main.enquiries__taxes', { columns: ['is_deleted'], where })).toEqual([
+      { is_deleted: 'false' },
+    ])
+    await loadRows(opened, enquiries, [{ enquiryId: id, list: null, other: { a: 1 }, note: null }], {
+      observedAt: minutes(2),
+    })
+    expect(await texts(opened, 'main.enquiries', { columns, where })).toEqual([
+      { ...kept, note: null, _extra: '{"other":{"a":1}}' },
+    ])
+  })
+
+  it('kept in _extra keeps all digits of its numbers while other fields change', async () => {
+    const id = anId()
+    const odd = String.raw`{"a":123456789012345678901.25,"b\"1e5":"x 1e9 \" 12.50","c":[1.0e5,true,null,-0.250]}`
+    await loadRows(opened, enquiries, `[{"enquiryId":${id},"odd":${odd},"more":[1]}]`)
+    await loadRows(opened, enquiries, `[{"enquiryId":${id},"more":[2],"status":1}]`, { observedAt: minutes(1) })
+    const [row] = await texts(opened, 'main.enquiries', { columns: ['_extra'], where: `enquiry_id = ${id}` })
+    expect(row?.['_extra']).toContain('123456789012345678901.25')
+    expect(JSON.parse(row?.['_extra'] ?? '')).toEqual({ more: [2], odd: JSON.parse(odd) as unknown })
+  })
+})
+
+describe('a summary-shape event', () => {
+  it('changes only the summary columns, and a full row after it restores the rest', async () => {
+    const id = anId()
+    const where = `event_id = ${id}`
+    const columns = [
+      'name',
+      'town',
+      'attendees',
+      'is_deleted',
+      'total_changes',
+      'record_modified',
+      'aggregate_record_modified',
+    ]
+    const full = {
+      eventId: id,
+      name: 'Fair',
+      town: 'Bath',
+      attendees: 20,
+      isDeleted: true,
+      recordModified: '2026-03-01T10:00:00Z',
+      aggregateRecordModified: '2026-03-01T11:00:00Z',
+      permissions: [{ id: 1 }],
+    }
+    await loadRows(opened, events, [full], { observedAt: minutes(1) })
+    const summary = { eventId: id, eventName: 'Fair 2', modifiedAt: '2026-03-01T12:02:00Z', totalChanges: 4 }
+    await loadRows(opened, events, [summary], { observedAt: minutes(3) })
+    const stamp = '2026-03-01 12:02:00+00'
+    expect(await texts(opened, 'main.events', { columns, where })).toEqual([
+      {
+        name: 'Fair 2',
+        town: 'Bath',
+        attendees: '20',
+        is_deleted: 'true',
+        total_changes: '4',
+        record_modified: stamp,
+        aggregate_record_modified: stamp,
+      },
+    ])
+    expect(await texts(opened, 'main.events__permissions', { columns: ['is_deleted'], where })).toEqual([
+      { is_deleted: 'false' },
+    ])
+    const later = { ...full, name: 'Fair 3', aggregateRecordModified: '2026-03-01T12:04:00Z', isDeleted: false }
+    await loadRows(opened, events, [later], { observedAt: minutes(5) })
+    expect(await texts(opened, 'main.events', { columns, where })).toMatchObject([
+      { name: 'Fair 3', record_modified: '2026-03-01 10:00:00+00', is_deleted: 'false', total_changes: '4' },
+    ])
+  })
+})
+
+describe('a time', () => {
+  it.each([
+    ['2026-03-01T10:00:00Z', '2026-03-01 10:00:00+00'],
+    ['2026-03-01T10:00:00', '2026-03-01 10:00:00+00'],
+    ['2026-03-01T10:00:00.1234567', '2026-03-01 10:00:00.123456+00'],
+    ['2026-03-01T10:00:00.123456789+02:00', '2026-03-01 08:00:00.123456+00'],
+    ['2026-03-01T10:00:00-0530', '2026-03-01 15:30:00+00'],
+    ['2026-03-01T10:00:00+02', '2026-03-01 08:00:00+00'],
+    ['2026-03-01T10:00Z', '2026-03-01 10:00:00+00'],
+    ['2026-03-01t10:00:00z', '2026-03-01 10:00:00+00'],
+    ['2026-03-01T10:00:00,5Z', '2026-03-01 10:00:00.5+00'],
+    ['2026-03-01 10:00:00', '2026-03-01 10:00:00+00'],
+    ['2026-03-01', '2026-03-01 00:00:00+00'],
+    ['2024-02-29T00:00:00Z', '2024-02-29 00:00:00+00'],
+    ['0001-01-01T00:00:00', '0001-01-01 00:00:00+00'],
+    ['9999-12-31T23:59:59.9999999', '9999-12-31 23:59:59.999999+00'],
+  ])('%s is kept as %s', async (sent, held) => {
+    const id = anId()
+    await loadRows(opened, events, [{ eventId: id, startDate: sent }], { observedAt: at('2026-03-02T00:00:00Z') })
+    expect(await texts(opened, 'main.events', { columns: ['start_date'], where: `event_id = ${id}` })).toEqual([
+      { start_date: held },
+    ])
+  })
+})
