@@ -7,7 +7,11 @@ it('reads a trail of several pages whole, and numbers new entries on', async () 
   await using tide = await aTide({ sandbox: { rows: 12 }, settings })
   await tide.sync('events', 'audit_entries')
   const { world } = tide.sandbox
-  const sent = () => world.keys('events').map((key) => world.auditEntries(3, key).length)
+  const sent = () =>
+    world
+      .keys('events')
+      .toSorted((a, b) => a - b)
+      .map((key) => world.auditEntries(3, key).length)
   const held = async () => {
     const rows = await tide.warehouse.rows<{ n: number; last: number }>(
       'SELECT count(*) AS n, max(entry_number) AS last FROM audit_entries GROUP BY entity_record_id ORDER BY entity_record_id',

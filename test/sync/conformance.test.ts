@@ -151,9 +151,7 @@ async function fingerprint(tide: Tide, name: WorldReport): Promise<unknown> {
   )
   return Promise.all(
     tables.map(({ name: table }) =>
-      tide.warehouse.rows(
-        `SELECT '${table}' AS name, count(*) AS n, bit_xor(hash(t)) AS hash FROM main."${table}" t`,
-      ),
+      tide.warehouse.rows(`SELECT '${table}' AS name, count(*) AS n, bit_xor(hash(t)) AS hash FROM main."${table}" t`),
     ),
   )
 }
