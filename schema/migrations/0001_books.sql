@@ -155,6 +155,9 @@ CREATE TABLE tidemark.report_states (
   off_reason VARCHAR,
   paused_code VARCHAR,
   paused_reason VARCHAR,
-  paused_at TIMESTAMPTZ
+  paused_cure VARCHAR,
+  paused_at TIMESTAMPTZ,
+  paused_with VARCHAR
 );
+COMMENT ON COLUMN tidemark.report_states.paused_with IS 'Client and scopes that were refused; other ones are tried again by themselves';
 COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, and why not; which deletions it can show';

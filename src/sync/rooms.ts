@@ -20,6 +20,8 @@ export interface SyncSettings {
   readonly limits: Limits
   /** Requests that one walk keeps in flight. */
   readonly concurrency: number
+  /** The client and its scopes: what was refused to one is tried again with another. */
+  readonly identity: string
   /** Directory for staged rows. */
   readonly staging: string
 }
@@ -31,3 +33,7 @@ export interface Progress {
   /** Rows that the service says there are, where it says so. */
   readonly rowsExpected: number | undefined
 }
+
+/** The client and its scopes as one text; no secret. */
+export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
+  `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()

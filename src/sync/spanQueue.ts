@@ -17,10 +17,14 @@ export class SpanQueue {
   #length = Number.POSITIVE_INFINITY
   /** Slices that overfilled their page since one was well filled. */
   #failures = 0
+  /** Slices in a row that held few rows. */
+  #sparse = 0
   /** Length of the last slice that was well filled. */
   #goodLength = 0
   /** End of the shortest slice that overfilled its page: between here and there the rows are dense. */
   #tooFar: Instant | undefined
+  /** The one that was gone to in one leap. */
+  #leapt: Instant | undefined
 
   constructor(spans: readonly Span[]) {
     this.#pending = spans.toReversed()
@@ -50,11 +54,22 @@ export class SpanQueue {
     const length = span.until - span.since
     const isSparse = rows < pageRows * SPARSE
     if (!isSparse) this.#failures = 0
+    this.#sparse = isSparse ? this.#sparse + 1 : 0
     if (!isSparse && rows <= pageRows) this.#goodLength = length
     const ahead = this.#tooFar === undefined ? 0 : this.#tooFar - span.until
-    if (isSparse && ahead > 0) this.#length = Math.max(1, Math.floor(ahead / 2))
+    if (isSparse && ahead > 0) this.#length = Math.max(1, this.#leaps() ? ahead : Math.floor(ahead / 2))
     else this.#length = rows > pageRows ? this.#goodLength : nextLength(length, rows, pageRows)
     if (ahead <= 0) this.#tooFar = undefined
+  }
+
+  /**
+   * Whether to go all the way to where the rows are dense, once: nothing may stand there after all, and halves of halves
+   * would creep up to it.
+   */
+  #leaps(): boolean {
+    if (this.#sparse < 2 || this.#leapt === this.#tooFar) return false
+    this.#leapt = this.#tooFar
+    return true
   }
 
   /** The span has to be cut: into `parts`, or shorter than it was. */

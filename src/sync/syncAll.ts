@@ -8,6 +8,7 @@ import { asSyncError, type SyncError } from '../errors.ts'
 import { syncAudit } from './auditTrail.ts'
 import { eachBounded } from './bounded.ts'
 import { type Figures, noFigures } from './intake.ts'
+import { pauseAfter, pausedReports } from './pauses.ts'
 import type { Rooms } from './rooms.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
@@ -17,7 +18,8 @@ const REPORTS_AT_ONCE = 3
 export interface ReportOutcome {
   readonly report: ReportName
   readonly runId: string | undefined
-  readonly state: 'done' | 'failed' | 'off'
+  /** `paused`: skipped, since the service refused it before; `error` says why and what to do. */
+  readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
   readonly figures: Figures
   /** Why it is off, when it is. */
@@ -30,8 +32,14 @@ export interface ReportOutcome {
 export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Promise<ReportOutcome[]> {
   await recordStates(rooms)
   const outcomes = new Map<ReportName, ReportOutcome>()
-  const running = wanted.filter((report) => rooms.settings.reports[report].enabled)
-  for (const report of wanted) if (!running.includes(report)) outcomes.set(report, offOutcome(rooms, report))
+  const paused = await pausedReports(rooms)
+  const enabled = wanted.filter((report) => rooms.settings.reports[report].enabled)
+  const running = enabled.filter((report) => !paused.has(report))
+  for (const report of wanted) {
+    const error = paused.get(report)
+    if (!enabled.includes(report)) outcomes.set(report, offOutcome(rooms, report))
+    else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })
+  }
   for (const some of [running.filter((report) => !isAudit(report)), running.filter(isAudit)]) {
     await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
       outcomes.set(report, await runOne(rooms, report))
@@ -62,13 +70,16 @@ async function runOne(rooms: Rooms, report: ReportName): Promise<ReportOutcome> 
     const record = { runId, report, kind: 'incremental', state: 'failed', startedAt, endedAt, ...none } as const
     // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
     await rooms.warehouse.recordRun({ ...record, error: { code, message, cure } }).catch(() => undefined)
+    await pauseAfter(rooms, report, error).catch(() => undefined)
     return { report, runId, state: 'failed', pages: 0, figures: noFigures(), error, elapsedMs: elapsed() }
   }
 }
 
+const nothingRun = (report: ReportName) => ({ report, runId: undefined, pages: 0, figures: noFigures(), elapsedMs: 0 })
+
 function offOutcome(rooms: Rooms, report: ReportName): ReportOutcome {
   const { offReason } = rooms.settings.reports[report]
-  const off = { report, runId: undefined, state: 'off', pages: 0, figures: noFigures(), elapsedMs: 0 } as const
+  const off = { ...nothingRun(report), state: 'off' } as const
   return offReason === undefined ? off : { ...off, offReason }
 }
 

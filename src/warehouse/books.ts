@@ -225,7 +225,39 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       UPDATE tidemark.report_states SET enabled = ${enabled}, off_reason = ${reason}, deletes = ${deletes}
       WHERE report = ${text(report)} AND (enabled <> ${enabled} OR off_reason IS DISTINCT FROM ${reason} OR deletes <> ${deletes});
       INSERT INTO tidemark.report_states
-      SELECT ${text(report)}, ${enabled}, ${deletes}, ${reason}, NULL, NULL, NULL
+      SELECT ${text(report)}, ${enabled}, ${deletes}, ${reason}, NULL, NULL, NULL, NULL, NULL
       WHERE NOT EXISTS (SELECT 1 FROM tidemark.report_states WHERE report = ${text(report)})`)
   }
+}
+
+export interface Pause {
+  readonly report: ReportName
+  readonly code: string
+  readonly reason: string
+  readonly cure: string
+  /** The client and the scopes that were refused. */
+  readonly with: string
+}
+
+/** The report is skipped until an operator, or another configuration, resumes it. */
+export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
+  await sql.run(
+    `UPDATE tidemark.report_states SET paused_code = $1, paused_reason = $2, paused_cure = $3, paused_with = $4,
+      paused_at = ${time(now)} WHERE report = $5`,
+    [pause.code, pause.reason, pause.cure, pause.with, pause.report],
+  )
+}
+
+export async function pauses(sql: Sql): Promise<Pause[]> {
+  return sql.rows<Pause>(`
+    SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure, paused_with AS "with"
+    FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
+}
+
+export async function clearPauses(sql: Sql, resumed: readonly ReportName[]): Promise<void> {
+  if (resumed.length === 0) return
+  await sql.run(`
+    UPDATE tidemark.report_states
+    SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL
+    WHERE report IN (${resumed.map(text).join(', ')})`)
 }

@@ -8,9 +8,13 @@ import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import { NO_PAGE_SIZES, type PageSizes } from '../plan/pageSizes.ts'
 import {
+  clearPauses,
   markOf,
   migrate,
   numberMark,
+  type Pause,
+  pauses,
+  recordPause,
   recordReportStates,
   recordRun,
   type ReportStateRow,
@@ -141,6 +145,19 @@ export class Warehouse implements AsyncDisposable {
       `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
     )
     return row?.rows ?? 0
+  }
+
+  /** Reports that are skipped until somebody acts. */
+  pauses(): Promise<Pause[]> {
+    return pauses(this.#database)
+  }
+
+  pause(pause: Pause, now: Instant): Promise<void> {
+    return this.#database.transaction((sql) => recordPause(sql, pause, now))
+  }
+
+  resume(reports: readonly ReportName[]): Promise<void> {
+    return this.#database.transaction((sql) => clearPauses(sql, reports))
   }
 
   coverage({ report, scope }: { report: ReportName; scope: string }): Promise<Coverage | undefined> {

@@ -10,7 +10,7 @@ import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import { type ReportOutcome, syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
@@ -46,7 +46,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     client,
     warehouse,
     clock: systemClock,
-    settings: { ...config, concurrency: config.service.concurrency },
+    settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
     onProgress: () => undefined,
     signal: new AbortController().signal,
   }

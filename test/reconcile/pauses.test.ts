@@ -1,0 +1,56 @@
+/** What the service refuses for good is not asked for again until somebody acts. */
+import { expect, it } from 'vitest'
+import { openClient } from '../../src/client/reporting.ts'
+import { systemClock } from '../../src/clock.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import { differences } from '../support/equality.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+
+/** A later process: its client knows nothing of what was refused before. */
+async function laterRun(tide: Tide, identity = tide.rooms.settings.identity) {
+  await using client = openClient(tide.config.service, { clock: systemClock })
+  return await syncAll({ ...tide.rooms, client, settings: { ...tide.rooms.settings, identity } }, ['events', 'enquiries'])
+}
+
+it('pauses a report that answers 403, leaves the others alone, and asks nothing of it at the next run', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
+  const first = await tide.attempt('events', 'enquiries')
+  expect(first.map((outcome) => outcome.state)).toEqual(['failed', 'done'])
+  tide.sandbox.requests.clear()
+  const [paused, running] = await laterRun(tide)
+  expect(paused).toMatchObject({ state: 'paused', error: { code: 'REPORT_FORBIDDEN' } })
+  expect(paused?.error?.cure).toContain('tidemark resume events')
+  expect(running?.state).toBe('done')
+  expect(Object.keys(tide.sandbox.requests.counts()).filter((path) => path.includes('EventReport'))).toEqual([])
+  const [fresh] = await tide.warehouse.rows<{ because: string }>(
+    `SELECT not_running_because AS because FROM tidemark.freshness WHERE report = 'events'`,
+  )
+  expect(fresh?.because).toContain('403')
+})
+
+it('goes on after the report is resumed', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
+  await tide.attempt('events')
+  tide.sandbox.setFaults([])
+  await tide.warehouse.resume(['events'])
+  const [outcome] = await laterRun(tide)
+  expect(outcome?.state).toBe('done')
+  expect(await differences(tide.warehouse, tide.sandbox.world, { report: 'events' })).toEqual([])
+})
+
+it('tries again by itself with another client or other scopes', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
+  await tide.attempt('events')
+  tide.sandbox.setFaults([])
+  const [outcome] = await laterRun(tide, 'demo event.read')
+  expect(outcome?.state).toBe('done')
+})
+
+it('pauses every report when the credentials are refused, and then asks for no token', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['401-always@token'] } })
+  const outcomes = await tide.attempt('events', 'enquiries')
+  expect(outcomes.map(({ error }) => error?.code)).toEqual(['CREDENTIALS_REFUSED', 'CREDENTIALS_REFUSED'])
+  tide.sandbox.requests.clear()
+  expect((await laterRun(tide)).map(({ state }) => state)).toEqual(['paused', 'paused'])
+  expect(tide.sandbox.requests.total).toBe(0)
+})
