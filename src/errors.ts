@@ -21,6 +21,7 @@ const CODES = {
   // report endpoints (spec §5, §7)
   SCOPE_MISSING: { retry: 'never' },
   REPORT_FORBIDDEN: { retry: 'never' },
+  REPORT_PAUSED: { retry: 'never' },
   REQUEST_INVALID: { retry: 'never' },
   RATE_LIMITED: { retry: 'transient' },
   SERVICE_UNAVAILABLE: { retry: 'transient' },

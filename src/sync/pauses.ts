@@ -5,6 +5,7 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
+import type { Pause } from '../warehouse/books.ts'
 import type { Rooms } from './rooms.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
@@ -12,14 +13,19 @@ const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CRE
 /** Reports that are paused, each with the error that paused it; those refused for another client are resumed. */
 export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await rooms.warehouse.pauses()
-  const outdated = paused.filter((pause) => pause.with !== rooms.settings.identity)
+  // What an operator paused stays paused; what was refused to another client is tried again.
+  const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === rooms.settings.identity
+  const outdated = paused.filter((pause) => !holds(pause))
   await (outdated.length === 0 ? Promise.resolve() : rooms.warehouse.resume(outdated.map((pause) => pause.report)))
   return new Map(
     paused
-      .filter((pause) => pause.with === rooms.settings.identity)
+      .filter(holds)
       .map(({ report, code, reason, cure }) => [
         report,
-        new SyncError(code as ErrorCode, `paused, nothing was asked: ${reason}`, { report, cure }),
+        new SyncError(code as ErrorCode, code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`, {
+          report,
+          cure,
+        }),
       ]),
   )
 }

@@ -84,6 +84,8 @@ function cutFor({ parts, span, state }: Walk, total: number): readonly Span[] | 
   const young = splitAt(span, parts.youngFrom)
   if (young !== undefined) return young
   if (!canSplit(span)) return undefined
+  // Larger pages came before: what the total counts beyond this one isn't held back by its size, so cutting won't bring it.
+  if (state.firstRows < parts.sizes().seenMax) return undefined
   if (span.until > parts.youngFrom) return splitByTotal(span, total, plannedRows(state.pageRows))
   return total > parts.loadRowsMax ? splitByTotal(span, total, parts.loadRowsMax) : undefined
 }

@@ -4,6 +4,7 @@ import type { ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
+import type { ReportOutcome } from './outcome.ts'
 
 export interface Rooms {
   readonly client: ReportingClient
@@ -11,6 +12,8 @@ export interface Rooms {
   readonly clock: Clock
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
+  /** Told as each report ends. */
+  readonly onOutcome?: (outcome: ReportOutcome) => void
   readonly signal: AbortSignal
 }
 

@@ -4,29 +4,19 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
-import { asSyncError, type SyncError } from '../errors.ts'
+import { asSyncError } from '../errors.ts'
 import { syncAudit } from './auditTrail.ts'
 import { eachBounded } from './bounded.ts'
-import { type Figures, noFigures } from './intake.ts'
+import { noFigures } from './intake.ts'
+import type { ReportOutcome } from './outcome.ts'
 import { pauseAfter, pausedReports } from './pauses.ts'
 import type { Rooms } from './rooms.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
+export type { ReportOutcome } from './outcome.ts'
+
 /** Reports pulled side by side: enough to fill the waits for the service, few enough to keep memory bounded. */
 const REPORTS_AT_ONCE = 3
-
-export interface ReportOutcome {
-  readonly report: ReportName
-  readonly runId: string | undefined
-  /** `paused`: skipped, since the service refused it before; `error` says why and what to do. */
-  readonly state: 'done' | 'failed' | 'off' | 'paused'
-  readonly pages: number
-  readonly figures: Figures
-  /** Why it is off, when it is. */
-  readonly offReason?: string
-  readonly error?: SyncError
-  readonly elapsedMs: number
-}
 
 /** Runs the reports; `wanted` are those to run, of which some may be switched off. Never throws for a failed report. */
 export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Promise<ReportOutcome[]> {
@@ -42,7 +32,9 @@ export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Prom
   }
   for (const some of [running.filter((report) => !isAudit(report)), running.filter(isAudit)]) {
     await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
-      outcomes.set(report, await runOne(rooms, report))
+      const outcome = await runOne(rooms, report)
+      outcomes.set(report, outcome)
+      rooms.onOutcome?.(outcome)
     })
   }
   return wanted.flatMap((report) => outcomes.get(report) ?? [])

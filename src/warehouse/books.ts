@@ -241,6 +241,9 @@ export interface Pause {
 
 /** The report is skipped until an operator, or another configuration, resumes it. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
+  const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
+  if (known === undefined)
+    await recordReportStates(sql, [{ report: pause.report, enabled: true, offReason: undefined }])
   await sql.run(
     `UPDATE tidemark.report_states SET paused_code = $1, paused_reason = $2, paused_cure = $3, paused_with = $4,
       paused_at = ${time(now)} WHERE report = $5`,
