@@ -59,7 +59,8 @@ export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs
 
 /** Length of the next slice in µs, after one of `length` that held `rows` where a response holds `pageRows`. */
 export function nextLength(length: number, rows: number, pageRows: number): number {
-  const wanted = (length * plannedRows(pageRows)) / Math.max(rows, 1)
+  // An empty slice says nothing of how long one may be; where pages are tiny the plan for one row would not grow.
+  const wanted = rows === 0 ? Number.POSITIVE_INFINITY : (length * plannedRows(pageRows)) / rows
   return Math.max(1, Math.floor(Math.min(wanted, length * GROWTH_MAX)))
 }
 

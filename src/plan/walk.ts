@@ -78,6 +78,14 @@ export class WalkState {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
+  /** The page before came once more: behind the last page that says nothing, elsewhere its rows count as repeats. */
+  sawAgain(page: PageSeen, isBehindLast: boolean): void {
+    this.pages += 1
+    this.freshOnLastPage = 0
+    if (!isBehindLast) this.repeats += page.rowCount
+    if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
+  }
+
   /** Number of the last page that the total calls for, after the first page. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows

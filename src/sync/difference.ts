@@ -2,10 +2,11 @@
  * Deletions that only a difference shows (budgets, spec §3): the service can include deleted rows but doesn't mark
  * them, so what is there with them and not without them is deleted. The read with them comes first: a row created in
  * between is then missing from neither. A row edited in between may leave the second read's window, so whatever is
- * missing is looked for once more among what was modified since; what that finds is remembered for the next window.
+ * missing is looked for once more among what was modified since.
  */
 import { type Instant, minusMs, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
+import type { Question } from '../plan/question.ts'
 import type { Span } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import { ObjectCatalog } from '../staging/catalog.ts'
@@ -14,45 +15,55 @@ import type { Proven } from './prove.ts'
 import type { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
-export interface Gone {
-  /** Keys of deleted rows, each with all key columns. */
-  readonly keys: (readonly (string | number)[])[]
-  readonly pages: number
-}
+/** A key with all key columns of its report. */
+export type GoneKey = readonly (string | number)[]
 
-/** What was modified and not deleted while a scope was read, as far as it was asked for. */
-interface Moved {
-  readonly keys: KeySet
-  /** The service's clock when it was asked. */
-  until: Instant
-}
+export class Difference {
+  readonly #scope: Scope
+  /** Only the keys are wanted, so nothing is expanded and nothing is staged. */
+  readonly #reader: PageReader
+  /** What was modified and not deleted while the scope was read, as far as it was asked for. */
+  readonly #moved = new KeySet()
+  #movedUntil: Instant | undefined
 
-const movedIn = new WeakMap<Scope, Moved>()
-
-/** Which of the rows seen in `span`, with deleted ones included, are deleted. */
-export async function goneKeys(scope: Scope, span: Span, seen: Proven): Promise<Gone> {
-  if (seen.keys.size === 0) return { keys: [], pages: 0 }
-  const { declaration, config, scope: currency } = scope.parts
-  const startedAt = scope.reader.firstServedAt ?? scope.parts.window.clock
-  // Only the keys are wanted, so nothing is expanded and nothing is staged.
-  const reader = new PageReader(scope.rooms, {
-    report: declaration,
-    pageSize: config.pageSize,
-    catalog: new ObjectCatalog(),
-  })
-  const question = { expand: [], filters: config.filters, currency, also: { includeDeleted: false } }
-  const live = await scope.keysOf(reader, span, question)
-  let missing = [...seen.keys].filter((key) => !live.some((part) => part.keys.has(key)))
-  if (missing.length > 0) {
-    const now = await serviceClock(scope.rooms, declaration, { currency })
-    const moved = movedIn.get(scope) ?? { keys: new KeySet(), until: startedAt }
-    movedIn.set(scope, moved)
-    const since = minusMs(moved.until, CLOCK_GRAIN_MS)
-    for (const part of await scope.keysOf(reader, { since, until: plusMs(now, CLOCK_GRAIN_MS) }, question)) {
-      for (const key of part.keys) moved.keys.add(key)
-    }
-    moved.until = now
-    missing = missing.filter((key) => !moved.keys.has(key))
+  constructor(scope: Scope) {
+    const { declaration, config } = scope.parts
+    this.#scope = scope
+    this.#reader = new PageReader(scope.rooms, {
+      report: declaration,
+      pageSize: config.pageSize,
+      catalog: new ObjectCatalog(),
+    })
   }
-  return { keys: missing.map((key) => [key, currency]), pages: reader.pages }
+
+  /** Pages read so far, beside those of the scope's own reader. */
+  get pages(): number {
+    return this.#reader.pages
+  }
+
+  /** Which of the rows seen in `span`, with deleted ones included, are deleted. */
+  async goneKeys(span: Span, seen: Proven): Promise<GoneKey[]> {
+    if (seen.keys.size === 0) return []
+    const live = await this.#scope.keysOf(this.#reader, span, this.#question)
+    const missing = [...seen.keys].filter((key) => !live.some((part) => part.keys.has(key)))
+    if (missing.length === 0) return []
+    await this.#lookForMoved()
+    return missing.filter((key) => !this.#moved.has(key)).map((key) => [key, this.#scope.parts.scope])
+  }
+
+  get #question(): Question {
+    const { config, scope: currency } = this.#scope.parts
+    return { expand: [], filters: config.filters, currency, also: { includeDeleted: false } }
+  }
+
+  async #lookForMoved(): Promise<void> {
+    const { rooms, reader, parts } = this.#scope
+    const now = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
+    const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, CLOCK_GRAIN_MS) }
+    for (const part of await this.#scope.keysOf(this.#reader, span, this.#question)) {
+      for (const key of part.keys) this.#moved.add(key)
+    }
+    this.#movedUntil = now
+  }
 }

@@ -13,27 +13,8 @@ import type { ScannedPage } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
+import { noFigures } from './figures.ts'
 import type { Rooms } from './rooms.ts'
-
-export interface Figures {
-  rows: number
-  inserted: number
-  updated: number
-  deleted: number
-  rejected: number
-  childrenWritten: number
-  schemaChanges: number
-}
-
-export const noFigures = (): Figures => ({
-  rows: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  rejected: 0,
-  childrenWritten: 0,
-  schemaChanges: 0,
-})
 
 export interface IntakeParts {
   readonly report: Declaration
@@ -127,7 +108,7 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { warehouse, clock, signal } = this.#rooms
+    const { client, warehouse, clock, signal } = this.#rooms
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
@@ -135,6 +116,7 @@ export class Intake implements AsyncDisposable {
       report,
       runId,
       now: clock.now(),
+      serviceNow: client.serviceNow(),
       segment,
       followers: followers ?? [],
       closes: settled.map((each) => each.window),

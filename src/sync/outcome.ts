@@ -1,7 +1,7 @@
 /** What became of one report in one sync. */
 import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
-import type { Figures } from './intake.ts'
+import type { Figures } from './figures.ts'
 
 export interface ReportOutcome {
   readonly report: ReportName

@@ -18,15 +18,13 @@ export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportNam
   const outdated = paused.filter((pause) => !holds(pause))
   await (outdated.length === 0 ? Promise.resolve() : rooms.warehouse.resume(outdated.map((pause) => pause.report)))
   return new Map(
-    paused
-      .filter(holds)
-      .map(({ report, code, reason, cure }) => [
+    paused.filter(holds).map(({ report, code, reason, cure }) => [
+      report,
+      new SyncError(code as ErrorCode, code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`, {
         report,
-        new SyncError(code as ErrorCode, code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`, {
-          report,
-          cure,
-        }),
-      ]),
+        cure,
+      }),
+    ]),
   )
 }
 

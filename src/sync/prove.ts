@@ -10,6 +10,7 @@ import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../pl
 import type { Question } from '../plan/question.ts'
 import { canSplit, plannedRows, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
 import { type Proof, WalkState } from '../plan/walk.ts'
+import type { ScannedPage } from '../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageReader } from './pages.ts'
 
@@ -153,6 +154,13 @@ function unstable({ parts, span, state }: Walk): SyncError {
   })
 }
 
+/** The same rows in the same order: by their keys, or by what they hold where they have none. */
+function sameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
+  if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
+  if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)
+  return a.lines(0).equals(b.lines(0))
+}
+
 /** One walk over one span. */
 class Walk {
   readonly parts: ProveParts
@@ -161,6 +169,8 @@ class Walk {
   /** Went on to an empty page, or one with nothing new. */
   #reachedEnd = false
   #sawEmptyPage = false
+  #last: FetchedPage | undefined
+  #isAgain = false
 
   constructor(parts: ProveParts, span: Span | undefined) {
     this.parts = parts
@@ -188,10 +198,32 @@ class Walk {
     const { parts, span, state } = this
     const fetched = await parts.reader.read(parts.ask(span), number)
     const { page } = fetched
-    state.saw({ pageNumber: number, rowCount: page.rowCount, keys: page.keys, ...page.envelope })
+    const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, ...page.envelope }
+    this.#isAgain = this.#repeatsLast(fetched)
+    if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
+    else state.saw(seen)
+    if (number > (this.#last?.number ?? 0)) this.#last = fetched
     if (page.rowCount === 0) this.#sawEmptyPage = true
     if (state.freshOnLastPage === 0) this.#reachedEnd = true
     return fetched
+  }
+
+  /** Whether this is the page before once more. Pages of one row don't count: any order may bring one twice. */
+  #repeatsLast({ number, page }: FetchedPage): boolean {
+    const { state, parts } = this
+    const last = this.#last
+    if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
+    if (page.rowCount !== last.page.rowCount || (page.rowCount === 1 && state.firstRows === 1)) return false
+    return sameRows(page, last.page, parts.reader.keyed)
+  }
+
+  /**
+   * Some services answer a page number behind the last page with the last page. When that is the first page, or when the
+   * total calls for more, the page number may as well be ignored.
+   */
+  get #isBehindLast(): boolean {
+    const { totalCount, rows } = this.state
+    return this.#last?.number !== 1 && (totalCount === undefined || rows >= totalCount)
   }
 
   /** The pages that the first one's total calls for, side by side, then one more if the last came full. */
@@ -205,7 +237,10 @@ class Walk {
 
   /** On, page by page, until one is empty or brings nothing new. */
   async untilExhausted(from: number): Promise<void> {
-    for (let number = from; !this.#isAtEnd; number += 1) await this.parts.keep(await this.page(number))
+    for (let number = from; !this.#isAtEnd; number += 1) {
+      const fetched = await this.page(number)
+      if (!this.#isAgain) await this.parts.keep(fetched)
+    }
   }
 
   proven(proof: Proof): Proven {

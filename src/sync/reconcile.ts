@@ -10,7 +10,7 @@ import { type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/reconcile.ts'
-import { goneKeys } from './difference.ts'
+import { Difference, type GoneKey } from './difference.ts'
 import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
 import { type Axis, Scope, totalNow } from './scope.ts'
@@ -95,13 +95,13 @@ async function reconcileScope(
   const now = rooms.clock.now()
   const ending = { report: declaration, scope: name, reconcileId, runId, startedAt, now, missed, differed }
   const ended = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
-  return { pages: scope.reader.pages + reading.pagesBeside, found: { missed, differed, ...ended } }
+  return { pages: reading.pages, found: { missed, differed, ...ended } }
 }
 
 /** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */
 class Reading {
-  pagesBeside = 0
   readonly #scope: Scope
+  readonly #difference: Difference | undefined
   readonly #open: OpenReconcile
   readonly #axis: Axis | undefined
 
@@ -109,12 +109,17 @@ class Reading {
     const { declaration, config } = scope.parts
     this.#scope = scope
     this.#open = open
+    this.#difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
     // A row's time of creation never changes, so no row moves from slice to slice while they are read.
     this.#axis = declaration.window.required
       ? 'window'
       : config.askCreated && declaration.created
         ? 'created'
         : undefined
+  }
+
+  get pages(): number {
+    return this.#scope.reader.pages + (this.#difference?.pages ?? 0)
   }
 
   async everything(): Promise<void> {
@@ -142,11 +147,8 @@ class Reading {
   }
 
   async #slices(spans: readonly Span[]): Promise<void> {
-    const { declaration } = this.#scope.parts
     await this.#scope.proveAll(this.#axis ?? 'window', spans, async (span, proven) => {
-      const gone = declaration.deletes === 'diff' ? await goneKeys(this.#scope, span, proven) : undefined
-      this.pagesBeside += gone?.pages ?? 0
-      await this.#settle(span, proven, gone?.keys)
+      await this.#settle(span, proven, await this.#difference?.goneKeys(span, proven))
     })
   }
 
@@ -156,7 +158,7 @@ class Reading {
     await this.#scope.intake.commit()
   }
 
-  async #settle(span: Span, proven: Proven, gone?: (readonly (string | number)[])[]): Promise<void> {
+  async #settle(span: Span, proven: Proven, gone?: readonly GoneKey[]): Promise<void> {
     const { rows, totalCount, proof } = proven
     const reached: Instant = span.until
     const window = { ...span, scope: this.#scope.parts.scope, proof, pages: 0, rows, totalCount, marks: [] }

@@ -8,8 +8,8 @@ import { earliest, type Instant, plusMs } from '../instant.ts'
 import type { Span } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books.ts'
-import { goneKeys } from './difference.ts'
-import { type Figures, noFigures } from './intake.ts'
+import { Difference, type GoneKey } from './difference.ts'
+import { type Figures, noFigures } from './figures.ts'
 import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
 import { openCoverage } from './refill.ts'
@@ -84,9 +84,7 @@ async function pullWindow(scope: Scope, marks: Marks, span: Span): Promise<void>
     await scope.proveAll('created', [span], () => Promise.resolve())
   }
   await scope.proveAll('window', [span], async (slice, proven) => {
-    const gone = declaration.deletes === 'diff' ? await goneKeys(scope, slice, proven) : undefined
-    if (gone !== undefined) marks.pagesBeside += gone.pages
-    await marks.close(slice, proven, gone?.keys)
+    await marks.close(slice, proven, await marks.difference?.goneKeys(slice, proven))
   })
 }
 
@@ -137,8 +135,7 @@ async function totalOfCreated(scope: Scope): Promise<number | undefined> {
 
 /** Closes windows and says which marks they move. */
 class Marks {
-  /** Pages read beside the scope's own reader. */
-  pagesBeside = 0
+  readonly difference: Difference | undefined
   readonly #scope: Scope
   #mark: Instant | undefined
   #pagesTold = 0
@@ -146,16 +143,17 @@ class Marks {
   constructor(scope: Scope, mark: Instant | undefined) {
     this.#scope = scope
     this.#mark = mark
+    this.difference = scope.parts.declaration.deletes === 'diff' ? new Difference(scope) : undefined
   }
 
   get pages(): number {
-    return this.#scope.reader.pages + this.pagesBeside
+    return this.#scope.reader.pages + (this.difference?.pages ?? 0)
   }
 
   async close(
     span: Span,
     { proof, rows, totalCount }: { proof: string; rows: number; totalCount: Proven['totalCount'] },
-    gone?: (readonly (string | number)[])[],
+    gone?: readonly GoneKey[],
   ): Promise<void> {
     const { declaration, config, scope, window } = this.#scope.parts
     // Nothing later than the service's first answer can be known, whatever the window asked for.

@@ -218,16 +218,17 @@ export interface ReportStateRow {
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
-  for (const { report, enabled, offReason } of states) {
+  const rows = states.map(({ report, enabled, offReason }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
-    const deletes = text(reportOf(report).deletes)
-    await sql.run(`
-      UPDATE tidemark.report_states SET enabled = ${enabled}, off_reason = ${reason}, deletes = ${deletes}
-      WHERE report = ${text(report)} AND (enabled <> ${enabled} OR off_reason IS DISTINCT FROM ${reason} OR deletes <> ${deletes});
-      INSERT INTO tidemark.report_states
-      SELECT ${text(report)}, ${enabled}, ${deletes}, ${reason}, NULL, NULL, NULL, NULL, NULL
-      WHERE NOT EXISTS (SELECT 1 FROM tidemark.report_states WHERE report = ${text(report)})`)
-  }
+    return `(${text(report)}, ${enabled}, ${text(reportOf(report).deletes)}, ${reason}::VARCHAR)`
+  })
+  const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason)`
+  await sql.run(`
+    UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason
+    FROM ${told} WHERE n.report = s.report
+      AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
+    INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
+    SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
 }
 
 export interface Pause {

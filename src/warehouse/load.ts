@@ -25,6 +25,8 @@ export interface LoadInput {
   readonly runId: string
   /** Our own clock, for the books. */
   readonly now: Instant
+  /** The service's clock now, as a lower bound: what was observed later was observed before the clock was set back. */
+  readonly serviceNow?: Instant | undefined
   /** The staged rows; none when the window holds nothing. */
   readonly segment?: Segment | undefined
   readonly closes: readonly ClosedWindow[]
@@ -207,7 +209,8 @@ async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
   }
   if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
   const knowsGone = input.gone !== undefined
-  return merge(sql, { report: input.report, table, staged, tableColumns, loadId, mark, knowsGone })
+  const { report, serviceNow } = input
+  return merge(sql, { report, table, staged, tableColumns, loadId, mark, knowsGone, serviceNow })
 }
 
 interface CollectionStep {

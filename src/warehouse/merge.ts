@@ -4,9 +4,11 @@
  */
 import type { Declaration } from '../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
+import { type Instant, plusMs } from '../instant.ts'
+import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Sql } from './duckdb.ts'
 import { memberOf } from './casts.ts'
-import { name, names, text } from './sqlText.ts'
+import { name, names, text, time } from './sqlText.ts'
 import { type Staged, versionOf } from './stage.ts'
 
 export interface MergeParts {
@@ -19,6 +21,7 @@ export interface MergeParts {
   readonly mark: string
   /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
   readonly knowsGone: boolean
+  readonly serviceNow?: Instant | undefined
 }
 
 export interface Merged {
@@ -73,7 +76,8 @@ async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string):
 }
 
 /** Which staged rows are to be written, and which rows they replace. */
-function winSql({ report, table, staged, tableColumns, knowsGone }: MergeParts, target: string): string {
+function winSql(parts: MergeParts, target: string): string {
+  const { report, table, staged, tableColumns, knowsGone, serviceNow } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
   const stagedColumns = staged.columns.map((column) => column.name)
   const stagedVersion = versionOf(report, stagedColumns, { alias: 's', observedAt: 's."~observed_at"' })
@@ -84,8 +88,17 @@ function winSql({ report, table, staged, tableColumns, knowsGone }: MergeParts, 
     SELECT s.rowid AS sid, t.rowid AS replaced
     FROM staged s LEFT JOIN ${target} t ON ${match}
     WHERE t.rowid IS NULL OR (
-      (${stagedVersion}, s."~observed_at") >= (${heldVersion}, t._observed_at)
+      ((${stagedVersion}, s."~observed_at") >= (${heldVersion}, t._observed_at) OR ${heldAhead(report, serviceNow)})
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
+}
+
+/**
+ * Whether a held row says that it was observed after the service's present: then the service's clock was set back since,
+ * and only the time of observation, which is all that some reports have, would keep the old version for hours.
+ */
+function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
+  if (serviceNow === undefined || report.newerBy.length > 0) return 'false'
+  return `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS))}`
 }
 
 /** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */

@@ -9,7 +9,10 @@ import { aTide, type Tide } from '../support/tide.ts'
 /** A later process: its client knows nothing of what was refused before. */
 async function laterRun(tide: Tide, identity = tide.rooms.settings.identity) {
   await using client = openClient(tide.config.service, { clock: systemClock })
-  return await syncAll({ ...tide.rooms, client, settings: { ...tide.rooms.settings, identity } }, ['events', 'enquiries'])
+  return await syncAll({ ...tide.rooms, client, settings: { ...tide.rooms.settings, identity } }, [
+    'events',
+    'enquiries',
+  ])
 }
 
 it('pauses a report that answers 403, leaves the others alone, and asks nothing of it at the next run', async () => {

@@ -11,7 +11,8 @@ import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
-import { type ReportOutcome, syncAll } from '../../src/sync/syncAll.ts'
+import type { ReportOutcome } from '../../src/sync/outcome.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
 export interface TideOptions {

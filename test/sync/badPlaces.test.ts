@@ -1,0 +1,194 @@
+/**
+ * Disks and files that fail: a warehouse that another process holds, a full disk (a small tmpfs, nothing is faked), a
+ * corrupt file, and an answer of a hundred megabytes. Each story ends with the cause mended and nothing lost.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { SyncError } from '../../src/errors.ts'
+import { startSandbox } from '../../src/sandbox/server.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aTide } from '../support/tide.ts'
+import { aPlace, startSync } from './ownProcess.ts'
+import { differencesOf, failureOf, markOf } from './stories.ts'
+
+const MEGABYTE = 1_024 * 1_024
+
+interface SmallDisk extends AsyncDisposable {
+  readonly path: string
+  grow(megabytes: number): void
+}
+
+/** A file system of that size; undefined where this user may not mount one. */
+async function aSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'ignore' })
+  } catch {
+    await rm(path, { recursive: true, force: true })
+    return undefined
+  }
+  return {
+    path,
+    grow: (more) => execFileSync('mount', ['-o', `remount,size=${more}m`, path]),
+    [Symbol.asyncDispose]: async () => {
+      execFileSync('umount', ['--lazy', path])
+      await rm(path, { recursive: true, force: true })
+    },
+  }
+}
+
+const mayMount = await (async () => {
+  await using disk = await aSmallDisk(1)
+  return disk !== undefined
+})()
+
+/** Opening is refused with an error fit for people. */
+async function refusedOpening(path: string): Promise<SyncError> {
+  const error = await Warehouse.open({ path, memory: '256MB' }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(SyncError)
+  return error as SyncError
+}
+
+describe('a warehouse file', () => {
+  it('that another process holds says which, and is whole once that process is gone', async () => {
+    await using tide = await aTide({ sandbox: { rows: 12 } })
+    const place = { folder: '', config: tide.config }
+    await using other = await aPlace(tide.sandbox.url, { warehouse: place.config.warehouse })
+    const { ended } = startSync(other, ['events'])
+    const told = await ended
+    expect(told?.error?.code).toBe('WAREHOUSE_LOCKED')
+    expect(told?.error?.message).toMatch(new RegExp(`another process.*PID ${process.pid}`))
+    expect(told?.error?.cure).toMatch(/stop the other one/)
+    await tide.sync('events')
+    expect(await differencesOf(tide, 'events')).toEqual([])
+  })
+
+  it.each([
+    ['holds something else', async (path: string) => writeFile(path, 'name,town\n'.repeat(2_000))],
+    [
+      'was damaged in its first block',
+      async (path: string) => {
+        await using file = await open(path, 'r+')
+        await file.write(Buffer.alloc(4_096, 7), 0, 4_096, 0)
+      },
+    ],
+    [
+      'was cut',
+      async (path: string) => {
+        await using file = await open(path, 'r+')
+        await file.truncate(20_000)
+      },
+    ],
+  ])('that %s is refused as corrupt, and built afresh once it is moved away', async (_, damage) => {
+    await using sandbox = await startSandbox({ rows: 12 })
+    await using place = await aPlace(sandbox.url)
+    const path = place.config.warehouse
+    await startSync(place, ['events']).ended
+    await damage(path)
+    const refused = await refusedOpening(path)
+    expect(refused.code).toBe('WAREHOUSE_CORRUPT')
+    expect(refused.message).toContain(path)
+    expect(refused.cure).toMatch(/backup.*move it away/)
+    await rename(path, `${path}.broken`)
+    const told = await startSync(place, ['events']).ended
+    expect(told?.outcomes).toMatchObject([{ state: 'done' }])
+    await using warehouse = await Warehouse.open({ path, memory: '256MB' })
+    expect(await differencesOf({ warehouse, sandbox, config: place.config }, 'events')).toEqual([])
+  })
+})
+
+describe.skipIf(!mayMount)('a full disk', () => {
+  it('under the staged rows fails the report, keeps its mark, and the next run is complete', async () => {
+    await using disk = (await aSmallDisk(1)) as SmallDisk
+    await using tide = await aTide({ sandbox: { rows: 400, itemsPerCollection: 4 } })
+    const settings = { ...tide.rooms.settings, staging: join(disk.path, 'staging') }
+    const run = () => syncAll({ ...tide.rooms, settings }, ['events'])
+    const failed = failureOf(await run(), 'events')
+    expect(failed.code).toBe('DISK_FULL')
+    expect(failed.message).toMatch(/no space is left for staged rows/)
+    expect(failed.cure).toMatch(/Free some space/)
+    expect(await markOf(tide, 'events')).toBeUndefined()
+    disk.grow(64)
+    expect(await run()).toMatchObject([{ state: 'done' }])
+    expect(await differencesOf(tide, 'events')).toEqual([])
+  })
+
+  it('under the warehouse fails the report, loses nothing committed, and the next run is complete', async () => {
+    await using disk = (await aSmallDisk(24)) as SmallDisk
+    const folder = join(disk.path, 'data')
+    await mkdir(folder)
+    await using tide = await aTide({
+      sandbox: { rows: 300, itemsPerCollection: 4 },
+      settings: { warehouse: join(folder, 'warehouse.duckdb'), currencies: ['EUR'] },
+    })
+    // Staged rows lie elsewhere, so that it is the database that runs out of space.
+    await using staging = await aPlace(tide.sandbox.url)
+    const settings = { ...tide.rooms.settings, staging: join(staging.folder, 'staging') }
+    const run = () => syncAll({ ...tide.rooms, settings }, ['enquiries', 'events'])
+    await syncAll({ ...tide.rooms, settings }, ['enquiries'])
+    const mark = await markOf(tide, 'enquiries')
+    const filler = join(disk.path, 'filler')
+    await fill(filler)
+    const failed = failureOf(await run(), 'events')
+    expect(failed.code).toBe('DISK_FULL')
+    expect(failed.message).toMatch(/no space is left for .*warehouse\.duckdb/)
+    expect(failed.cure).toMatch(/Free some space/)
+    await rm(filler)
+    disk.grow(256)
+    expect(await markOf(tide, 'events')).toBeUndefined()
+    expect(await markOf(tide, 'enquiries')).toBeGreaterThanOrEqual(mark ?? Infinity)
+    expect(await run()).toMatchObject([{ state: 'done' }, { state: 'done' }])
+    expect(await differencesOf(tide, 'enquiries', 'events')).toEqual([])
+  })
+})
+
+/** Takes all the space there is. */
+async function fill(path: string): Promise<void> {
+  await using file = await open(path, 'w')
+  const piece = Buffer.alloc(64 * 1_024)
+  for (;;) {
+    try {
+      await file.appendFile(piece)
+    } catch {
+      expect((await stat(path)).size).toBeGreaterThan(0)
+      return
+    }
+  }
+}
+
+describe('a page of 100 MB', () => {
+  it('passes within the limit, in bounded memory', async () => {
+    await using sandbox = await startSandbox({ rows: 12, faults: ['huge@events:100'] })
+    await using place = await aPlace(sandbox.url)
+    const told = await startSync(place, ['events']).ended
+    expect(told?.outcomes).toMatchObject([{ state: 'done' }])
+    // The answer once as pieces and once joined, and what a process needs anyway.
+    expect(told?.peakBytes).toBeLessThan(700 * MEGABYTE)
+    await using warehouse = await Warehouse.open({ path: place.config.warehouse, memory: '256MB' })
+    expect(await differencesOf({ warehouse, sandbox, config: place.config }, 'events')).toEqual([])
+  })
+
+  it('beyond limits.page_bytes_max is refused before it is read, and the other reports go on', async () => {
+    await using tide = await aTide({
+      sandbox: { rows: 12, faults: ['huge@events:100'] },
+      settings: { limits: { page_bytes_max: '64MB' } },
+    })
+    const outcomes = await tide.attempt('events', 'enquiries')
+    const failed = failureOf(outcomes, 'events')
+    expect(failed.code).toBe('ANSWER_TOO_LARGE')
+    expect(failed.message).toMatch(/larger than 64000000 bytes/)
+    expect(failed.cure).toMatch(/page_size/)
+    expect(outcomes.find(({ report }) => report === 'enquiries')?.state).toBe('done')
+    expect(await markOf(tide, 'events')).toBeUndefined()
+    tide.sandbox.setFaults([])
+    await tide.sync('events')
+    expect(await differencesOf(tide, 'events', 'enquiries')).toEqual([])
+  })
+})

@@ -1,0 +1,226 @@
+/**
+ * Proven walks (product contract §5.4): what they cost on a quiet service, and that no fault of paging makes a window
+ * close that isn't whole. Where the data can't be had, the run ends in a clear error after a bounded number of requests.
+ */
+import { describe, expect, it } from 'vitest'
+import type { WorldReport } from '../../src/sandbox/server.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+import { bodiesOf, differencesButAbsence, differencesOf, failureOf, WORLD_REPORTS } from './stories.ts'
+
+const EUR = { currencies: ['EUR'] }
+
+/** A Tidemark on a service with lean rows. */
+const aLeanTide = (rows: number, page_size: number, faults: string[] = []): Promise<Tide> =>
+  aTide({ sandbox: { rows, collections: false, faults }, settings: { ...EUR, defaults: { page_size } } })
+
+/** Requests of a report's latest run by modification, without those for a difference or by creation. */
+const asked = (tide: Tide, report: WorldReport): number =>
+  bodiesOf(tide, report).filter((body) => body.includeDeleted !== false && !('createdSince' in body)).length
+
+/** Stamps rows of the report evenly into the minutes before now. */
+function spread(tide: Tide, report: WorldReport, { rows, minutes }: { rows: number; minutes: number }): void {
+  const { world } = tide.sandbox
+  const table = world.tables[report]
+  const keys = world.liveKeys(report).slice(0, rows)
+  const now = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
+  for (const [n, key] of keys.entries()) {
+    const row = table.rowOf(key) as number
+    const at = now - Math.floor((n * minutes * 600_000_000) / rows)
+    world.edit(report, key)
+    table.change(row, () => {
+      table.stamps.setModified(row, at)
+      table.stamps.setAggregate(row, at)
+    })
+  }
+}
+
+describe('on a quiet service', () => {
+  it('a first sync of an envelope report costs at most a tenth more than its pages', async () => {
+    await using tide = await aLeanTide(5_000, 50)
+    await tide.sync('merf_submissions')
+    expect(tide.sandbox.requests.total).toBeLessThanOrEqual(1.1 * 100)
+  })
+
+  it('an incremental run without a change costs one request, or two where creation is asked for too', async () => {
+    await using tide = await aTide({ sandbox: { rows: 40 } })
+    await tide.sync(...WORLD_REPORTS)
+    tide.sandbox.requests.clear()
+    await tide.sync(...WORLD_REPORTS)
+    const counts = Object.fromEntries(WORLD_REPORTS.map((report) => [report, bodiesOf(tide, report).length]))
+    expect(counts).toMatchObject({ events: 1, enquiries: 2, office_reservations: 2, merf_submissions: 2 })
+    // Two currencies.
+    expect(counts['automated_bookings']).toBe(4)
+    expect(counts['budgets']).toBeLessThanOrEqual(4)
+  })
+
+  // Measured: 2.2 (first sync), 1.6 (events) and 1.5 (envelope). The day that these hold, `fails` goes.
+  it.fails('a first sync of a bare array costs at most 1.4 times its pages', async () => {
+    await using tide = await aLeanTide(10_000, 500)
+    await tide.sync('events')
+    expect(asked(tide, 'events')).toBeLessThanOrEqual(1.4 * 20)
+  })
+
+  it.fails.each(['events', 'merf_submissions'] as const)(
+    'a young window of %s costs at most 1.4 times its pages',
+    async (report) => {
+      await using tide = await aLeanTide(6_000, 300)
+      await tide.sync(report)
+      spread(tide, report, { rows: 5_000, minutes: 9 })
+      tide.sandbox.requests.clear()
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+      expect(asked(tide, report)).toBeLessThanOrEqual(1.4 * Math.ceil(5_000 / 300))
+    },
+  )
+
+  it('closed windows say how they were proven, and touch each other in time', async () => {
+    await using tide = await aLeanTide(300, 20)
+    for (let run = 0; run < 3; run += 1) {
+      spread(tide, 'events', { rows: 60, minutes: 8 })
+      await tide.sync('events', 'budgets', 'enquiries')
+    }
+    const windows = await tide.warehouse.rows<{
+      report: string
+      since: number | null
+      until: number
+      proof: string
+      pages: number
+      rows: number
+    }>(`SELECT report, epoch_us(since) AS since, epoch_us(until) AS until, proof, pages, rows FROM tidemark.windows`)
+    for (const report of ['events', 'budgets', 'enquiries']) {
+      const own = windows.filter((each) => each.report === report)
+      expect(own.length).toBeGreaterThanOrEqual(3)
+      let reached = own[0]?.until ?? 0
+      for (const { since, until, proof, pages } of own.slice(1)) {
+        expect(since).toBeLessThanOrEqual(reached)
+        expect(proof).toMatch(/^(single|total|agreed)(\+(single|total))*$/)
+        expect(pages).toBeGreaterThan(0)
+        reached = Math.max(reached, until)
+      }
+    }
+  })
+})
+
+const FAULTS = [
+  'unordered',
+  'clamp:15',
+  'clamp-silent:15',
+  'ignore-page',
+  'ignore-page:echo',
+  'short-page',
+  'total-lies:3',
+  'total-lies:-3',
+  'duplicate-row',
+]
+
+/** A run that can't end because rows keep moving: it may say so, but not for ever, and not with a window closed. */
+const mayFail = (fault: string): boolean => fault.startsWith('drift')
+const REQUESTS_MAX = 700
+
+describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
+  // Each window of budgets is read twice and once more for what moved: three changes a page outrun that.
+  it.each([report === 'budgets' ? 'drift:1' : 'drift:3', ...FAULTS])(
+    'with the fault %s arrive whole, or not without a word',
+    async (fault) => {
+      await using tide = await aLeanTide(240, 20, [fault])
+      for (let run = 0; run < 3; run += 1) {
+        tide.sandbox.requests.clear()
+        const outcomes = await tide.attempt(report)
+        if (outcomes[0]?.state === 'failed' && mayFail(fault))
+          expect(failureOf(outcomes, report).code).toBe('WALK_UNSTABLE')
+        else {
+          expect(outcomes[0]?.error?.message).toBeUndefined()
+          if (!mayFail(fault)) expect(await differencesOf(tide, report), `run ${run + 1}`).toEqual([])
+        }
+        expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
+        spread(tide, report, { rows: 45, minutes: 3 })
+      }
+      tide.sandbox.setFaults([])
+      await tide.sync(report)
+      expect(await differencesButAbsence(tide, report)).toEqual([])
+    },
+  )
+})
+
+/** Gives all these rows one stamp, as a bulk import does. */
+function stampTogether(tide: Tide, report: WorldReport, rows: number): void {
+  const { world } = tide.sandbox
+  const table = world.tables[report]
+  const at = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
+  for (const key of world.liveKeys(report).slice(0, rows)) {
+    const row = table.rowOf(key) as number
+    world.edit(report, key)
+    table.change(row, () => {
+      table.stamps.setModified(row, at)
+      table.stamps.setAggregate(row, at)
+    })
+  }
+}
+
+describe('more rows at one instant than a page holds', () => {
+  it.each(['events', 'budgets', 'enquiries'] as const)('arrive by walks that agree (%s)', async (report) => {
+    await using tide = await aLeanTide(200, 20)
+    await tide.sync(report)
+    stampTogether(tide, report, 70)
+    await tide.sync(report)
+    expect(await differencesOf(tide, report)).toEqual([])
+    const proofs = await tide.warehouse.rows<{ proof: string }>('SELECT DISTINCT proof FROM tidemark.windows')
+    expect(proofs.map(({ proof }) => proof)).toContain('agreed')
+  })
+
+  // No bound of time separates these rows, and their pages can't be told apart: nothing that is asked brings them all.
+  it.each(['unordered', 'ignore-page'])(
+    'end in WALK_UNSTABLE with the fault %s, and arrive afterwards',
+    async (fault) => {
+      await using tide = await aLeanTide(200, 20)
+      await tide.sync('events')
+      stampTogether(tide, 'events', 70)
+      tide.sandbox.setFaults([fault])
+      tide.sandbox.requests.clear()
+      const failed = failureOf(await tide.attempt('events'), 'events')
+      expect(failed.code).toBe('WALK_UNSTABLE')
+      expect(failed.message).toMatch(/walks over .* did not agree/)
+      expect(failed.cure).toMatch(/larger page_size/)
+      expect(tide.sandbox.requests.total).toBeLessThan(150)
+      tide.sandbox.setFaults([])
+      await tide.sync('events')
+      expect(await differencesOf(tide, 'events')).toEqual([])
+    },
+  )
+})
+
+describe('a load smaller than a window', () => {
+  it('never takes deleted budgets for live ones, nor closes a window that is not all there', async () => {
+    const settings = { ...EUR, defaults: { page_size: 20 }, limits: { load_rows_max: 25 } }
+    await using tide = await aTide({ sandbox: { rows: 150, collections: false }, settings })
+    await tide.sync('budgets')
+    const { world } = tide.sandbox
+    for (const key of world.liveKeys('budgets').slice(0, 12)) world.softDelete('budgets', key)
+    const table = world.tables.budgets
+    const at = table.stamps.modified(table.rowOf(world.insert('budgets').key) as number)
+    for (const key of world.keys('budgets').slice(40)) {
+      const row = table.rowOf(key) as number
+      table.change(row, () => {
+        table.stamps.setModified(row, at)
+        table.stamps.setAggregate(row, at)
+      })
+    }
+    await tide.sync('budgets')
+    expect(await differencesOf(tide, 'budgets')).toEqual([])
+  })
+
+  it('holds the audit entries of each record whole', async () => {
+    await using tide = await aTide({ sandbox: { rows: 60 }, settings: { ...EUR, limits: { load_rows_max: 10 } } })
+    const { world } = tide.sandbox
+    for (let run = 0; run < 2; run += 1) {
+      for (const key of world.liveKeys('events').slice(0, 20)) world.edit('events', key)
+      await tide.sync('events', 'enquiries', 'audit_entries', 'enquiry_audit_entries')
+      const held = await tide.warehouse.rows<{ key: number; n: number; last: number }>(
+        `SELECT entity_record_id AS key, count(*) AS n, max(entry_number) AS last FROM audit_entries GROUP BY 1 ORDER BY 1`,
+      )
+      const keys = world.keys('events').toSorted((a, b) => a - b)
+      const sent = keys.map((key) => [key, world.auditEntries(3, key).length] as const)
+      expect(held.map(({ key, n, last }) => [key, n, last])).toEqual(sent.map(([key, n]) => [key, n, n]))
+    }
+  })
+})

@@ -1,0 +1,96 @@
+/** What the tests of this room ask of a Tidemark again and again: what differs, what was asked, where the marks stand. */
+import { expect } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
+import type { WorldReport } from '../../src/sandbox/server.ts'
+import type { ReportOutcome } from '../../src/sync/syncAll.ts'
+import { differences } from '../support/equality.ts'
+import type { Tide } from '../support/tide.ts'
+
+export const WORLD_REPORTS = [
+  'events',
+  'budgets',
+  'enquiries',
+  'automated_bookings',
+  'office_reservations',
+  'merf_submissions',
+] as const satisfies readonly WorldReport[]
+
+const PRICED: readonly WorldReport[] = ['budgets', 'automated_bookings']
+
+/** The part of a Tidemark that differences are about. */
+export type Compared = Pick<Tide, 'warehouse' | 'sandbox' | 'config'>
+
+/** All differences between the reports' tables and the service, in every configured currency. */
+export async function differencesOf(tide: Compared, ...reports: WorldReport[]): Promise<string[]> {
+  const found: string[] = []
+  for (const report of reports) {
+    const currencies = PRICED.includes(report) ? (tide.config.currencies as ('EUR' | 'USD')[]) : [undefined]
+    for (const currency of currencies) {
+      const compared = currency === undefined ? { report } : { report, currency }
+      found.push(...(await differences(tide.warehouse, tide.sandbox.world, compared)))
+    }
+  }
+  return found
+}
+
+/** The same for reports whose deleted rows just stop appearing: those are for a reconcile to find (contract §4). */
+export const differencesButAbsence = async (tide: Compared, ...reports: WorldReport[]): Promise<string[]> =>
+  (await differencesOf(tide, ...reports)).filter((each) => !each.endsWith('is held but was never sent'))
+
+/** The one outcome of a run that failed, checked to be fit for people: what happened, what to do, no secret. */
+export function failureOf(outcomes: readonly ReportOutcome[], report: ReportName) {
+  const outcome = outcomes.find((each) => each.report === report)
+  expect(outcome, `${report} ran`).toBeDefined()
+  expect(outcome?.state, `${report} failed`).toBe('failed')
+  const error = outcome?.error
+  expect(error?.message).toMatch(/\w{3}/)
+  expect(error?.cure).toMatch(/^[A-Z].{20,}/)
+  expect(JSON.stringify(error) + String(error?.stack) + String(error?.cause)).not.toMatch(
+    /demo-secret|eyJ[\w-]{8}|[Bb]earer/,
+  )
+  return { code: error?.code, message: error?.message ?? '', cure: error?.cure ?? '', data: error?.data ?? {} }
+}
+
+/** The report's mark in µs since 1970. */
+export async function markOf(
+  tide: Pick<Tide, 'warehouse'>,
+  report: ReportName,
+  scope = '',
+): Promise<number | undefined> {
+  const [row] = await tide.warehouse.rows<{ value: number }>(
+    `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark IN ('modified_since', 'since')`,
+  )
+  return row?.value
+}
+
+export interface Body {
+  readonly modifiedSince?: string
+  readonly modifiedUntil?: string
+  readonly createdSince?: string
+  readonly createdUntil?: string
+  readonly includeDeleted?: boolean
+  readonly pageNumber?: number
+  readonly pageSize?: number
+  readonly [parameter: string]: unknown
+}
+
+export const PATHS: Readonly<Record<WorldReport, string>> = {
+  events: '/reportingapi/v1/EventReport/GetEventsReport',
+  budgets: '/reportingapi/v1/BudgetReport/GetBudgetsReport',
+  enquiries: '/reportingapi/v1/EnquiryReport/GetEnquiriesReport',
+  automated_bookings: '/reportingapi/v1/AutomatedBookingReport/GetAutomatedBookings',
+  office_reservations: '/reportingapi/v1/OfficeReport/GetOfficeReservations',
+  merf_submissions: '/reportingapi/v1/MerfReport/GetMerfReport',
+}
+
+/** Bodies of the requests for a report, oldest first. */
+export const bodiesOf = ({ sandbox }: Pick<Tide, 'sandbox'>, report: WorldReport): Body[] =>
+  sandbox.requests
+    .list()
+    .filter(({ path }) => path === PATHS[report])
+    .map(({ body }) => JSON.parse(body) as Body)
+
+export const microsOf = (isoTime: string): number => {
+  const [, whole = '', fraction = ''] = /^(.*?)(?:\.(\d+))?Z$/.exec(isoTime) ?? []
+  return Date.parse(`${whole}Z`) * 1_000 + Number(fraction.slice(0, 6).padEnd(6, '0'))
+}
