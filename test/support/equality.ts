@@ -98,7 +98,7 @@ function childDifferences(
       : [`${place}[${position}]: payload ${row['_payload']}`]
     for (const [field, value] of Object.entries(element as { [name: string]: Json })) {
       if (field === 'isDeleted') {
-        if (String(value) !== row['is_deleted']) found.push(`${place}[${position}]: is_deleted is ${row['is_deleted']}`)
+        if (show(value) !== row['is_deleted']) found.push(`${place}[${position}]: is_deleted is ${row['is_deleted']}`)
         continue
       }
       const column = held.columns.get(field)

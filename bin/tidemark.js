@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+/**
+ * The launcher. It runs the command line on the Node that the project pins in node_modules, whatever Node started it,
+ * and gives the program enough threads that a long statement of DuckDB never keeps files from being read. Plain
+ * JavaScript without syntax newer than Node 20, since it must start everywhere.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** The first Node that runs TypeScript files as they are, without a warning. */
+const NODE_MIN = [24, 12]
+/** libuv makes its threads at their first use, so this has to stand before anything reads a file in the background. */
+process.env.UV_THREADPOOL_SIZE ??= '16'
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) {
+  const { main } = await import('../src/cli/main.ts')
+  await main(process.argv.slice(2))
+} else {
+  relaunch()
+}
+
+function relaunch() {
+  const pinned = ['../node_modules/.bin/node', '../node_modules/.bin/node.exe']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(path))
+  if (pinned === undefined) {
+    process.stderr.write(
+      `tidemark needs Node ${NODE_MIN.join('.')} or newer, this is ${process.version}, and the one that the project pins is not installed: run "npm ci" in ${fileURLToPath(new URL('..', import.meta.url))}\n`,
+    )
+    process.exitCode = 1
+    return
+  }
+  // The channel has no messages: its end tells the program that its launcher is gone.
+  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, TIDEMARK_LAUNCHED: '1' },
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.once('error', (error) => {
+    process.stderr.write(`tidemark could not start ${pinned}: ${error.message}\n`)
+    process.exitCode = 1
+  })
+  child.once('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + (constants.signals[signal ?? 'SIGTERM'] ?? 0)
+  })
+}

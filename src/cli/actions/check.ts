@@ -1,0 +1,35 @@
+/** What `tidemark check` does: every check in turn, and a table of what they found. */
+import { createLog } from '../../log.ts'
+import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
+import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
+import { resumeChecked } from '../check/resumed.ts'
+import { checkService } from '../check/service.ts'
+import { configOf } from '../configOf.ts'
+import { clientOf } from '../rooms.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+
+export interface CheckOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+/** A person waits: trouble that lasts shows after two attempts too. */
+const ATTEMPTS_MAX = 2
+
+export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {
+  const { out, clock, stop } = shell
+  const config = await configOf(shell, file)
+  await using client = clientOf(config, { shell, log: createLog({ level: 'error' }), attemptsMax: ATTEMPTS_MAX })
+  const findings: Finding[] = [
+    checkConfiguration(config),
+    ...(await checkService({ config, client, clock, signal: stop.signal })),
+    await checkWarehouse(config),
+    await checkPublished(config),
+  ]
+  findings.push(...(await resumeChecked(config, findings)))
+  if (json) {
+    const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
+    out.write(`${JSON.stringify({ ok: !hasFailed(findings), checks }, undefined, 2)}\n`)
+  } else out.write(findingsText(findings))
+  return hasFailed(findings) ? 1 : 0
+}

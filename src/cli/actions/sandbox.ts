@@ -1,0 +1,62 @@
+/** What `tidemark sandbox` does: it serves until it is stopped. */
+import { asSyncError } from '../../errors.ts'
+import { type Compression, DEMO_CLIENT, type EventShape } from '../../sandbox/options.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
+import { PORT_PREFERRED } from '../numbers.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+
+export interface ServeOptions {
+  readonly rows?: number
+  readonly seed?: number
+  readonly port?: number
+  readonly changesPerSecond?: number
+  readonly fault: readonly string[]
+  readonly eventShape?: EventShape
+  readonly pageSizeMax?: number
+  readonly tokenLifetime?: number
+  readonly compress?: Compression
+  readonly json?: boolean
+}
+
+export async function sandbox(shell: Shell, { json, ...options }: ServeOptions): Promise<ExitCode> {
+  shell.stop.endsWell()
+  await using running = await start(options)
+  shell.out.write(json === true ? `${JSON.stringify(ready(running))}\n` : greeting(running, options))
+  await shell.stop.requested()
+  return 0
+}
+
+async function start({ port, fault, tokenLifetime, ...rest }: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
+  const options: SandboxOptions = { ...rest, faults: fault, tokenLifetimeSeconds: tokenLifetime }
+  if (port !== undefined) return startSandbox({ ...options, port })
+  try {
+    return await startSandbox({ ...options, port: PORT_PREFERRED })
+  } catch (error) {
+    if ((asSyncError(error).cause as NodeJS.ErrnoException | undefined)?.code !== 'EADDRINUSE') throw error
+    return startSandbox({ ...options, port: 0 })
+  }
+}
+
+const ready = ({ url }: Sandbox) => ({
+  url,
+  client_id: DEMO_CLIENT.clientId,
+  client_secret: DEMO_CLIENT.clientSecret,
+  control: `${url}/_control`,
+})
+
+function greeting(running: Sandbox, { fault, changesPerSecond = 0 }: Omit<ServeOptions, 'json'>): string {
+  const { url, client_id, client_secret, control } = ready(running)
+  return `A local reporting service is ready at ${url}
+  changes per second: ${changesPerSecond}; faults: ${fault.length === 0 ? 'none' : fault.join(', ')}
+
+Sync from it, in another terminal:
+  REPORTING_BASE_URL=${url} REPORTING_CLIENT_ID=${client_id} REPORTING_CLIENT_SECRET=${client_secret} npx tidemark sync
+
+Change it while it runs:
+  curl -X POST ${control}/change -d '{"action":"edit","report":"events"}'
+  curl -X POST ${control}/changes -d '{"perSecond":5}'
+  curl -X POST ${control}/faults -d '{"faults":["slow:200"]}'
+
+Ctrl-C ends it.
+`
+}

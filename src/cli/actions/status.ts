@@ -1,0 +1,41 @@
+/** What `tidemark status` does: it reads the books of the newest file that can be read. */
+import { configOf } from '../configOf.ts'
+import { openNewest } from '../published.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { type Standing, standingDocument, standingsOf, standingsText } from '../standing.ts'
+
+export interface StatusOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+export async function status(shell: Shell, { config: file, json = false }: StatusOptions): Promise<ExitCode> {
+  const config = await configOf(shell, file)
+  const newest = await openNewest(config)
+  if (newest === undefined) return nothingYet(shell, json)
+  await using database = newest.database
+  const standings = await standingsOf(database, config)
+  if (json) tellMachine(shell, { from: newest.file, path: database.path, standings })
+  else {
+    shell.out.write(standingsText(standings))
+    if (newest.file === 'published')
+      shell.out.write('\nA process is writing the warehouse; this is the published copy.\n')
+  }
+  return 0
+}
+
+function nothingYet(shell: Shell, json: boolean): ExitCode {
+  if (json) tellMachine(shell, { from: null, path: null, standings: [] })
+  else shell.out.write('nothing was synced yet: run "tidemark sync"\n')
+  return 0
+}
+
+interface Told {
+  readonly from: 'warehouse' | 'published' | null
+  readonly path: string | null
+  readonly standings: readonly Standing[]
+}
+
+function tellMachine({ out }: Shell, { from, path, standings }: Told): void {
+  out.write(`${JSON.stringify({ from, path, reports: standings.map(standingDocument) }, undefined, 2)}\n`)
+}

@@ -1,0 +1,61 @@
+/** Checks of what lies on this machine: where the configuration came from, the warehouse, and the published copy. */
+import { constants, existsSync } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { grouped } from '../layout.ts'
+import { openToRead } from '../published.ts'
+import { fail, type Finding, ok, warn } from './finding.ts'
+
+export function checkConfiguration({ source, service }: Config): Finding {
+  const from = [source.file ?? 'no file', ...(source.env.length === 0 ? [] : [source.env.join(', ')])]
+  return ok('configuration', `${from.join(' and ')}; service ${service.baseUrl.origin}`)
+}
+
+export async function checkWarehouse({ warehouse, limits }: Config): Promise<Finding> {
+  const check = 'warehouse'
+  if (!existsSync(warehouse)) return checkFolder(check, warehouse)
+  try {
+    await using database = await openToRead(warehouse, limits.warehouseMemory)
+    const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+    return ok(check, `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`)
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code !== 'WAREHOUSE_LOCKED') return fail(check, error)
+    return warn(check, error.message, 'Nothing, if that process is a running sync; only one can write at a time.')
+  }
+}
+
+export async function checkPublished({ published, limits }: Config): Promise<Finding> {
+  const check = 'published copy'
+  if (!existsSync(published)) return checkFolder(check, published)
+  try {
+    await using database = await openToRead(published, limits.warehouseMemory)
+    const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
+    return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
+  } catch (thrown) {
+    return fail(check, asSyncError(thrown))
+  }
+}
+
+const MEBIBYTE = 1_024 * 1_024
+
+const sizeOf = async (file: string): Promise<string> => `${((await stat(file)).size / MEBIBYTE).toFixed(1)} MB`
+
+/** The file is not there yet: the nearest folder above it that is has to be writable. */
+async function checkFolder(check: string, file: string): Promise<Finding> {
+  let folder = path.dirname(file)
+  while (!existsSync(folder) && folder !== path.dirname(folder)) folder = path.dirname(folder)
+  try {
+    await access(folder, constants.W_OK | constants.X_OK)
+    return ok(check, `${file} is not there yet; the first sync makes it`)
+  } catch {
+    return fail(
+      check,
+      new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} is not writable`, {
+        cure: `Make ${folder} writable for this user, or name another path in the configuration.`,
+      }),
+    )
+  }
+}

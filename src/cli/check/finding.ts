@@ -1,0 +1,40 @@
+/** What a check found: the lines of `tidemark check`. */
+import type { SyncError } from '../../errors.ts'
+import { line, table } from '../layout.ts'
+
+export type Verdict = 'ok' | 'warn' | 'fail' | 'skip'
+
+export interface Finding {
+  readonly check: string
+  readonly verdict: Verdict
+  readonly found: string
+  /** What to do, where something is to be done. */
+  readonly cure?: string
+  /** The error's code, where there was one. */
+  readonly code?: string
+}
+
+export const ok = (check: string, found: string): Finding => ({ check, verdict: 'ok', found })
+
+export const warn = (check: string, found: string, cure: string): Finding => ({ check, verdict: 'warn', found, cure })
+
+export const skip = (check: string, found: string): Finding => ({ check, verdict: 'skip', found })
+
+export const fail = (check: string, { code, message, cure }: SyncError): Finding => ({
+  check,
+  verdict: 'fail',
+  found: message.startsWith(`${check}: `) ? message.slice(check.length + 2) : message,
+  cure,
+  code,
+})
+
+export const hasFailed = (findings: readonly Finding[]): boolean => findings.some(({ verdict }) => verdict === 'fail')
+
+export function findingsText(findings: readonly Finding[]): string {
+  const rows = findings.map(({ check, verdict, found }) => [check, verdict, line(found)])
+  const cures = findings.flatMap(({ check, cure }) => (cure === undefined ? [] : [`${check}: ${line(cure)}`]))
+  const drawn = table([{ head: 'check' }, { head: 'result' }, { head: 'found' }], rows)
+  return cures.length === 0
+    ? `${drawn}\nAll is well.\n`
+    : `${drawn}\nWhat to do:\n${cures.map((cure) => `  ${cure}\n`).join('')}`
+}

@@ -1,0 +1,33 @@
+/** A check that a paused report passes is the operator's word that it may run again (product contract §5.9). */
+import { existsSync } from 'node:fs'
+import { isReportName } from '../../../schema/index.ts'
+import type { Config } from '../../config/config.ts'
+import { asSyncError } from '../../errors.ts'
+import { openWarehouse } from '../rooms.ts'
+import { type Finding, ok, warn } from './finding.ts'
+
+/** Resumes reports that were refused before and may be read now; what an operator paused stays paused. */
+export async function resumeChecked(config: Config, findings: readonly Finding[]): Promise<Finding[]> {
+  if (!existsSync(config.warehouse)) return []
+  const readable = new Set(
+    findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check),
+  )
+  try {
+    await using warehouse = await openWarehouse(config)
+    const refused = (await warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
+    const resumed = refused.map(({ report }) => report).filter((report) => isReportName(report) && readable.has(report))
+    if (resumed.length === 0) return []
+    await warehouse.resume(resumed)
+    return [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so sync runs them again`)]
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code !== 'WAREHOUSE_LOCKED') return []
+    return [
+      warn(
+        'resumed',
+        'paused reports stay paused: the warehouse is open in another process',
+        'Run check again when it is done.',
+      ),
+    ]
+  }
+}

@@ -1,0 +1,155 @@
+/** Checks that ask the service: the token, one question of each report, and its clock. */
+import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
+import { collectionFields, wireKey } from '../../../schema/tables.ts'
+import type { ReportingClient } from '../../client/reporting.ts'
+import type { Clock } from '../../clock.ts'
+import type { Config, ReportConfig } from '../../config/config.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { millisBetween } from '../../instant.ts'
+import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import { ObjectCatalog } from '../../staging/catalog.ts'
+import { Malformed } from '../../staging/malformed.ts'
+import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
+import { counted, duration, grouped } from '../layout.ts'
+import { fail, type Finding, ok, skip, warn } from './finding.ts'
+
+export interface Asking {
+  readonly config: Config
+  readonly client: ReportingClient
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export async function checkService(asking: Asking): Promise<Finding[]> {
+  const { config, clock } = asking
+  const token = await checkToken(asking)
+  const findings = [token]
+  for (const report of reportNames) {
+    const { enabled, offReason } = config.reports[report]
+    if (!enabled) findings.push(skip(report, `off: ${offReason ?? 'not configured'}`))
+    else if (token.verdict === 'fail') findings.push(skip(report, 'not asked, without a token'))
+    else findings.push(await checkReport(asking, report))
+    asking.signal.throwIfAborted()
+  }
+  return [...findings, checkClock(asking.client, clock)]
+}
+
+async function checkToken({ client, clock, signal }: Asking): Promise<Finding> {
+  try {
+    const { expiresAt, scopes } = await client.token(signal)
+    const lives = duration(millisBetween(clock.now(), expiresAt))
+    return ok('token', `lives ${lives}; ${scopes === undefined ? 'scopes not told' : `scopes ${scopes.join(' ')}`}`)
+  } catch (error) {
+    return fail('token', asSyncError(error))
+  }
+}
+
+async function checkReport(asking: Asking, report: ReportName): Promise<Finding> {
+  try {
+    const declaration = reportOf(report)
+    const config = asking.config.reports[report]
+    const question = questionOf(declaration, asking)
+    // A single row first: whether it may be read at all must not cost a full page.
+    await readPage(asking, { declaration, question, size: 1, number: 1 })
+    const page = await readPage(asking, { declaration, question, size: config.pageSize, number: 1 })
+    const clamped = await clampOf(asking, { declaration, question, size: config.pageSize, number: 1 }, page)
+    if (clamped !== undefined) return clampFinding(config, clamped)
+    const total = page.envelope.totalCount
+    return ok(
+      report,
+      `may be read; ${total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`}`,
+    )
+  } catch (error) {
+    return fail(report, asSyncError(error))
+  }
+}
+
+/** From the beginning to now, with nothing expanded. Audits are asked about record 1, whether it is there or not. */
+function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
+  const { start, filters, entities } = config.reports[name as ReportName]
+  const until = client.serviceNow() ?? clock.now()
+  const record: Record<string, number> =
+    perRecord?.follows === 'enquiries' ? { enquiryId: 1 } : { entityId: entities[0]?.entityId ?? 0, entityRecordId: 1 }
+  return {
+    expand: [],
+    filters: perRecord === undefined ? filters : {},
+    currency: currency === undefined ? undefined : config.currencies[0],
+    ...(window.required && { window: { since: start, until } }),
+    ...(perRecord !== undefined && { record }),
+  }
+}
+
+interface PageAsked {
+  readonly declaration: Declaration
+  readonly question: Question
+  readonly size: number
+  readonly number: number
+}
+
+async function readPage({ client, signal }: Asking, asked: PageAsked): Promise<ScannedPage> {
+  const { declaration, question, size, number } = asked
+  const { name: report, scope, perRecord } = declaration
+  const forbids = perRecord === undefined ? 'report' : 'request'
+  const body = bodyOf(declaration, question, { number, size })
+  const parse = (bytes: Buffer) => parsed(bytes, declaration)
+  return (await client.read({ report, path: pathOf(declaration, question), body, scope, forbids, parse }, signal)).value
+}
+
+function parsed(bytes: Buffer, report: Declaration): ScannedPage {
+  try {
+    const catalog = new ObjectCatalog(collectionFields(report), [])
+    return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, mark: '' })
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error
+    throw new SyncError('ANSWER_MALFORMED', `the answer is malformed: ${error.message}`, {
+      report: report.name,
+      cure: 'Look at what the service, or a proxy before it, sends.',
+    })
+  }
+}
+
+/** How many rows a page really holds, when the service gives fewer than were asked for. */
+async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Promise<number | undefined> {
+  const { pageSize, totalCount } = page.envelope
+  if (pageSize !== undefined && pageSize < asked.size) return pageSize
+  if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
+  if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
+  if (asked.declaration.answer === 'envelope') return undefined
+  // A bare array doesn't say whether there is more: a second page with other rows does.
+  const seen = new Set(page.keys)
+  const next = await readPage(asking, { ...asked, number: 2 })
+  return next.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
+}
+
+const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding =>
+  warn(
+    name,
+    `may be read; asked for ${counted(pageSize, 'row')} a page, got ${grouped(clamp)}`,
+    `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
+  )
+
+/** Further apart than this, clocks confuse people who compare logs. */
+const SKEW_MS_MAX = 5_000
+
+function checkClock(client: ReportingClient, clock: Clock): Finding {
+  const service = client.serviceNow()
+  if (service === undefined) return skip('clock', 'the service gave no answer to compare with')
+  if (client.clockIsOurs) {
+    return warn(
+      'clock',
+      "the service's answers carry no Date header",
+      "This machine's clock stands in for it: keep it synchronised (NTP), or have the proxy pass the header on.",
+    )
+  }
+  return skewFinding(millisBetween(service, clock.now()))
+}
+
+function skewFinding(aheadMs: number): Finding {
+  const apart = duration(Math.abs(aheadMs))
+  if (Math.abs(aheadMs) <= SKEW_MS_MAX) return ok('clock', `within ${duration(SKEW_MS_MAX)} of the service's`)
+  return warn(
+    'clock',
+    `this machine is ${apart} ${aheadMs > 0 ? 'ahead of' : 'behind'} the service`,
+    "Nothing is lost: windows are cut on the service's clock. Synchronise this machine's clock (NTP) so that logs agree.",
+  )
+}

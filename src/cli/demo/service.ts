@@ -1,0 +1,95 @@
+/**
+ * The demo's reporting service: `tidemark sandbox` as a process of its own, so that what is shown is HTTP between
+ * processes. It ends with the channel to this process, so it never outlives it, however this process ends.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { SyncError } from '../../errors.ts'
+import type { Shell } from '../shell.ts'
+import { LAUNCHER } from '../version.ts'
+
+export interface DemoService extends AsyncDisposable {
+  readonly url: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Makes one change to a row, as somebody who works with the service would. */
+  change(change: Change): Promise<Changed>
+}
+
+export interface Change {
+  readonly action: 'edit' | 'addChild' | 'editChild' | 'softDelete' | 'insert' | 'tick'
+  readonly report?: string
+  readonly key?: number
+  readonly field?: string
+}
+
+export interface Changed {
+  readonly report: string
+  readonly key: number
+  readonly action: string
+  readonly field?: string
+}
+
+/** How long the service may take to end by itself. */
+const END_MS_MAX = 2_000
+
+export async function startService(shell: Shell, rows: number): Promise<DemoService> {
+  const child = spawn(process.execPath, [LAUNCHER, 'sandbox', '--json', '--rows', String(rows)], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: process.env,
+  })
+  const end = () => ended(child, shell)
+  try {
+    const { url, client_id: clientId, client_secret: clientSecret, control } = await ready(child, shell)
+    const change = (body: Change) => post<Changed>(`${control}/change`, body, shell.stop.signal)
+    return { url, clientId, clientSecret, change, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+interface Ready {
+  readonly url: string
+  readonly client_id: string
+  readonly client_secret: string
+  readonly control: string
+}
+
+/** Its first line says where it is. */
+async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
+  if (child.stdout !== null) {
+    using _ = stop.signal.aborted ? undefined : endWith(child, stop.signal)
+    for await (const line of createInterface(child.stdout)) return JSON.parse(line) as Ready
+  }
+  stop.signal.throwIfAborted()
+  throw new SyncError('SERVICE_UNREACHABLE', 'the demo service did not start', {
+    cure: 'Run "tidemark sandbox" to see why.',
+  })
+}
+
+/** Ends the wait for its first line when somebody asks to stop. */
+function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
+  const kill = () => child.kill()
+  signal.addEventListener('abort', kill)
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
+}
+
+async function ended(child: ChildProcess, { clock }: Shell): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  if (child.connected) child.disconnect()
+  const callOff = clock.after(END_MS_MAX, () => child.kill('SIGKILL'))
+  await exit
+  callOff()
+}
+
+async function post<T>(url: string, body: object, signal: AbortSignal): Promise<T> {
+  const answer = await fetch(url, { method: 'POST', body: JSON.stringify(body), signal })
+  const said: unknown = await answer.json()
+  if (answer.ok) return said as T
+  throw new SyncError('STATUS_UNEXPECTED', `the demo service refused a change: ${JSON.stringify(said)}`, {
+    cure: 'This is a defect of the demo: please report it.',
+  })
+}

@@ -1,0 +1,63 @@
+/** What happens in the demo: which changes are made, and which queries then show them. */
+import { ENTITY_IDS } from '../../sandbox/server.ts'
+import type { Change } from './service.ts'
+
+/** Events of the first sync that the changes are made to. */
+export const SUBJECTS = `
+  SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
+  ORDER BY event_id LIMIT 6`
+
+export function changesOf(events: readonly number[]): readonly Change[] {
+  const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
+  return [
+    { action: 'edit', report: 'events', key: renamed },
+    { action: 'editChild', report: 'events', key: rearranged, field: 'meetingRooms' },
+    { action: 'addChild', report: 'events', key: extended, field: 'assignments' },
+    { action: 'softDelete', report: 'events', key: cancelled },
+    { action: 'insert', report: 'events' },
+    { action: 'edit', report: 'budgets' },
+    { action: 'softDelete', report: 'budgets' },
+    { action: 'edit', report: 'enquiries' },
+    { action: 'insert', report: 'automated_bookings' },
+    { action: 'edit', report: 'office_reservations' },
+    { action: 'edit', report: 'merf_submissions' },
+  ]
+}
+
+export interface Shown {
+  readonly title: string
+  readonly sql: string
+}
+
+/** Three questions that a data team asks; `changedEvent` is one of the events that were changed. */
+export const queriesOf = (changedEvent: number): readonly Shown[] => [
+  {
+    title: 'Which events bring the most from their meeting rooms?',
+    sql: `SELECT e.event_id, e.name, e.status, count(*) AS rooms, sum(r.price) AS room_revenue
+FROM current.events e JOIN current.events__meeting_rooms r USING (event_id)
+GROUP BY ALL ORDER BY room_revenue DESC LIMIT 5`,
+  },
+  {
+    title: 'Which events were deleted, and how is it known?',
+    sql: `SELECT event_id, name, _delete_evidence AS evidence, _deleted_seen_at AS seen_at
+FROM main.events WHERE is_deleted ORDER BY _deleted_seen_at DESC, event_id LIMIT 5`,
+  },
+  {
+    title: `What happened to event ${changedEvent}?`,
+    sql: `SELECT timestamp, action, user_id, payload
+FROM main.audit_entries WHERE entity_id = ${ENTITY_IDS.events} AND entity_record_id = ${changedEvent}
+ORDER BY entry_number DESC LIMIT 5`,
+  },
+]
+
+/** The demo's configuration file; the secret stands in the `.env` beside it. */
+export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
+service:
+  base_url: ${url}
+  client_id: ${clientId}
+warehouse: ./warehouse.duckdb
+published: ./published.duckdb
+currencies: [EUR]
+reports:
+  audit_entries: { entities: [{ entity_id: ${ENTITY_IDS.events}, follows: events }] }
+`

@@ -1,0 +1,28 @@
+/** How a failure is told, and the one place that turns it into an exit code: what happened, its code, what to do. */
+import { styleText } from 'node:util'
+import { asSyncError, type SyncError } from '../errors.ts'
+import { createLog } from '../log.ts'
+import { line } from './layout.ts'
+import type { ExitCode, Shell } from './shell.ts'
+
+export const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
+
+/** Told to people on standard error; with `--json` to machines, as a document on standard output and a line of the log. */
+export function tellFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
+  const error = asSyncError(thrown)
+  if (asJson) {
+    out.write(`${JSON.stringify({ error }, undefined, 2)}\n`)
+    createLog({ level: 'error' }).error({ code: error.code, cure: error.cure }, error.message)
+  } else err.write(failureText(error))
+  return exitCodeOf(error)
+}
+
+export function failureText({ message, code, cure }: SyncError): string {
+  const style = { stream: process.stderr }
+  return [
+    `${styleText('red', 'error', style)}: ${message}`,
+    `  ${styleText('dim', 'code', style)}        ${code}`,
+    `  ${styleText('dim', 'what to do', style)}  ${line(cure)}`,
+    '',
+  ].join('\n')
+}

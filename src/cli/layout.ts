@@ -1,0 +1,77 @@
+/** How results look in print: numbers, durations, times and tables. */
+import Table from 'cli-table3'
+import { formatInstant, type Instant } from '../instant.ts'
+
+/** `12,345` */
+export const grouped = (value: number): string => value.toLocaleString('en-US')
+
+/** `1 page`, `12 pages` */
+export const counted = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+
+const MINUTE_S = 60
+const HOUR_S = 3_600
+const DAY_S = 86_400
+
+/** `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
+export function duration(ms: number): string {
+  const tenths = Math.round(ms / 100) / 10
+  if (tenths < 10) return `${tenths} s`
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < MINUTE_S) return `${seconds} s`
+  if (seconds < HOUR_S) return twoUnits(seconds, [MINUTE_S, 'min'], [1, 's'])
+  if (seconds < DAY_S) return twoUnits(seconds, [HOUR_S, 'h'], [MINUTE_S, 'min'])
+  return twoUnits(seconds, [DAY_S, 'd'], [HOUR_S, 'h'])
+}
+
+type Unit = readonly [seconds: number, name: string]
+
+function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]: Unit): string {
+  const rest = Math.floor((seconds % large) / small)
+  return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
+}
+
+/** To the second: what people compare. Machines get all digits. */
+export const timeText = (instant: Instant | undefined): string =>
+  instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
+
+/** A message of several lines as one. */
+export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
+
+export interface Column {
+  readonly head: string
+  readonly align?: 'left' | 'right'
+}
+
+const RULES_ONLY = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  right: '',
+  'right-mid': '',
+  mid: '─',
+  'mid-mid': '──',
+  middle: '  ',
+}
+
+/** Columns under a ruled head; ends with a line break. */
+export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+  const drawn = new Table({
+    head: columns.map(({ head }) => head),
+    colAligns: columns.map(({ align = 'left' }) => align),
+    chars: RULES_ONLY,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
+  })
+  drawn.push(...rows.map((row) => [...row]))
+  return `${drawn
+    .toString()
+    .split('\n')
+    .map((text) => text.trimEnd())
+    .join('\n')}\n`
+}

@@ -1,0 +1,68 @@
+/** The commands and their options, as `--help` shows them, and what happens when they are called wrongly. */
+import { Command, CommanderError } from 'commander'
+import { SyncError } from '../errors.ts'
+import { checkCommand } from './commands/check.ts'
+import { demoCommand } from './commands/demo.ts'
+import { pauseCommands } from './commands/pauses.ts'
+import { queryCommand } from './commands/query.ts'
+import { reconcileCommand } from './commands/reconcile.ts'
+import { sandboxCommand } from './commands/sandbox.ts'
+import { statusCommand } from './commands/status.ts'
+import { syncCommand } from './commands/sync.ts'
+import { tellFailure } from './failure.ts'
+import type { Done, ExitCode, Shell } from './shell.ts'
+import { version } from './version.ts'
+
+/** Runs the command that the arguments name; failures are told here and nowhere else. */
+export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
+  const result: { code: ExitCode } = { code: 0 }
+  const program = programOf(shell, (code) => (result.code = code))
+  try {
+    await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' })
+    return result.code
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
+    // Who asked to stop has been told so, and what broke because of it is no news.
+    if (shell.stop.signal.aborted) return 1
+    const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
+    return tellFailure(shell, failure, args.includes('--json'))
+  }
+}
+
+const COMMANDS = [
+  demoCommand,
+  checkCommand,
+  syncCommand,
+  reconcileCommand,
+  statusCommand,
+  pauseCommands,
+  queryCommand,
+  sandboxCommand,
+]
+
+function programOf(shell: Shell, done: Done): Command {
+  const program = new Command('tidemark')
+    .description('Keeps a DuckDB warehouse in step with a reporting service.')
+    .version(version(), '--version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => shell.out.write(text), writeErr: () => undefined })
+    .addHelpText('after', CLOSING_HELP)
+  for (const add of COMMANDS) add(program, shell, done)
+  return program
+}
+
+const CLOSING_HELP = `
+Configuration is read from tidemark.yaml (or --config FILE, or TIDEMARK_CONFIG), a .env beside it, and the environment.
+Exit codes: 0 all done, 1 something failed, 2 wrong configuration or usage.
+
+Try it without anything to set up:
+  $ tidemark demo`
+
+function misused(error: CommanderError, program: Command, args: readonly string[]): SyncError {
+  const command = program.commands.find((each) => args.includes(each.name()))
+  const asked = command === undefined ? 'tidemark --help' : `tidemark ${command.name()} --help`
+  const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
+  return new SyncError('USAGE_INVALID', message, { cure: `Run "${asked}": it lists what there is, with examples.` })
+}

@@ -1,0 +1,140 @@
+/**
+ * How a sync tells of itself while it runs, on standard error: lines that change in place on a terminal, one plain line
+ * per ended report elsewhere, lines of the log for machines, or nothing.
+ */
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Progress } from '../sync/rooms.ts'
+import type { ReportOutcome } from '../sync/outcome.ts'
+import { counted, duration, grouped } from './layout.ts'
+import type { Listener } from './rooms.ts'
+import type { Output } from './shell.ts'
+
+export interface ProgressView extends Listener, Disposable {}
+
+/** Ten pictures a second are as smooth as a person can see. */
+const REDRAW_MS = 100
+/** Machines and files want to know that it goes on, not every page. */
+const LOG_EVERY_MS = 5_000
+
+interface Running {
+  readonly startedMs: number
+  progress: Progress
+}
+
+/** One line per running report, redrawn in place. */
+export class LiveProgress implements ProgressView {
+  readonly #out: Output
+  readonly #clock: Clock
+  readonly #running = new Map<ReportName, Running>()
+  #drawn = 0
+  #ended = false
+  #callOff: (() => void) | undefined
+
+  constructor(out: Output, clock: Clock) {
+    this.#out = out
+    this.#clock = clock
+  }
+
+  onProgress(progress: Progress): void {
+    const running = this.#running.get(progress.report)
+    if (running === undefined) {
+      this.#running.set(progress.report, { startedMs: this.#clock.monotonicMs(), progress })
+    } else running.progress = progress
+    this.#soon()
+  }
+
+  onOutcome(outcome: ReportOutcome): void {
+    if (this.#running.delete(outcome.report)) this.#soon()
+  }
+
+  /** Writes text to the same terminal without tearing the lines; for the log. */
+  write(text: string): void {
+    this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
+  }
+
+  /** Leaves a clean terminal; what comes later is not drawn any more. */
+  [Symbol.dispose](): void {
+    this.#callOff?.()
+    this.#ended = true
+    this.#running.clear()
+    this.#out.write(this.#erasing())
+  }
+
+  #soon(): void {
+    if (this.#ended) return
+    this.#callOff ??= this.#clock.after(REDRAW_MS, () => {
+      this.#callOff = undefined
+      this.write('')
+    })
+  }
+
+  #drawing(): string {
+    const now = this.#clock.monotonicMs()
+    const lines = [...this.#running.values()].map((running) => progressLine(running.progress, now - running.startedMs))
+    this.#drawn = lines.length
+    return lines.map((line) => `${line.slice(0, this.#out.columns - 1)}\n`).join('')
+  }
+
+  #erasing(): string {
+    return this.#drawn === 0 ? '' : `\u001B[${this.#drawn}A\u001B[0J`
+  }
+}
+
+/** `events                    12 pages     6,000 rows     850 rows/s  40 s left` */
+export function progressLine({ report, pages, rows, rowsExpected }: Progress, elapsedMs: number): string {
+  const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
+  const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
+  const left = rate === undefined || rate === 0 || rowsLeft <= 0 ? '' : `${duration((rowsLeft / rate) * 1_000)} left`
+  return [
+    report.padEnd(22),
+    counted(pages, 'page').padStart(12),
+    counted(rows, 'row').padStart(15),
+    (rate === undefined ? '' : `${grouped(Math.round(rate))} rows/s`).padStart(15),
+    left,
+  ]
+    .join('  ')
+    .trimEnd()
+}
+
+/** One plain line when a report ends. */
+export const lineProgress = (out: Output): ProgressView => ({
+  onProgress: () => undefined,
+  onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
+  [Symbol.dispose]: () => undefined,
+})
+
+/** `events: done, 12 pages, 6,000 rows in 7.1 s` */
+export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: ReportOutcome): string {
+  if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
+  if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`
+  return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
+}
+
+/** Lines of the log, for machines. */
+export function loggedProgress(log: Log, clock: Clock): ProgressView {
+  const loggedMs = new Map<ReportName, number>()
+  return {
+    onProgress: (progress) => {
+      const now = clock.monotonicMs()
+      const last = loggedMs.get(progress.report)
+      if (last !== undefined && now - last < LOG_EVERY_MS) return
+      loggedMs.set(progress.report, now)
+      log.info(progress, 'progress')
+    },
+    onOutcome: (outcome) => {
+      const { report, runId, state, pages, figures, elapsedMs, offReason, error } = outcome
+      const fields = { report, runId, state, pages, ...figures, elapsedMs: Math.round(elapsedMs), offReason }
+      log.info(error === undefined ? fields : { ...fields, error: error.toJSON() }, outcomeLine(outcome))
+    },
+    [Symbol.dispose]: () => undefined,
+  }
+}
+
+/** Says nothing. */
+export const silentProgress: ProgressView = {
+  onProgress: () => undefined,
+  onOutcome: () => undefined,
+  [Symbol.dispose]: () => undefined,
+}

@@ -1,0 +1,37 @@
+/** Opens the files that commands read: the published copy, and for `status` the warehouse itself while nobody writes it. */
+import { existsSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import { Database } from '../warehouse/duckdb.ts'
+
+/** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
+export async function openPublished({ published, limits }: Config): Promise<Database> {
+  if (!existsSync(published)) {
+    throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
+      cure: 'Run "tidemark sync": it publishes at its end.',
+      data: { path: published },
+    })
+  }
+  return openToRead(published, limits.warehouseMemory)
+}
+
+export const openToRead = (path: string, memory: string): Promise<Database> =>
+  Database.open(path, { readOnly: true, memory })
+
+export interface Newest {
+  readonly database: Database
+  readonly file: 'warehouse' | 'published'
+}
+
+/** The warehouse, or the published copy while another process writes the warehouse; undefined when neither is there. */
+export async function openNewest(config: Config): Promise<Newest | undefined> {
+  if (existsSync(config.warehouse)) {
+    try {
+      return { database: await openToRead(config.warehouse, config.limits.warehouseMemory), file: 'warehouse' }
+    } catch (error) {
+      if (asSyncError(error).code !== 'WAREHOUSE_LOCKED') throw error
+    }
+  }
+  if (!existsSync(config.published)) return undefined
+  return { database: await openPublished(config), file: 'published' }
+}

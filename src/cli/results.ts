@@ -1,0 +1,120 @@
+/**
+ * A query's result in print. A table is for people: it is cut to what they can read. CSV and JSON are for programs:
+ * every row, every digit, written piece by piece, so that memory stays bounded whatever the result holds.
+ */
+import { type Cell, jsonOf } from '../warehouse/cells.ts'
+import type { TakeRows } from '../warehouse/duckdb.ts'
+import { counted, table } from './layout.ts'
+import type { Output } from './shell.ts'
+
+/** What runs a statement: a Database. */
+export interface Queryable {
+  query(sql: string, take: TakeRows): Promise<readonly string[]>
+}
+
+export interface ResultPrinter {
+  readonly take: TakeRows
+  /** Called once after the last row. */
+  end(columns: readonly string[]): void
+}
+
+export const FORMATS = ['table', 'csv', 'json'] as const
+export type Format = (typeof FORMATS)[number]
+
+export async function printResult(database: Queryable, sql: string, printer: ResultPrinter): Promise<void> {
+  printer.end(await database.query(sql, printer.take))
+}
+
+/** A longer text is cut where people read; programs get it whole. */
+const CELL_CHARS_MAX = 80
+
+export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
+  const rows: (readonly Cell[])[] = []
+  return {
+    // One row more than is shown, to know that there are more.
+    take: async (piece) => {
+      rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
+      return rows.length <= rowsMax
+    },
+    end: (columns) => {
+      const shown = rows.slice(0, rowsMax)
+      const rightward = columns.map((_, index) => shown.some((row) => isNumber(row[index])))
+      const isPlan = columns[0] === 'explain_key'
+      const drawn = table(
+        columns.map((head, index) => ({ head, align: rightward[index] === true ? 'right' : 'left' })),
+        shown.map((row) => row.map((cell) => (isPlan ? (cell?.text ?? '') : shownText(cell)))),
+      )
+      const note =
+        rows.length > rowsMax
+          ? `the first ${counted(rowsMax, 'row')}; --limit N shows more, --format csv or json prints all`
+          : counted(rows.length, 'row')
+      out.write(`${drawn}(${note})\n`)
+    },
+  }
+}
+
+const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /^-?\d/.test(cell.text)
+
+function shownText(cell: Cell): string {
+  if (cell === null) return 'NULL'
+  // Zeros behind a decimal's last digit say nothing.
+  const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
+  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
+}
+
+/** Line breaks and other control characters would tear the table. */
+const visible = (text: string): string =>
+  text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
+
+export function csvPrinter(out: Output): ResultPrinter {
+  const writeHead = once((columns: readonly string[]) => out.write(csvLine(columns.map(quoted))))
+  return {
+    take: async (rows, columns) => {
+      writeHead(columns)
+      out.write(rows.map((row) => csvLine(row.map(csvText))).join(''))
+      await out.drained()
+      return true
+    },
+    end: writeHead,
+  }
+}
+
+const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
+
+/** NULL is nothing at all, an empty text is a pair of quotes. */
+function csvText(cell: Cell): string {
+  if (cell === null) return ''
+  return cell.text === '' ? '""' : quoted(cell.text)
+}
+
+const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+
+export function jsonPrinter(out: Output): ResultPrinter {
+  let written = 0
+  return {
+    take: async (rows, columns) => {
+      const objects = rows.map((row) => {
+        const members = row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`)
+        written += 1
+        return `${written === 1 ? '[\n' : ',\n'}{${members.join(',')}}`
+      })
+      out.write(objects.join(''))
+      await out.drained()
+      return true
+    },
+    end: () => out.write(written === 0 ? '[]\n' : '\n]\n'),
+  }
+}
+
+export function printerOf(format: Format, out: Output, rowsMax: number): ResultPrinter {
+  if (format === 'csv') return csvPrinter(out)
+  return format === 'json' ? jsonPrinter(out) : tablePrinter(out, rowsMax)
+}
+
+function once<T>(action: (value: T) => void): (value: T) => void {
+  let done = false
+  return (value) => {
+    if (!done) action(value)
+    done = true
+  }
+}

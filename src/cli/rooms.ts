@@ -1,0 +1,88 @@
+/**
+ * The one place that wires everything: configuration → log → client → warehouse → the rooms of a story. Whoever opens
+ * them closes them, in reverse order, whatever happened in between.
+ */
+import { rm } from 'node:fs/promises'
+import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
+import type { Config } from '../config/config.ts'
+import type { GuardedLog } from '../log.ts'
+import { identityOf, type Progress, type Rooms } from '../sync/rooms.ts'
+import type { ReportOutcome } from '../sync/outcome.ts'
+import { Warehouse } from '../warehouse/warehouse.ts'
+import { logClientEvent } from './clientLog.ts'
+import type { Shell } from './shell.ts'
+
+/** Who wants to hear how it goes. */
+export interface Listener {
+  onProgress(progress: Progress): void
+  /** A report has ended; told once each. */
+  onOutcome(outcome: ReportOutcome): void
+}
+
+export interface Wiring {
+  readonly shell: Shell
+  readonly log: GuardedLog
+  readonly listener: Listener
+}
+
+export interface OpenRooms extends AsyncDisposable {
+  readonly rooms: Rooms
+  readonly warehouse: Warehouse
+}
+
+export async function openRooms(config: Config, { shell, log, listener }: Wiring): Promise<OpenRooms> {
+  const { signal } = shell.stop
+  await using opening = new AsyncDisposableStack()
+  const client = opening.use(clientOf(config, { shell, log }))
+  const warehouse = opening.use(await openWarehouse(config))
+  opening.defer(() => rm(config.staging, { recursive: true, force: true }))
+  const interrupt = () => warehouse.interrupt()
+  signal.addEventListener('abort', interrupt)
+  opening.defer(() => signal.removeEventListener('abort', interrupt))
+  signal.throwIfAborted()
+  const rooms: Rooms & Listener = {
+    client,
+    warehouse,
+    clock: shell.clock,
+    settings: {
+      reports: config.reports,
+      currencies: config.currencies,
+      limits: config.limits,
+      concurrency: config.service.concurrency,
+      identity: identityOf(config.service),
+      staging: config.staging,
+    },
+    onProgress: (progress) => listener.onProgress(progress),
+    onOutcome: (outcome) => listener.onOutcome(outcome),
+    signal,
+  }
+  const closing = opening.move()
+  return { rooms, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+}
+
+export interface ClientWiring extends Pick<Wiring, 'shell' | 'log'> {
+  /** How often a request is sent before its failure is told; the client's own measure without it. */
+  readonly attemptsMax?: number
+}
+
+export function clientOf(config: Config, { shell, log, attemptsMax }: ClientWiring): ReportingClient {
+  guardSecrets(config, log)
+  const limits = {
+    answerBytesMax: config.limits.pageBytesMax,
+    ...(attemptsMax !== undefined && { attemptsMax }),
+  }
+  const onEvent = (event: ClientEvent) => logClientEvent(log, event)
+  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent })
+}
+
+function guardSecrets({ service, console }: Config, log: GuardedLog): void {
+  log.guard(service.clientSecret)
+  if (console.token !== undefined) log.guard(console.token)
+}
+
+/** The file's lock is ours now, so staged rows that lie here are what a killed process left. */
+export async function openWarehouse({ warehouse: path, limits, staging }: Config): Promise<Warehouse> {
+  const warehouse = await Warehouse.open({ path, memory: limits.warehouseMemory, threads: limits.warehouseThreads })
+  await rm(staging, { recursive: true, force: true })
+  return warehouse
+}

@@ -1,0 +1,76 @@
+/** A sync as the commands run it: rooms opened, reports run, the copy published, everything closed, and what came of it. */
+import type { ReportName } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { asSyncError } from '../errors.ts'
+import { createLog, type GuardedLog } from '../log.ts'
+import { syncAll } from '../sync/syncAll.ts'
+import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
+import { type Listener, openRooms, type OpenRooms } from './rooms.ts'
+import type { Shell } from './shell.ts'
+import { marksOf, type Summary } from './summary.ts'
+
+/** How much a run says of itself. */
+export interface Loudness {
+  readonly json?: boolean
+  readonly quiet?: boolean
+}
+
+export interface SyncRun {
+  readonly config: Config
+  readonly wanted: readonly ReportName[]
+  readonly loudness: Loudness
+}
+
+/** Errors: those of opening; CANCELLED when somebody asked to stop. What fails for one report is in the summary. */
+export async function runSync(shell: Shell, { config, wanted, loudness }: SyncRun): Promise<Summary> {
+  const { clock, stop } = shell
+  const startedMs = clock.monotonicMs()
+  const { log, view } = voices(shell, loudness)
+  using progress = view
+  // Before anything else is said, the terminal is left clean.
+  stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
+  const listener = toldOnce(progress)
+  await using open = await openRooms(config, { shell, log, listener })
+  const ended = await runAndPublish(open, wanted, config.published)
+  stop.signal.throwIfAborted()
+  for (const outcome of ended.outcomes) listener.onOutcome(outcome)
+  return { ...ended, marks: await marksOf(open.warehouse), elapsedMs: clock.monotonicMs() - startedMs }
+}
+
+/** Outcomes come as reports end, and once more all together at the end of the run. */
+function toldOnce(listener: Listener): Listener {
+  const told = new Set<ReportName>()
+  return {
+    onProgress: (progress) => listener.onProgress(progress),
+    onOutcome: (outcome) => {
+      if (!told.has(outcome.report)) listener.onOutcome(outcome)
+      told.add(outcome.report)
+    },
+  }
+}
+
+/** What failed in publishing is told with the rest; the rows are in the warehouse all the same. */
+async function runAndPublish({ rooms, warehouse }: OpenRooms, wanted: readonly ReportName[], to: string) {
+  const outcomes = await syncAll(rooms, wanted)
+  rooms.signal.throwIfAborted()
+  try {
+    return { outcomes, published: await warehouse.publish(to), publishFailure: undefined }
+  } catch (error) {
+    return { outcomes, published: undefined, publishFailure: asSyncError(error) }
+  }
+}
+
+/** Log and progress share standard error, so they are made together. */
+export function voices(
+  { err, clock }: Shell,
+  { json = false, quiet = false }: Loudness,
+): { log: GuardedLog; view: ProgressView } {
+  if (json) {
+    const log = createLog({ level: quiet ? 'error' : 'info' })
+    return { log, view: loggedProgress(log, clock) }
+  }
+  if (quiet) return { log: createLog({ level: 'error' }), view: silentProgress }
+  if (!err.isTerminal) return { log: createLog({ level: 'warn' }), view: lineProgress(err) }
+  const view = new LiveProgress(err, clock)
+  return { log: createLog({ level: 'warn', pretty: true, destination: view }), view }
+}

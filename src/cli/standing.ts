@@ -1,0 +1,127 @@
+/** Where each report stands, read from the books: how far it is known to be complete, and what stands in the way. */
+import { reportNames, type ReportName } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { formatInstant, type Instant } from '../instant.ts'
+import type { Database } from '../warehouse/duckdb.ts'
+import { type Column, duration, grouped, line, table, timeText } from './layout.ts'
+
+export interface Standing {
+  readonly report: ReportName
+  readonly state: 'done' | 'failed' | 'skipped' | 'paused' | 'off' | 'never run'
+  readonly mark: Instant | undefined
+  readonly lagMs: number | undefined
+  readonly lastRun: Instant | undefined
+  readonly rows: number
+  readonly deleted: number
+  readonly rejected: number
+  readonly deletesVisible: string | undefined
+  /** Why it is off or paused. */
+  readonly because: string | undefined
+  /** The last run's error, where it failed. */
+  readonly error: { readonly code: string; readonly message: string; readonly cure: string } | undefined
+}
+
+interface Row {
+  readonly report: ReportName
+  readonly mark: Instant | null
+  readonly lag_us: number | null
+  readonly last_run: Instant | null
+  readonly last_state: Standing['state'] | null
+  readonly rows: number
+  readonly deleted: number
+  readonly rejected: number
+  readonly deletes_visible: string
+  readonly enabled: boolean
+  readonly because: string | null
+  readonly code: string | null
+  readonly message: string | null
+  readonly cure: string | null
+}
+
+const STANDINGS = `
+  SELECT f.report, epoch_us(f.mark) AS mark, epoch_us(now()) - epoch_us(f.mark) AS lag_us, epoch_us(f.last_run) AS last_run,
+    f.last_state, f.rows, f.deleted, f.rejected, f.deletes_visible, f.enabled, f.not_running_because AS because,
+    r.code, r.message, r.cure
+  FROM tidemark.freshness f
+  LEFT JOIN (
+    SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure
+    FROM tidemark.runs WHERE state = 'failed' GROUP BY report
+  ) r ON r.report = f.report AND f.last_state = 'failed'`
+
+/** All reports, in their order; those that the books don't know have never run. */
+export async function standingsOf(database: Database, { reports }: Pick<Config, 'reports'>): Promise<Standing[]> {
+  const rows = new Map((await database.rows<Row>(STANDINGS)).map((row) => [row.report, row]))
+  return reportNames.map((report) => standingOf(report, rows.get(report), reports[report]))
+}
+
+function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): Standing {
+  const { enabled, offReason } = config
+  const because = enabled ? (row?.enabled === true ? (row.because ?? undefined) : undefined) : offReason
+  const paused = enabled && because !== undefined
+  const running = row?.last_state ?? 'never run'
+  return {
+    report,
+    state: enabled ? (paused ? 'paused' : running) : 'off',
+    mark: row?.mark ?? undefined,
+    lagMs: row?.lag_us == null ? undefined : row.lag_us / 1_000,
+    lastRun: row?.last_run ?? undefined,
+    rows: row?.rows ?? 0,
+    deleted: row?.deleted ?? 0,
+    rejected: row?.rejected ?? 0,
+    deletesVisible: row?.deletes_visible,
+    because,
+    error: errorOf(row),
+  }
+}
+
+const errorOf = (row: Row | undefined): Standing['error'] =>
+  row === undefined || row.code === null
+    ? undefined
+    : { code: row.code, message: row.message ?? '', cure: row.cure ?? '' }
+
+const COLUMNS: readonly Column[] = [
+  { head: 'report' },
+  { head: 'state' },
+  { head: 'mark' },
+  { head: 'lag', align: 'right' },
+  { head: 'last run' },
+  { head: 'rows', align: 'right' },
+  { head: 'deleted', align: 'right' },
+  { head: 'rejected', align: 'right' },
+]
+
+export function standingsText(standings: readonly Standing[]): string {
+  const rows = standings.map(({ report, state, mark, lagMs, lastRun, rows, deleted, rejected }) => [
+    report,
+    state,
+    timeText(mark),
+    lagMs === undefined ? '' : duration(Math.max(0, lagMs)),
+    timeText(lastRun),
+    ...[rows, deleted, rejected].map(grouped),
+  ])
+  const notes = standings.flatMap(({ report, state, because, error }) => {
+    if (because !== undefined) {
+      const cure = state === 'paused' && error !== undefined ? [`  what to do: ${line(error.cure)}`] : []
+      return [`${report} is ${state}: ${line(because)}`, ...cure]
+    }
+    if (error === undefined) return []
+    return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
+  })
+  return `${table(COLUMNS, rows)}${notes.length === 0 ? '' : `\n${notes.join('\n')}\n`}`
+}
+
+export const standingDocument = (standing: Standing): object => ({
+  report: standing.report,
+  state: standing.state,
+  mark: isoOf(standing.mark),
+  lag_seconds: standing.lagMs === undefined ? null : Math.round(standing.lagMs / 1_000),
+  last_run: isoOf(standing.lastRun),
+  rows: standing.rows,
+  deleted: standing.deleted,
+  rejected: standing.rejected,
+  deletes_visible: standing.deletesVisible ?? null,
+  not_running_because: standing.because ?? null,
+  error: standing.error ?? null,
+})
+
+const isoOf = (instant: Instant | undefined): string | null => (instant === undefined ? null : formatInstant(instant))

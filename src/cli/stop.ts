@@ -1,0 +1,85 @@
+/**
+ * Stopping on request. The first SIGINT, SIGTERM or SIGHUP (or the end of the process that launched this one) aborts one
+ * signal that everything listens to; a second one ends the program at once. Nothing committed is lost either way.
+ */
+import { constants } from 'node:os'
+import type { Clock } from '../clock.ts'
+import { SyncError } from '../errors.ts'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+type StopSignal = (typeof SIGNALS)[number]
+
+/** A terminal sends Ctrl-C to the launcher and to the program, so one press can arrive more than once. */
+const SAME_PRESS_MS = 500
+
+export interface StopParts {
+  readonly clock: Clock
+  readonly say: (line: string) => void
+  /** Ends the program there and then. */
+  readonly quit: (code: number) => void
+}
+
+export class Stop implements Disposable {
+  readonly #aborting = new AbortController()
+  readonly #parts: StopParts
+  #stoppedMs: number | undefined
+  #exitCode: number | undefined
+  #endsWell = false
+
+  constructor(parts: StopParts) {
+    this.#parts = parts
+    for (const name of SIGNALS) process.on(name, this.#onSignal)
+    if (process.channel === undefined) return
+    process.once('disconnect', this.#onOrphaned)
+    // It only tells of its end; it's no reason to go on.
+    process.channel?.unref()
+  }
+
+  /** Aborted with CANCELLED once somebody asked to stop. */
+  get signal(): AbortSignal {
+    return this.#aborting.signal
+  }
+
+  /** 130 after Ctrl-C, 143 after SIGTERM; undefined when nobody asked. */
+  get exitCode(): number | undefined {
+    return this.#endsWell ? undefined : this.#exitCode
+  }
+
+  /** For a program that runs until it is stopped: to be stopped is its good end. */
+  endsWell(): void {
+    this.#endsWell = true
+  }
+
+  /** Resolves when somebody asks to stop. */
+  requested(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.signal.aborted) resolve()
+      else this.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  [Symbol.dispose](): void {
+    for (const name of SIGNALS) process.off(name, this.#onSignal)
+    process.off('disconnect', this.#onOrphaned)
+  }
+
+  readonly #onSignal = (name: StopSignal): void => {
+    const { clock, quit } = this.#parts
+    const now = clock.monotonicMs()
+    if (this.#stoppedMs === undefined) {
+      this.#stoppedMs = now
+      this.#begin(name)
+    } else if (now - this.#stoppedMs > SAME_PRESS_MS) quit(this.#exitCode ?? 1)
+  }
+
+  readonly #onOrphaned = (): void => this.#onSignal('SIGTERM')
+
+  #begin(name: StopSignal): void {
+    this.#exitCode = 128 + constants.signals[name]
+    const cure = 'Start it again; it goes on where it stopped.'
+    // First those who hold the terminal let it go, then it is told.
+    this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
+    if (!this.#endsWell)
+      this.#parts.say('tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.\n')
+  }
+}

@@ -1,0 +1,133 @@
+/** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
+import type { ReportName } from '../../schema/index.ts'
+import type { SyncError } from '../errors.ts'
+import { formatInstant, type Instant } from '../instant.ts'
+import type { ReportOutcome } from '../sync/outcome.ts'
+import type { Warehouse } from '../warehouse/warehouse.ts'
+import { type Column, duration, grouped, line, table, timeText } from './layout.ts'
+
+export type Marks = ReadonlyMap<ReportName, Instant>
+
+export interface Summary {
+  readonly outcomes: readonly ReportOutcome[]
+  readonly marks: Marks
+  readonly published: { readonly path: string; readonly replaced: boolean } | undefined
+  /** Why the published copy could not be replaced. */
+  readonly publishFailure: SyncError | undefined
+  readonly elapsedMs: number
+}
+
+export const hasFailed = ({ outcomes, publishFailure }: Summary): boolean =>
+  publishFailure !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
+
+/** How far each report is known to be complete. */
+export async function marksOf(warehouse: Pick<Warehouse, 'rows'>): Promise<Marks> {
+  const rows = await warehouse.rows<{ report: ReportName; mark: Instant }>(
+    'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
+  )
+  return new Map(rows.map(({ report, mark }) => [report, mark]))
+}
+
+const COLUMNS: readonly Column[] = [
+  { head: 'report' },
+  { head: 'state' },
+  ...['pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'].map(
+    (head): Column => ({ head, align: 'right' }),
+  ),
+  { head: 'mark' },
+]
+
+export function summaryText(summary: Summary): string {
+  const { outcomes, marks, published, elapsedMs } = summary
+  const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
+  const parts = [table(COLUMNS, rows), notes(summary)]
+  if (published !== undefined) {
+    parts.push(`published copy: ${published.path}${published.replaced ? '' : ' (unchanged)'}\n`)
+  }
+  parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function summaryRow(outcome: ReportOutcome, mark: Instant | undefined): string[] {
+  const { report, state, pages, figures, elapsedMs } = outcome
+  if (state === 'off') return [report, state, ...COLUMNS.slice(3).map(() => ''), timeText(mark)]
+  const { rows, inserted, updated, deleted, rejected, schemaChanges } = figures
+  const numbers = [pages, rows, inserted, updated, deleted, rejected, schemaChanges].map(grouped)
+  return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
+}
+
+/** Below the table: why a report is off, what failed, what was rejected, and what to do. */
+function notes({ outcomes, publishFailure }: Summary): string {
+  const off = outcomes.flatMap(({ report, offReason }) =>
+    offReason === undefined ? [] : [`${report} is off: ${offReason}`],
+  )
+  const rejected = outcomes
+    .filter(({ figures }) => figures.rejected > 0)
+    .map(
+      ({ report, figures }) =>
+        `${report}: ${grouped(figures.rejected)} rejected; see them with: tidemark query "SELECT * FROM tidemark.rejected_rows WHERE report = '${report}'"`,
+    )
+  return [...off, ...rejected, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
+}
+
+/** What failed and what to do about it, a line each. */
+export const failuresText = ({ outcomes, publishFailure }: Summary): string =>
+  failures(outcomes, publishFailure)
+    .map((text) => `${text}\n`)
+    .join('')
+
+function failures(outcomes: readonly ReportOutcome[], publishFailure: SyncError | undefined): string[] {
+  const failed: { subject: string; state: string; error: SyncError }[] = outcomes.flatMap(({ report, state, error }) =>
+    error === undefined ? [] : [{ subject: report, state, error }],
+  )
+  if (publishFailure !== undefined) {
+    failed.push({ subject: 'published copy', state: 'failed', error: publishFailure })
+  }
+  return failed.map(
+    ({ subject, state, error }) =>
+      `${subject} ${state}: ${line(withoutSubject(error.message, subject))} (${error.code})\n  what to do: ${line(error.cure)}`,
+  )
+}
+
+const withoutSubject = (message: string, subject: string): string =>
+  message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
+
+function closing(outcomes: readonly ReportOutcome[]): string {
+  const count = (state: ReportOutcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
+  const parts = [
+    `${count('done')} done`,
+    `${count('failed')} failed`,
+    `${count('paused')} paused`,
+    `${count('off')} off`,
+  ]
+  return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
+}
+
+/** The same for machines: every figure, and marks with all their digits. */
+export function summaryDocument({ outcomes, marks, published, publishFailure, elapsedMs }: Summary): object {
+  return {
+    reports: outcomes.map(({ report, runId, state, pages, figures, offReason, error, elapsedMs }) => {
+      const mark = marks.get(report)
+      return {
+        report,
+        state,
+        run_id: runId ?? null,
+        pages,
+        rows: figures.rows,
+        new: figures.inserted,
+        changed: figures.updated,
+        deleted: figures.deleted,
+        rejected: figures.rejected,
+        child_rows: figures.childrenWritten,
+        new_columns: figures.schemaChanges,
+        seconds: Math.round(elapsedMs) / 1_000,
+        mark: mark === undefined ? null : formatInstant(mark),
+        ...(offReason !== undefined && { off_because: offReason }),
+        ...(error !== undefined && { error: { code: error.code, message: error.message, cure: error.cure } }),
+      }
+    }),
+    published: published === undefined ? null : published.path,
+    ...(publishFailure !== undefined && { publish_error: publishFailure }),
+    seconds: Math.round(elapsedMs) / 1_000,
+  }
+}

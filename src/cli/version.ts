@@ -1,0 +1,10 @@
+/** The project's version and the place of its launcher. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const PACKAGE = new URL('../../package.json', import.meta.url)
+
+export const version = (): string => (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version
+
+/** `bin/tidemark.js`, for running a second process of this program. */
+export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))

@@ -1,0 +1,41 @@
+/** Which reports a command line names: known ones, by their own names, and only those that are switched on. */
+import { isReportName, reportNames, type ReportName } from '../../schema/index.ts'
+import type { Config, OffReason } from '../config/config.ts'
+import { hint } from '../config/suggest.ts'
+import { SyncError } from '../errors.ts'
+
+/** All reports when none is named. Errors: REPORT_UNKNOWN; CONFIG_INVALID for a named report that is off. */
+export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
+  if (names.length === 0) return reportNames
+  const wanted = known(names)
+  for (const report of wanted) {
+    const { enabled, offReason } = reports[report]
+    if (!enabled) throw switchedOff(report, offReason)
+  }
+  return reportNames.filter((report) => wanted.includes(report))
+}
+
+/** Error: REPORT_UNKNOWN, with the name that was probably meant. */
+export function known(names: readonly string[]): readonly ReportName[] {
+  return names.map((name) => {
+    if (isReportName(name)) return name
+    throw new SyncError('REPORT_UNKNOWN', `there is no report "${name}"${hint(name, reportNames)}`, {
+      cure: `Reports are: ${reportNames.join(', ')}.`,
+      data: { report: name },
+    })
+  })
+}
+
+const CURES: Record<OffReason, string> = {
+  'enabled: false': 'Remove "enabled: false" from its section, or leave it out of the command.',
+  'not in TIDEMARK_REPORTS': 'Add it to TIDEMARK_REPORTS, or unset that variable.',
+  'no currencies are configured': 'List the currencies to ask for under "currencies", or in TIDEMARK_CURRENCIES.',
+  'no entities are configured': 'Map entity numbers to reports under "reports.audit_entries.entities".',
+}
+
+function switchedOff(report: ReportName, offReason: OffReason | undefined): SyncError {
+  return new SyncError('CONFIG_INVALID', `${report} is off: ${offReason ?? 'not configured'}`, {
+    report,
+    cure: offReason === undefined ? 'Switch it on in the configuration.' : CURES[offReason],
+  })
+}

@@ -1,0 +1,75 @@
+/** `tidemark check`: what it finds, and what it says to do. */
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { reportNames } from '../../schema/index.ts'
+import { aWorld } from './support.ts'
+
+interface Told {
+  readonly ok: boolean
+  readonly checks: readonly { check: string; result: string; found: string; cure?: string; code?: string }[]
+}
+
+async function checked(faults: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  await using world = await aWorld({ sandbox: { faults, rows: 200 }, env })
+  const { code, stdout } = await world.run('check', '--json')
+  const told = JSON.parse(stdout) as Told
+  return { code, told, of: (name: string) => told.checks.find(({ check }) => check === name) }
+}
+
+describe('tidemark check', () => {
+  it('finds all well, and says it line by line', async () => {
+    await using world = await aWorld()
+    const { code, stdout, stderr } = await world.run('check')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const check of ['configuration', 'token', ...reportNames, 'clock', 'warehouse', 'published copy'])
+      expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
+    expect(stdout).toMatch(/^token .*lives .*event\.read/m)
+    expect(stdout).toContain('All is well.')
+  })
+
+  it('fails for a report that is forbidden, names its code and its cure', async () => {
+    const { code, told, of } = await checked(['403@merf_submissions'])
+    expect({ code, ok: told.ok }).toEqual({ code: 1, ok: false })
+    expect(of('merf_submissions')).toMatchObject({ result: 'fail', code: 'REPORT_FORBIDDEN' })
+    expect(of('events')).toMatchObject({ result: 'ok' })
+  })
+
+  it('fails for refused credentials and asks the reports nothing', async () => {
+    const { code, of } = await checked([], { REPORTING_CLIENT_SECRET: 'another' })
+    expect(code).toBe(1)
+    expect(of('token')).toMatchObject({ result: 'fail', code: 'CREDENTIALS_REFUSED' })
+    expect(of('events')).toMatchObject({ result: 'skip' })
+  })
+
+  it.each(['clamp:50', 'clamp-silent:50'])('warns that the service cuts pages (%s)', async (fault) => {
+    const { code, of } = await checked([fault])
+    expect(code).toBe(0)
+    for (const report of ['events', 'budgets', 'enquiries', 'merf_submissions'])
+      expect(of(report)).toMatchObject({ result: 'warn', found: expect.stringContaining('got 50') })
+  })
+
+  it('warns of clocks that are apart, and of answers without a clock', async () => {
+    expect((await checked(['skew:3600'])).of('clock')).toMatchObject({
+      result: 'warn',
+      found: 'this machine is 1 h behind the service',
+    })
+    expect((await checked(['no-date'])).of('clock')).toMatchObject({ result: 'warn' })
+  })
+
+  it('fails for a warehouse that is none', async () => {
+    await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
+    await writeFile(path.join(world.folder, 'w.duckdb'), 'not a database at all, whatever its name says')
+    const { code, stdout } = await world.run('check')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^warehouse +fail /m)
+  })
+
+  it('tells size, layout and loads once there are any', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'events', '--quiet')
+    const { stdout } = await world.run('check')
+    expect(stdout).toMatch(/^warehouse +ok .*MB, layout \d/m)
+    expect(stdout).toMatch(/^published copy +ok .*MB, \d+ loads/m)
+  })
+})

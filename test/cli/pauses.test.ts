@@ -1,0 +1,52 @@
+/** Pausing, resuming and reconciling from the command line. */
+import { describe, expect, it } from 'vitest'
+import { aWorld } from './support.ts'
+
+describe('tidemark pause and resume', () => {
+  it('let sync skip a report, with exit code 1 and the reason, until it is resumed', async () => {
+    await using world = await aWorld()
+    expect(await world.run('pause', 'events')).toMatchObject({ code: 0, stdout: 'paused: events\n' })
+    const skipped = await world.run('sync', 'events')
+    expect(skipped.code).toBe(1)
+    expect(skipped.stdout).toMatch(/^events +paused /m)
+    expect(skipped.stdout).toContain('tidemark resume events')
+    expect(world.sandbox.requests.total).toBe(0)
+    expect((await world.run('status')).stdout).toContain('events is paused: paused by an operator')
+    expect((await world.run('resume', 'events')).code).toBe(0)
+    expect((await world.run('sync', 'events')).code).toBe(0)
+  })
+
+  it('refuse a report that does not exist, with 2', async () => {
+    await using world = await aWorld()
+    expect((await world.run('resume', 'event')).code).toBe(2)
+  })
+
+  it('a check that passes resumes what the service had refused', async () => {
+    await using world = await aWorld({ sandbox: { faults: ['403@enquiries'] } })
+    await world.run('sync', 'enquiries')
+    world.sandbox.setFaults([])
+    expect((await world.run('sync', 'enquiries')).code).toBe(1)
+    expect((await world.run('check')).stdout).toMatch(/resumed.*enquiries/)
+    expect((await world.run('sync', 'enquiries')).code).toBe(0)
+  })
+})
+
+describe('tidemark reconcile', () => {
+  it('says what it found, and marks what two reconciles in a row did not find', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'enquiries')
+    const [key] = world.sandbox.world.liveKeys('enquiries') as [number]
+    world.sandbox.world.softDelete('enquiries', key)
+    expect((await world.run('reconcile', 'enquiries')).stdout).toMatch(/^enquiries +\d+ +0 +0 +1 +0/m)
+    const { code, stdout } = await world.run('reconcile', 'enquiries', '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ reports: [{ report: 'enquiries', found: { deleted: 1 } }] })
+    const deleted = await world.run('query', '--format', 'csv', 'SELECT enquiry_id FROM enquiries WHERE is_deleted')
+    expect(deleted.stdout).toBe(`enquiry_id\n${key}\n`)
+  })
+
+  it('refuses an audit report, whose entries never change', async () => {
+    await using world = await aWorld()
+    expect((await world.run('reconcile', 'enquiry_audit_entries')).code).not.toBe(0)
+  })
+})

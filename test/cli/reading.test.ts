@@ -1,0 +1,112 @@
+/** `tidemark query` and `tidemark status`: what readers get, in every format, before, during and after a sync. */
+import { describe, expect, it } from 'vitest'
+import { reportNames } from '../../schema/index.ts'
+import { aWorld, until, type World } from './support.ts'
+
+async function synced(): Promise<World> {
+  const world = await aWorld()
+  await world.run('sync', '--quiet')
+  return world
+}
+
+const EVERY_KIND = `SELECT 12345678901234567890 AS big, 1.10::DECIMAL(38,9) AS amount, '小野, "x"' AS words, '' AS empty,
+  NULL AS nothing, TIMESTAMPTZ '2024-01-01 01:00:00+01' AS at, [1, 2] AS list, '{"a":1.50}'::JSON AS json`
+
+describe('tidemark query', () => {
+  it('prints a table, csv or json of the published copy, with every digit', async () => {
+    await using world = await synced()
+    const csv = await world.run('query', '--format', 'csv', EVERY_KIND)
+    expect(csv).toMatchObject({ code: 0, stderr: '' })
+    expect(csv.stdout).toBe(
+      'big,amount,words,empty,nothing,at,list,json\n' +
+        '12345678901234567890,1.100000000,"小野, ""x""","",,2024-01-01T00:00:00Z,"[1,2]","{""a"":1.50}"\n',
+    )
+    const { stdout } = await world.run('query', '--format', 'json', EVERY_KIND)
+    expect(JSON.parse(stdout)).toMatchObject([{ words: '小野, "x"', nothing: null, json: { a: 1.5 } }])
+    expect(stdout).toContain('"big":12345678901234567890,"amount":1.100000000,')
+    const table = await world.run('query', EVERY_KIND)
+    expect(table.stdout).toMatch(/12345678901234567890 +1\.1 +小野, "x" +NULL +2024-01-01T00:00:00Z/)
+    expect(table.stdout).toMatch(/\(1 row\)\n$/)
+  })
+
+  it('gives programs every row and people the first ones, and says so', async () => {
+    await using world = await synced()
+    const all = await world.run('query', '--format', 'csv', 'SELECT * FROM range(50000)')
+    expect(all.stdout.trim().split('\n')).toHaveLength(50_001)
+    const shown = await world.run('query', '--limit', '3', 'SELECT * FROM range(50000)')
+    expect(shown.stdout).toContain('the first 3 rows; --limit N shows more')
+    expect(shown.stdout.split('\n').slice(2, 5)).toEqual(['    0', '    1', '    2'])
+    expect((await world.run('query', '--format', 'json', 'SELECT 1 WHERE false')).stdout).toBe('[]\n')
+    expect((await world.run('query', '--format', 'csv', 'SELECT 1 AS a WHERE false')).stdout).toBe('a\n')
+  })
+
+  it.each([
+    ['DELETE FROM events', 'this is DELETE'],
+    ['CREATE TEMP TABLE t AS SELECT 1', 'this is CREATE'],
+    [`COPY (SELECT 1) TO 'x.csv'`, 'this is COPY'],
+    ['SELECT 1; DROP TABLE events', 'there are 2 statements'],
+    ['', 'there is no statement'],
+    ['SELECT nonsense FROM events', 'Referenced column "nonsense" not found'],
+  ])('refuses %j with 1 and says why', async (sql, why) => {
+    await using world = await synced()
+    const { code, stdout, stderr } = await world.run('query', sql)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(why)
+    expect(stderr).toContain('QUERY_FAILED')
+  })
+
+  it('says what to do before the first sync', async () => {
+    await using world = await aWorld()
+    const { code, stderr } = await world.run('query', 'SELECT 1')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/nothing was published yet[^]*WAREHOUSE_MISSING[^]*tidemark sync/)
+  })
+
+  it('stops when its reader has seen enough', async () => {
+    await using world = await synced()
+    const running = world.start(['query', '--format', 'csv', 'SELECT * FROM range(1000000000)'])
+    await until(() => running.said().length > 100_000, 'rows')
+    running.kill('SIGINT')
+    expect(await running.ended).toMatchObject({ code: 130 })
+  })
+})
+
+describe('tidemark status', () => {
+  it('says so before the first sync, and that is no failure', async () => {
+    await using world = await aWorld()
+    expect(await world.run('status')).toMatchObject({
+      code: 0,
+      stdout: 'nothing was synced yet: run "tidemark sync"\n',
+    })
+    expect(JSON.parse((await world.run('status', '--json')).stdout)).toEqual({ from: null, path: null, reports: [] })
+  })
+
+  it('shows mark, lag, rows and what stands in the way of each report', async () => {
+    await using world = await aWorld({ settings: { currencies: [] }, sandbox: { faults: ['403@enquiries'] } })
+    await world.run('sync')
+    const { code, stdout } = await world.run('status')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^events +done +20\d\d-\S+Z +\d+(?:\.\d)? s +20\S+Z +40 /m)
+    expect(stdout).toMatch(/^budgets +off /m)
+    expect(stdout).toContain('budgets is off: no currencies are configured')
+    expect(stdout).toMatch(/^enquiries is paused: .*403.*\n {2}what to do: .*tidemark resume enquiries/m)
+    const told = JSON.parse((await world.run('status', '--json')).stdout) as { from: string; reports: object[] }
+    expect(told.from).toBe('warehouse')
+    expect(told.reports).toMatchObject(reportNames.map((report) => ({ report })))
+    expect(told.reports[0]).toMatchObject({ state: 'done', rows: 40, rejected: 0, deletes_visible: 'flag' })
+  })
+
+  it('reads the published copy while a sync has the warehouse', async () => {
+    await using world = await synced()
+    world.sandbox.setFaults(['slow:5000'])
+    const asked = world.sandbox.requests.total
+    const running = world.start(['sync', 'events'])
+    await until(() => world.sandbox.requests.total > asked, 'a request')
+    const { code, stdout } = await world.run('status')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^events +done /m)
+    expect(stdout).toContain('this is the published copy')
+    running.kill('SIGTERM')
+    await running.ended
+  })
+})

@@ -1,0 +1,91 @@
+/** Stopping at any moment: the exit code says by what, nothing committed is lost, nothing unfinished lies around. */
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aWorld, isAlive, until, type World } from './support.ts'
+
+const warehouseIn = ({ folder }: World) => path.join(folder, 'data/warehouse.duckdb')
+
+const slowly = () => aWorld({ sandbox: { faults: ['slow@enquiries:1500', 'slow@budgets:1500'] } })
+
+/** Events answer at once, the others take their time: somebody stops in between. */
+async function midRun(world: World) {
+  const running = world.start(['sync', 'events', 'enquiries', 'budgets'])
+  await until(
+    () => world.sandbox.requests.counts()['200'] !== undefined || world.sandbox.requests.total > 3,
+    'requests',
+  )
+  return running
+}
+
+describe('stopping a sync', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('by %s ends with %i and one line', async (signal, code) => {
+    await using world = await slowly()
+    const running = await midRun(world)
+    running.kill(signal)
+    const ended = await running.ended
+    expect(ended).toMatchObject({ code, stdout: '' })
+    expect(ended.stderr.split('\n').filter((line) => line.includes('stopping'))).toHaveLength(1)
+    expect(ended.stderr).not.toContain('UNEXPECTED')
+  })
+
+  it('leaves a warehouse that goes on where it stopped, and no staged rows', async () => {
+    await using world = await slowly()
+    await world.run('sync', 'events')
+    world.sandbox.world.edit('events', 100_001)
+    const running = await midRun(world)
+    running.kill('SIGINT')
+    await running.ended
+    expect(existsSync(`${warehouseIn(world)}.staging`)).toBe(false)
+    world.sandbox.setFaults([])
+    expect((await world.run('sync')).code).toBe(0)
+    await using warehouse = await Warehouse.open({ path: warehouseIn(world), memory: '256MB' })
+    expect(await warehouse.liveRows('events', '')).toBe(world.sandbox.world.tables.events.live.size)
+    expect(await warehouse.liveRows('budgets', 'EUR')).toBe(world.sandbox.world.tables.budgets.live.size)
+  })
+
+  it('ends at once when it is asked a second time', async () => {
+    await using world = await aWorld({ sandbox: { faults: ['slow:20000'] } })
+    const running = world.start(['sync', 'events'])
+    await until(() => world.sandbox.requests.total > 0, 'a request')
+    running.kill('SIGINT')
+    await new Promise((resolve) => void setTimeout(resolve, 700))
+    running.kill('SIGINT')
+    expect(await running.ended).toMatchObject({ code: 130 })
+  })
+
+  it('clears what a killed run left staged', async () => {
+    await using world = await slowly()
+    const running = await midRun(world)
+    running.kill('SIGKILL')
+    await running.ended
+    world.sandbox.setFaults([])
+    await until(async () => (await world.run('sync', 'enquiries')).code === 0, 'the lock is free')
+    expect(existsSync(`${warehouseIn(world)}.staging`)).toBe(false)
+  })
+})
+
+describe('the launcher', () => {
+  it('is followed by the program when it is killed', async () => {
+    await using world = await aWorld()
+    const old = '/usr/bin/node'
+    if (!existsSync(old)) return
+    const launched = world.start(['sandbox', '--json', '--port', '0'], { node: old })
+    await until(() => launched.said().includes('url'), 'the sandbox is ready')
+    const { url } = JSON.parse(launched.said()) as { url: string }
+    launched.kill('SIGKILL')
+    await until(() => !isAlive(launched.pid), 'the launcher is gone')
+    await until(
+      () =>
+        fetch(url).then(
+          () => false,
+          () => true,
+        ),
+      'the sandbox is gone',
+    )
+  })
+})

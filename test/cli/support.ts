@@ -1,0 +1,134 @@
+/**
+ * The program as people run it: a child process of the launcher, in a folder of the test's own, with nothing of the
+ * developer's environment; and a sandbox service in the test's own process for it to talk to.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
+import { ROOT } from '../rules/source.ts'
+
+export const LAUNCHER = path.join(ROOT, 'bin/tidemark.js')
+export const SECRET_TEXT = 'marked-hunter2-"secret"'
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly pid: number
+  readonly ended: Promise<Ended>
+  /** What it has written to standard output and standard error so far. */
+  said(): string
+  kill(signal: NodeJS.Signals): void
+}
+
+export interface Place extends AsyncDisposable {
+  readonly folder: string
+  start(args: readonly string[], options?: StartOptions): Running
+  run(...args: string[]): Promise<Ended>
+}
+
+export interface StartOptions {
+  readonly env?: NodeJS.ProcessEnv
+  readonly node?: string
+}
+
+export interface PlaceOptions {
+  readonly files?: Readonly<Record<string, string>>
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** A folder with these files, in which the program runs with only these variables. */
+export async function aPlace({ files = {}, env = {} }: PlaceOptions = {}): Promise<Place> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-cli-'))
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content)
+  const start = (args: readonly string[], options: StartOptions = {}): Running =>
+    startIn(folder, args, { ...options, env: { ...env, ...options.env } })
+  return {
+    folder,
+    start,
+    run: (...args) => start(args).ended,
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  }
+}
+
+function startIn(cwd: string, args: readonly string[], { env, node = process.execPath }: StartOptions): Running {
+  const child = spawn(node, [LAUNCHER, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: cwd, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
+    ([stdout, stderr, [code, signal]]): Ended => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      stdout,
+      stderr,
+    }),
+  )
+  return { pid: child.pid ?? 0, ended, said: () => said, kill: (signal) => void child.kill(signal) }
+}
+
+/** Resolves as soon as it is so. */
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    if (await isSo()) return
+    await new Promise((resolve) => void setTimeout(resolve, 25))
+  }
+  throw new TypeError(`it never came to this: ${what}`)
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+export interface World extends Place {
+  readonly sandbox: Sandbox
+}
+
+export interface WorldOptions {
+  readonly sandbox?: SandboxOptions
+  readonly settings?: Readonly<Record<string, unknown>>
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** A sandbox and a place whose `tidemark.yaml` names it; JSON is YAML. */
+export async function aWorld({ sandbox: options, settings, env }: WorldOptions = {}): Promise<World> {
+  const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: ALL_SCOPES, ...options?.clients?.[0] }
+  const sandbox = await startSandbox({ rows: 40, ...options, clients: [client] })
+  const yaml = { service: { base_url: sandbox.url, client_id: 'acme' }, ...SETTINGS, ...settings }
+  const place = await aPlace({
+    files: { 'tidemark.yaml': JSON.stringify(yaml) },
+    env: { REPORTING_CLIENT_SECRET: SECRET_TEXT, ...env },
+  })
+  return {
+    ...place,
+    sandbox,
+    [Symbol.asyncDispose]: async () => {
+      await sandbox.close()
+      await place[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const ALL_SCOPES =
+  'event.read enquiries.read budget.read automatedbookings.read officereservations.read merf.read audit.read'.split(' ')
+
+/** All eight reports; entity 3 of the sandbox's audit trail is events. */
+const SETTINGS = {
+  currencies: ['EUR'],
+  reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },
+}

@@ -1,0 +1,120 @@
+/** `tidemark sync` as a process: what it prints where, how it ends, and that secrets stay out of all of it. */
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { reportNames } from '../../schema/index.ts'
+import { aPlace, aWorld, SECRET_TEXT } from './support.ts'
+
+interface Document {
+  readonly reports: readonly Record<string, unknown>[]
+  readonly published: string | null
+}
+
+describe('tidemark sync', () => {
+  it('ends with 0 and a table of all reports, and publishes', async () => {
+    await using world = await aWorld()
+    const { code, stdout, stderr } = await world.run('sync')
+    expect(code).toBe(0)
+    for (const report of reportNames) {
+      expect(stdout).toMatch(new RegExp(`^${report} +done `, 'm'))
+      expect(stderr).toMatch(new RegExp(`^${report}: done, \\d+ pages?, `, 'm'))
+    }
+    expect(stdout).toContain('new columns')
+    expect(stdout).toMatch(/^8 done in /m)
+    expect(existsSync(path.join(world.folder, 'data/published.duckdb'))).toBe(true)
+  })
+
+  it('reads only what changed when it runs again', async () => {
+    await using world = await aWorld()
+    await world.run('sync')
+    world.sandbox.world.edit('events', 100_001)
+    const { stdout } = await world.run('sync', 'events', '--json')
+    const { reports } = JSON.parse(stdout) as Document
+    expect(reports).toMatchObject([{ report: 'events', state: 'done', new: 0, changed: 1 }])
+  })
+
+  it('prints one JSON document and nothing else on standard output with --json, and JSON lines as its log', async () => {
+    await using world = await aWorld()
+    const { code, stdout, stderr } = await world.run('sync', '--json')
+    expect(code).toBe(0)
+    const { reports, published } = JSON.parse(stdout) as Document
+    expect(reports.map(({ report }) => report)).toEqual(reportNames)
+    expect(reports[0]).toMatchObject({ state: 'done', new: 40, mark: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/) })
+    expect(published).toBe(path.join(world.folder, 'data/published.duckdb'))
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { msg: string })
+    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^events: done, /))
+  })
+
+  it('prints nothing with --quiet when all is well', async () => {
+    await using world = await aWorld()
+    expect(await world.run('sync', 'enquiries', '--quiet')).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('ends with 1 when one report is forbidden, says why and what to do, and still runs the others', async () => {
+    await using world = await aWorld({ sandbox: { faults: ['403@budgets'] } })
+    const { code, stdout } = await world.run('sync', 'budgets', 'enquiries')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^budgets +failed /m)
+    expect(stdout).toMatch(/^enquiries +done /m)
+    expect(stdout).toMatch(/^budgets failed: .*\(REPORT_FORBIDDEN\)\n {2}what to do: /m)
+    const again = JSON.parse((await world.run('sync', 'budgets', '--json')).stdout) as Document
+    expect(again.reports[0]).toMatchObject({ state: 'paused', error: { code: 'REPORT_FORBIDDEN' } })
+  })
+
+  it('says why a report is off, and is done all the same', async () => {
+    await using world = await aWorld({ settings: { currencies: [] } })
+    const { code, stdout } = await world.run('sync')
+    expect(code).toBe(0)
+    expect(stdout).toContain('budgets is off: no currencies are configured')
+  })
+
+  it('ends with 2 when a report that is off is asked for by name', async () => {
+    await using world = await aWorld({ settings: { currencies: [] } })
+    const { code, stdout, stderr } = await world.run('sync', 'budgets')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/budgets is off: no currencies are configured[^]*CONFIG_INVALID[^]*TIDEMARK_CURRENCIES/)
+  })
+
+  it('ends with 2 and the name that was meant for an unknown report', async () => {
+    await using world = await aWorld()
+    const { code, stdout, stderr } = await world.run('sync', 'evnts')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/there is no report "evnts"; did you mean "events"\?[^]*REPORT_UNKNOWN/)
+  })
+
+  it('ends with 2 for a wrong configuration, with the line, before anything is asked', async () => {
+    await using place = await aPlace({ files: { 'tidemark.yaml': 'service:\n  base_ulr: http://x\n' } })
+    const { code, stdout, stderr } = await place.run('sync')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/tidemark\.yaml:2[^]*CONFIG_INVALID/)
+    const asDocument = await place.run('sync', '--json')
+    expect(JSON.parse(asDocument.stdout)).toMatchObject({ error: { code: 'CONFIG_INVALID' } })
+  })
+
+  it('tells that another process has the warehouse, and ends with 1', async () => {
+    await using world = await aWorld({ sandbox: { faults: ['slow:3000'] } })
+    const first = world.start(['sync', 'events'])
+    await expect.poll(() => world.sandbox.requests.total, { timeout: 10_000 }).toBeGreaterThan(0)
+    const { code, stderr } = await world.run('sync', 'enquiries')
+    expect(code).toBe(1)
+    expect(stderr).toContain('WAREHOUSE_LOCKED')
+    first.kill('SIGTERM')
+    await first.ended
+  })
+
+  it('keeps secret and token out of everything that is printed when the service refuses them', async () => {
+    for (const fault of ['401-always@token', '401-always', '403']) {
+      await using world = await aWorld({ sandbox: { faults: [fault] } })
+      for (const args of [['sync'], ['sync', '--json'], ['check', '--json']]) {
+        const { code, stdout, stderr } = await world.run(...args)
+        expect(code).toBe(1)
+        const said = stdout + stderr
+        for (const text of [SECRET_TEXT, JSON.stringify(SECRET_TEXT).slice(1, -1), 'eyJ'])
+          expect(said).not.toContain(text)
+      }
+    }
+  })
+})

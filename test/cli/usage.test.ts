@@ -1,0 +1,70 @@
+/** Help, versions and wrong usage, as people meet them. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from '../rules/source.ts'
+import { aPlace } from './support.ts'
+
+const COMMANDS = ['demo', 'check', 'sync', 'status', 'query', 'sandbox']
+
+describe('tidemark --help', () => {
+  it('lists the commands, and is what a bare tidemark prints', async () => {
+    await using place = await aPlace()
+    const { code, stdout, stderr } = await place.run('--help')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
+    expect((await place.run()).stdout).toBe(stdout)
+  })
+
+  it.each(COMMANDS)('has an example for %s', async (command) => {
+    await using place = await aPlace()
+    const { code, stdout } = await place.run(command, '--help')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}\\$ tidemark ${command}`))
+  })
+
+  it('fits a terminal of 120 columns', async () => {
+    await using place = await aPlace()
+    for (const command of COMMANDS) {
+      const { stdout } = await place.run(command, '--help')
+      const wide = stdout.split('\n').filter((line) => line.length > 120 && !/^ {2}\S+ {2,}/.test(line))
+      expect(wide).toEqual([])
+    }
+  })
+})
+
+describe('tidemark --version', () => {
+  it('prints the version of the project', async () => {
+    await using place = await aPlace()
+    const { version } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as { version: string }
+    expect(await place.run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` })
+  })
+})
+
+describe('wrong usage', () => {
+  it.each([
+    [['snyc'], `unknown command 'snyc' (Did you mean sync?)`],
+    [['sync', '--jsn'], `unknown option '--jsn' (Did you mean --json?)`],
+    [['query'], `missing required argument 'sql'`],
+    [['query', '--format', 'xml', 'SELECT 1'], 'Allowed choices are table, csv, json'],
+    [['sandbox', '--rows', 'many'], 'It must be a whole number'],
+    [['status', 'events'], 'too many arguments'],
+  ])('%j ends with 2, says what is wrong and where help is', async (args, what) => {
+    await using place = await aPlace()
+    const { code, stdout, stderr } = await place.run(...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(what)
+    expect(stderr).toMatch(/USAGE_INVALID[^]*--help/)
+  })
+})
+
+describe('the launcher', () => {
+  const old = '/usr/bin/node'
+
+  it.skipIf(!existsSync(old))("hands over to the project's own Node, exit code included", async () => {
+    await using place = await aPlace()
+    expect(await place.start(['--version'], { node: old }).ended).toMatchObject({ code: 0, stderr: '' })
+    expect(await place.start(['sync'], { node: old }).ended).toMatchObject({ code: 2 })
+  })
+})
