@@ -15,6 +15,9 @@ import type { Proven } from './prove.ts'
 import type { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
+/** An edit may carry the stamp of a clock that runs ahead: its row is alive all the same. */
+const FUTURE_MS = 366 * 86_400_000
+
 /** A key with all key columns of its report. */
 export type GoneKey = readonly (string | number)[]
 
@@ -60,7 +63,7 @@ export class Difference {
     const { rooms, reader, parts } = this.#scope
     const now = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
     const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
-    const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, CLOCK_GRAIN_MS) }
+    const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
     for (const part of await this.#scope.keysOf(this.#reader, span, this.#question)) {
       for (const key of part.keys) this.#moved.add(key)
     }

@@ -8,8 +8,9 @@ Examples:
   $ tidemark check
   $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
 
-It asks the service for a token and for a page of each report. It writes nothing, but reports that were paused because the
-service refused them run again when they pass. It ends with 1 when a check fails; a warning is no failure.`
+It asks the service for a token and for a page of each report, and writes nothing; but reports that
+were paused because the service refused them run again when they pass. It ends with 1 when a check
+fails; a warning is no failure.`
 
 export function checkCommand(program: Command, shell: Shell, done: Done): void {
   program
