@@ -1,11 +1,11 @@
 /** `tidemark query` and `tidemark status`: what readers get, in every format, before, during and after a sync. */
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
 import { aWorld, until, type World } from './support.ts'
 
 async function synced(): Promise<World> {
   const world = await aWorld()
-  await world.run('sync', '--quiet')
+  expect(await world.run('sync', 'events', '--quiet')).toMatchObject({ code: 0 })
   return world
 }
 
@@ -13,8 +13,14 @@ const EVERY_KIND = `SELECT 12345678901234567890 AS big, 1.10::DECIMAL(38,9) AS a
   NULL AS nothing, TIMESTAMPTZ '2024-01-01 01:00:00+01' AS at, [1, 2] AS list, '{"a":1.50}'::JSON AS json`
 
 describe('tidemark query', () => {
+  // Nothing here writes, so one world serves all.
+  let world: World
+  beforeAll(async () => {
+    world = await synced()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
   it('prints a table, csv or json of the published copy, with every digit', async () => {
-    await using world = await synced()
     const csv = await world.run('query', '--format', 'csv', EVERY_KIND)
     expect(csv).toMatchObject({ code: 0, stderr: '' })
     expect(csv.stdout).toBe(
@@ -30,7 +36,6 @@ describe('tidemark query', () => {
   })
 
   it('gives programs every row and people the first ones, and says so', async () => {
-    await using world = await synced()
     const all = await world.run('query', '--format', 'csv', 'SELECT * FROM range(50000)')
     expect(all.stdout.trim().split('\n')).toHaveLength(50_001)
     const shown = await world.run('query', '--limit', '3', 'SELECT * FROM range(50000)')
@@ -48,7 +53,6 @@ describe('tidemark query', () => {
     ['', 'there is no statement'],
     ['SELECT nonsense FROM events', 'Referenced column "nonsense" not found'],
   ])('refuses %j with 1 and says why', async (sql, why) => {
-    await using world = await synced()
     const { code, stdout, stderr } = await world.run('query', sql)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain(why)
@@ -56,14 +60,13 @@ describe('tidemark query', () => {
   })
 
   it('says what to do before the first sync', async () => {
-    await using world = await aWorld()
-    const { code, stderr } = await world.run('query', 'SELECT 1')
+    await using fresh = await aWorld()
+    const { code, stderr } = await fresh.run('query', 'SELECT 1')
     expect(code).toBe(1)
     expect(stderr).toMatch(/nothing was published yet[^]*WAREHOUSE_MISSING[^]*tidemark sync/)
   })
 
   it('stops when its reader has seen enough', async () => {
-    await using world = await synced()
     const running = world.start(['query', '--format', 'csv', 'SELECT * FROM range(1000000000)'])
     await until(() => running.said().length > 100_000, 'rows')
     running.kill('SIGINT')
