@@ -218,12 +218,12 @@ class Walk {
   }
 
   /**
-   * Some services answer a page number behind the last page with the last page. When that is the first page, or when the
-   * total calls for more, the page number may as well be ignored.
+   * Some services answer a page number behind the last page with the last page: so where the total is met already. Without
+   * a total, the first page that comes again may as well mean that the page number is ignored.
    */
   get #isBehindLast(): boolean {
     const { totalCount, rows } = this.state
-    return this.#last?.number !== 1 && (totalCount === undefined || rows >= totalCount)
+    return totalCount === undefined ? this.#last?.number !== 1 : rows >= totalCount
   }
 
   /** The pages that the first one's total calls for, side by side, then one more if the last came full. */

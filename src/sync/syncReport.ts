@@ -127,8 +127,10 @@ async function totalOfCreated(scope: Scope): Promise<number | undefined> {
   for (let attempt = 1; attempt <= scope.rooms.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(scope.rooms, scope.parts.declaration, { currency: scope.parts.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
+    // Asked before and after: a row that goes between two answers would stand in for one without a time of creation.
+    const before = await totalNow(scope)
     const bounded = await totalNow(scope, { created })
-    if (bounded === (await totalNow(scope))) return bounded
+    if (before === bounded && bounded === (await totalNow(scope))) return bounded
   }
   return undefined
 }

@@ -1,0 +1,183 @@
+/** At quiet: every table of the warehouse against the model, value by value, to the last digit. */
+import { type AuditEntry, type ModelRecord, newestOf } from './model/record.ts'
+import { type Cell, childText, ROWS } from './model/rows.ts'
+import type { World } from './model/world.ts'
+import type { Recorded, Scenario } from './scenario.ts'
+
+type Rows = <T>(sql: string) => Promise<T[]>
+type Row = Readonly<Record<string, string | null>>
+
+export interface Comparison {
+  readonly world: World
+  readonly scenario: Scenario
+  /** Whole reports were compared with the service: rows that it no longer returns, and drifted amounts, are known too. */
+  readonly reconciled: boolean
+}
+
+export async function differences(rows: Rows, comparison: Comparison): Promise<string[]> {
+  const found: string[] = []
+  for (const report of comparison.world.recorded) {
+    const scopes = report === 'budgets' ? comparison.scenario.currencies : ['']
+    for (const scope of scopes) found.push(...(await reportDifferences(rows, comparison, { report, scope })))
+    found.push(...(await rejectedDifferences(rows, comparison, report)))
+  }
+  if (comparison.scenario.reports.includes('enquiry_audit_entries')) {
+    found.push(...(await entryDifferences(rows, comparison.world)))
+  }
+  return found
+}
+
+interface Place {
+  readonly report: Recorded
+  readonly scope: string
+}
+
+async function reportDifferences(rows: Rows, comparison: Comparison, { report, scope }: Place): Promise<string[]> {
+  const { keyColumn, collections } = ROWS[report]
+  const where = scope === '' ? '' : ` WHERE target_currency = '${scope}'`
+  const held = await rows<Row>(`SELECT COLUMNS(*)::VARCHAR FROM main.${report}${where}`)
+  const byKey = new Map(held.map((row) => [Number(row[keyColumn]), row]))
+  const found: string[] = held.length === byKey.size ? [] : [`4: ${report} ${scope} holds keys twice`]
+  const children = new Map<string, Row[]>()
+  for (const { table } of collections) {
+    const kids = await rows<Row>(`SELECT COLUMNS(*)::VARCHAR FROM main.${table}${where} ORDER BY _position`)
+    for (const row of kids) {
+      const place = `${table} ${row[keyColumn]}`
+      children.set(place, [...(children.get(place) ?? []), row])
+    }
+  }
+  for (const record of comparison.world.records[report].values()) {
+    const row = byKey.get(record.key)
+    byKey.delete(record.key)
+    const place = `${report} ${scope} ${record.key}`
+    found.push(...recordDifferences(comparison, { report, scope, place, record, row, children }))
+  }
+  for (const key of byKey.keys()) found.push(`1: ${report} ${scope} ${key} is held and never was`)
+  return found
+}
+
+interface Meeting extends Place {
+  readonly place: string
+  readonly record: ModelRecord
+  readonly row: Row | undefined
+  readonly children: ReadonlyMap<string, readonly Row[]>
+}
+
+function recordDifferences(
+  { reconciled, scenario }: Comparison,
+  { report, scope, place, record, row, children }: Meeting,
+): string[] {
+  const version = newestOf(record)
+  // What its row should be is told by the rejected rows; what it was before stays.
+  if (version.broken !== undefined) return []
+  const isGone = report === 'enquiries' && version.deleted
+  if (isGone) {
+    const isKnown = row === undefined || !reconciled || row['is_deleted'] === 'true'
+    return isKnown ? [] : [`5: ${place} is gone, and not marked as deleted`]
+  }
+  if (row === undefined) return [`1: ${place} is missing`]
+  const cells = ROWS[report].cells(record, version, { currency: scope, summary: false })
+  const found = cells.flatMap((cell) => {
+    if (isDrifted(cell, record, reconciled) || sameValue(cell, row)) return []
+    return [`1: ${place} ${cell.column}: ${show(cell.value)} is sent, ${show(row[cell.column])} is held`]
+  })
+  if ((row['is_deleted'] === 'true') !== version.deleted) found.push(`5: ${place}: is_deleted is ${row['is_deleted']}`)
+  for (const { table, of } of scenario.expands ? ROWS[report].collections : []) {
+    const kids = children.get(`${table} ${record.key}`) ?? []
+    found.push(...childDifferences(`${place} ${table}`, of(version).map(childText), kids))
+  }
+  return found
+}
+
+const isDrifted = (cell: Cell, record: ModelRecord, reconciled: boolean): boolean =>
+  cell.wire === 'totalAmount' && record.drift > 0 && !reconciled
+
+function childDifferences(place: string, sent: readonly string[], held: readonly Row[]): string[] {
+  const live = held.filter((row) => row['is_deleted'] !== 'true')
+  if (live.length !== sent.length) return [`1: ${place}: ${sent.length} children are sent, ${live.length} are held`]
+  return sent.flatMap((text, position) => {
+    const row = live[position] as Row
+    const child = JSON.parse(text) as { id?: number; label: string; size: number }
+    const isSame =
+      row['_payload'] === text &&
+      row['_position'] === String(position) &&
+      row['_child_key'] === String(child.id ?? position) &&
+      row['label'] === child.label &&
+      sameNumber(String(child.size), row['size'])
+    return isSame ? [] : [`1: ${place}[${position}]: ${text} is sent, ${JSON.stringify(row)} is held`]
+  })
+}
+
+/** Rows that can't be stored are kept whole, each once. */
+async function rejectedDifferences(rows: Rows, { world }: Comparison, report: Recorded): Promise<string[]> {
+  const held = await rows<{ row: string; scope: string }>(
+    `SELECT row::VARCHAR AS row, scope FROM tidemark.rejected_rows WHERE report = '${report}'`,
+  )
+  const texts = held.map(({ row, scope }) => `${scope} ${row}`)
+  const found = texts.length === new Set(texts).size ? [] : [`4: a rejected row of ${report} is kept twice`]
+  const revisions = new Set(held.map(({ row }) => Number(/"revision":(\d+)/.exec(row)?.[1])))
+  for (const record of world.records[report].values()) {
+    const { broken, revision, deleted } = newestOf(record)
+    if (broken !== undefined && !(report === 'enquiries' && deleted) && !revisions.has(revision)) {
+      found.push(`1: the broken row of ${report} ${record.key}, revision ${revision}, is not among the rejected rows`)
+    }
+  }
+  return found
+}
+
+async function entryDifferences(rows: Rows, world: World): Promise<string[]> {
+  const held = await rows<{ enquiry: number; entry: string; number: number }>(`
+    SELECT enquiry_id AS enquiry, concat_ws(' ', epoch_us(timestamp), user_id, action, payload) AS entry, entry_number AS number
+    FROM main.enquiry_audit_entries`)
+  const found: string[] = []
+  for (const record of world.records.enquiries.values()) {
+    const { deleted, broken } = newestOf(record)
+    // The trail of a row that is gone, or was never stored, is not asked for any more.
+    if (deleted || broken !== undefined || record.versions.some((version) => version.broken !== undefined)) continue
+    const mine = held.filter(({ enquiry }) => enquiry === record.key)
+    const sent = record.entries.map(entryOf).toSorted((a, b) => a.localeCompare(b))
+    const kept = mine.map(({ entry }) => entry).toSorted((a, b) => a.localeCompare(b))
+    if (sent.join('\n') !== kept.join('\n')) {
+      found.push(`1: trail of enquiry ${record.key}: sent ${sent.join(', ')}; held ${kept.join(', ')}`)
+    }
+    if (new Set(mine.map(({ number }) => number)).size !== mine.length)
+      found.push(`4: entry numbers of ${record.key} are not unique`)
+  }
+  return found
+}
+
+const entryOf = ({ at, userId, action }: AuditEntry): string => `${at} ${userId} ${action} {"by":${userId}}`
+
+function sameValue({ column, wire, kind, value }: Cell, row: Row): boolean {
+  const held = row[column] ?? extraOf(row, wire)
+  if (value === null || held === null) return value === held
+  if (kind === 'number') return sameNumber(value, held)
+  return kind === 'time' ? microsOf(held) === Number(value) : value === held
+}
+
+/** A value without a column, or one that its column can't hold, stands in `_extra` as it was sent. */
+function extraOf(row: Row, wire: string): string | null {
+  const found = new RegExp(`"${wire}":(-?[0-9.eE+-]+|"(?:[^"\\\\]|\\\\.)*")`).exec(row['_extra'] ?? '')?.[1]
+  return found === undefined ? null : found.startsWith('"') ? (JSON.parse(found) as string) : found
+}
+
+/** DuckDB's text of a TIMESTAMPTZ in UTC: `2026-01-01 00:00:00.5+00`. */
+function microsOf(text: string): number {
+  const [, day, clock, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? []
+  return Date.parse(`${day}T${clock}Z`) * 1_000 + Number(fraction.padEnd(6, '0'))
+}
+
+const sameNumber = (a: string, b: string | null | undefined): boolean =>
+  b !== null && b !== undefined && canonical(a) === canonical(b)
+
+/** Digits without outer zeros, and where the point stands. */
+function canonical(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/.exec(
+    text,
+  ) ?? [text, text]
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const short = digits.replace(/0+$/, '')
+  return short === '' ? '0' : `${sign}${short}e${Number(exponent) - fraction.length + digits.length - short.length}`
+}
+
+const show = (value: string | null | undefined): string => (value === undefined ? 'no column' : JSON.stringify(value))

@@ -1,0 +1,282 @@
+/**
+ * The machine that Tidemark runs on: its disk, its process, its clock. The process can die between any two steps: what
+ * it had written is kept as it was at that moment, and the next process opens that.
+ */
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ReportName, reportNames } from '../../schema/index.ts'
+import { openClient } from '../../src/client/reporting.ts'
+import type { ReportConfig } from '../../src/config/config.ts'
+import { type Instant, parseInstant } from '../../src/instant.ts'
+import { Secret } from '../../src/secret.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import type { Chance } from './chance.ts'
+import type { History } from './history.ts'
+import type { Recorded, Scenario, Settings, Simulated } from './scenario.ts'
+import type { Service } from './service.ts'
+import type { MachineClock, Timeline } from './timeline.ts'
+
+/** What every step of a dead process ends with. */
+export class Died extends Error {
+  constructor() {
+    super('the process died')
+    this.name = 'Died'
+  }
+}
+
+/** Statements that only look at the warehouse, for the invariants: they take no time and meet no faults. */
+export const LOOK = '/* look */ '
+
+/** Statements of a load that write rows, or move a mark. */
+const TOUCHES = /(?:INSERT INTO main\.|INSERT INTO tidemark\.marks SELECT ')"?(?<report>events|budgets|enquiries)["']/
+const START = parseInstant('2025-06-01T00:00:00Z') as Instant
+const EXPAND: Readonly<Record<Simulated, readonly string[]>> = {
+  events: ['meetingRooms', 'commissions', 'assignments'],
+  budgets: ['costItems'],
+  enquiries: ['bedrooms', 'approver'],
+  enquiry_audit_entries: ['payload'],
+}
+const WALK_PAGES_MAX = 1_500
+const MEMORY = '256MB'
+/** A folder in memory where there is one: thousands of small files are written. */
+const ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+interface OpenProcess {
+  readonly warehouse: Warehouse
+  readonly rooms: Rooms
+  readonly stop: AbortController
+}
+
+export interface MachineParts {
+  readonly scenario: Scenario
+  readonly timeline: Timeline
+  readonly clock: MachineClock
+  readonly service: Service
+  readonly chance: Chance
+  readonly history: History
+  /** After each COMMIT that touched a report. */
+  readonly onCommit: (report: Recorded, rows: <T>(sql: string) => Promise<T[]>) => Promise<void>
+  readonly onTrouble: (error: unknown) => void
+}
+
+export class Machine {
+  readonly folder: string
+  statements = 0
+  /** COMMITs of loads. */
+  commits = 0
+  /** The statement of this number finds the disk full; `commit`: the next COMMIT from there on does. */
+  fullAt: { statement: number; onlyCommit: boolean } | undefined
+  readonly #parts: MachineParts
+  readonly #template: string
+  readonly #touched = new Set<Recorded>()
+  #disk = 0
+  #dead = false
+  #open: OpenProcess | undefined
+
+  private constructor(parts: MachineParts, template: string) {
+    this.#parts = parts
+    this.#template = template
+    this.folder = mkdtempSync(join(ROOT, 'tidemark-simulation-'))
+  }
+
+  static async start(parts: MachineParts): Promise<Machine> {
+    const machine = new Machine(parts, await template())
+    copyFileSync(machine.#template, machine.#path)
+    return machine
+  }
+
+  get isDead(): boolean {
+    return this.#dead
+  }
+
+  /** The rooms, opened anew when the process is a new one. */
+  async rooms(settings: Settings): Promise<{ rooms: Rooms; stop: AbortController }> {
+    const stop = new AbortController()
+    const { scenario, service, clock } = this.#parts
+    const warehouse = this.#open?.warehouse ?? (await this.#openWarehouse())
+    const client =
+      this.#open?.rooms.client ??
+      openClient(
+        {
+          baseUrl: new URL('http://service.test'),
+          clientId: 'simulation',
+          clientSecret: new Secret('simulated-secret'),
+          concurrency: settings.concurrency,
+          limits: { attemptsMax: 4, retryDelayMsMin: 50, retryDelayMsMax: 2_000 },
+        },
+        { clock, dispatcher: service },
+      )
+    if (this.#open === undefined) service.tokens.budget += 1
+    const rooms: Rooms = {
+      client,
+      warehouse,
+      clock,
+      settings: {
+        reports: reportConfigs(scenario, settings),
+        currencies: scenario.currencies,
+        limits: {
+          loadRowsMax: settings.loadRowsMax,
+          loadBytesMax: 1_000_000,
+          pageBytesMax: 10_000_000,
+          walkPagesMax: WALK_PAGES_MAX,
+          walkAttemptsMax: 4,
+          warehouseMemory: MEMORY,
+        },
+        concurrency: settings.concurrency,
+        identity: 'simulation',
+        staging: join(this.folder, 'staging'),
+      },
+      onProgress: () => undefined,
+      signal: stop.signal,
+    }
+    this.#open = { warehouse, rooms, stop }
+    return { rooms, stop }
+  }
+
+  /** The process dies here and now. */
+  die(): void {
+    const next = this.#disk + 1
+    for (const ending of ['', '.wal']) {
+      if (existsSync(this.#path + ending)) copyFileSync(this.#path + ending, this.#pathOf(next) + ending)
+    }
+    this.#dead = true
+    this.#open?.stop.abort(new Died())
+    this.#parts.service.cut()
+  }
+
+  /** Lets go of a process that died; the next rooms are those of a new one, on the disk as it was. */
+  async bury(): Promise<void> {
+    await this.#close()
+    for (const ending of ['', '.wal', '.spill']) rmSync(this.#path + ending, { force: true, recursive: true })
+    this.#disk += 1
+    this.#dead = false
+    // As the command line does once it holds the file's lock.
+    rmSync(join(this.folder, 'staging'), { force: true, recursive: true })
+  }
+
+  async end(): Promise<void> {
+    await this.#close()
+    rmSync(this.folder, { force: true, recursive: true })
+  }
+
+  rows<T>(sql: string): Promise<T[]> {
+    return (this.#open as OpenProcess).warehouse.rows<T>(LOOK + sql)
+  }
+
+  /** Takes back what was refused, as `tidemark resume` does. */
+  async resume(): Promise<void> {
+    const { client, warehouse } = this.#open?.rooms ?? {}
+    await this.#inRealTime(async () => warehouse?.resume(this.#parts.scenario.reports))
+    await client?.resume()
+    this.#parts.service.tokens.budget += 1
+  }
+
+  async publish(): Promise<string> {
+    const path = join(this.folder, 'published.duckdb')
+    await this.#inRealTime(async () => this.#open?.warehouse.publish(path))
+    return path
+  }
+
+  /** Opens, closes and copies outside of any run: it takes no virtual time and meets no faults. */
+  async #inRealTime<T>(work: () => Promise<T>): Promise<T> {
+    const { timeline } = this.#parts
+    timeline.isReal = true
+    try {
+      return await timeline.run(work())
+    } finally {
+      timeline.isReal = false
+    }
+  }
+
+  async #close(): Promise<void> {
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined) return
+    await this.#parts.timeline.run(open.rooms.client.close().then(() => open.warehouse.close()))
+  }
+
+  #openWarehouse(): Promise<Warehouse> {
+    const settings = { path: this.#path, memory: MEMORY, threads: 1, around: this.#around }
+    return this.#inRealTime(() => Warehouse.open(settings))
+  }
+
+  readonly #around: AroundStatement = async (sql, run) => {
+    const { timeline, chance } = this.#parts
+    if (timeline.isReal || sql.startsWith(LOOK)) return timeline.real(run())
+    if (this.#dead) throw new Died()
+    await timeline.wait(chance.int(0, 3))
+    if (this.isDead) throw new Died()
+    this.statements += 1
+    if (this.#isDiskFull(sql)) throw new Error('IO Error: Could not write: No space left on device')
+    const result = await timeline.real(run())
+    this.#note(sql)
+    if (this.isDead) throw new Died()
+    return result
+  }
+
+  /** A COMMIT's look comes in turn behind its transaction, and what was waiting before. */
+  #note(sql: string): void {
+    const { history, onCommit, onTrouble } = this.#parts
+    const report = TOUCHES.exec(sql)?.groups?.['report']
+    if (report !== undefined) this.#touched.add(report as Recorded)
+    if (sql !== 'COMMIT' && sql !== 'ROLLBACK') return
+    const touched = [...this.#touched]
+    this.#touched.clear()
+    if (sql === 'ROLLBACK' || touched.length === 0) return
+    this.commits += 1
+    history.tell(() => `COMMIT of ${touched.join(', ')}`)
+    for (const each of touched) onCommit(each, (look) => this.rows(look)).catch(onTrouble)
+  }
+
+  #isDiskFull(sql: string): boolean {
+    const { fullAt } = this
+    if (fullAt === undefined || this.statements < fullAt.statement) return false
+    if (sql === 'ROLLBACK' || (fullAt.onlyCommit && sql !== 'COMMIT')) return false
+    this.fullAt = undefined
+    this.#parts.history.tell(() => `disk full at ${sql.trim().slice(0, 80)}`)
+    return true
+  }
+
+  get #path(): string {
+    return this.#pathOf(this.#disk)
+  }
+
+  #pathOf(disk: number): string {
+    return join(this.folder, `warehouse-${disk}.duckdb`)
+  }
+}
+
+let made: Promise<string> | undefined
+
+/** An empty warehouse of the newest layout, made once in a process and copied for each seed. */
+function template(): Promise<string> {
+  made ??= (async () => {
+    const folder = mkdtempSync(join(ROOT, 'tidemark-template-'))
+    process.once('exit', () => rmSync(folder, { force: true, recursive: true }))
+    const path = join(folder, 'empty.duckdb')
+    const warehouse = await Warehouse.open({ path, memory: MEMORY, threads: 1 })
+    await warehouse.close()
+    return path
+  })()
+  return made
+}
+
+function reportConfigs(scenario: Scenario, settings: Settings): Record<ReportName, ReportConfig> {
+  const config = (name: ReportName): ReportConfig => ({
+    name,
+    enabled: (scenario.reports as readonly ReportName[]).includes(name),
+    every: '5m',
+    pageSize: settings.pageSize,
+    overlapMs: scenario.overlapMs,
+    settleMs: scenario.settleMs,
+    start: START,
+    expand: scenario.expands || name === 'enquiry_audit_entries' ? (EXPAND[name as Simulated] ?? []) : [],
+    filters: {},
+    askCreated: name === 'enquiries',
+    entities: [],
+  })
+  return Object.fromEntries(reportNames.map((name) => [name, config(name)])) as Record<ReportName, ReportConfig>
+}

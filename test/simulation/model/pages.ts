@@ -1,0 +1,129 @@
+/** Which rows answer a question, in which order, and which of them are on the page: with all that may be wrong with that. */
+import type { Chance } from '../chance.ts'
+import type { FaultSource } from '../faults.ts'
+import type { Recorded, Scenario } from '../scenario.ts'
+import { type AuditEntry, type Micros, type ModelRecord, shownAt, type Version } from './record.ts'
+import { type Asked, rowText, timeText } from './rows.ts'
+import type { World } from './world.ts'
+
+export interface Body {
+  readonly modifiedSince?: string
+  readonly modifiedUntil?: string
+  readonly createdSince?: string
+  readonly createdUntil?: string
+  readonly since?: string
+  readonly until?: string
+  readonly includeDeleted?: boolean
+  readonly targetCurrencyCode?: string
+  readonly pageNumber: number
+  readonly pageSize: number
+  readonly expand?: Readonly<Record<string, boolean>>
+}
+
+export interface PageParts {
+  readonly world: World
+  readonly scenario: Scenario
+  readonly faults: FaultSource
+  readonly chance: Chance
+}
+
+interface Shown {
+  readonly record: ModelRecord
+  readonly version: Version
+}
+
+/** The body of an answer to a report's question, as JSON text. */
+export function answerRecords(parts: PageParts, report: Recorded, body: Body): string {
+  const { world, faults } = parts
+  const { now } = world
+  const shown = [...world.records[report].values()].flatMap((record): Shown[] => {
+    const version = shownAt(record, now)
+    return version === undefined || !matches(report, { record, version }, body) ? [] : [{ record, version }]
+  })
+  const asked: Asked = { currency: body.targetCurrencyCode ?? '', summary: report === 'events' && isSummaryTime(world) }
+  const expand = new Set(Object.entries(body.expand ?? {}).flatMap(([flag, on]) => (on ? [flag] : [])))
+  const rows = sorted(parts, shown).map((row) => rowText(report, row.record, { version: row.version, asked, expand }))
+  const page = pageOf(parts, rows, body)
+  if (report !== 'enquiries') return `[${page.rows.join(',')}]`
+  return envelope(parts, {
+    ...page,
+    body,
+    total: faults.strikes('totalLies', 0.5) ? lie(parts, rows.length) : rows.length,
+  })
+}
+
+/** The audit trail of one enquiry. */
+export function answerEntries(parts: PageParts, enquiry: number, body: Body): string {
+  const { world } = parts
+  const record = world.records.enquiries.get(enquiry)
+  const entries = (record?.entries ?? []).filter(
+    (entry) => entry.shownFrom <= world.now && within(entry.at, body.since, body.until),
+  )
+  const rows = entries.map((entry) => entryText(entry, body.expand?.['payload'] === true))
+  return envelope(parts, { ...pageOf(parts, rows, body), body, total: rows.length })
+}
+
+export const entryText = ({ at, userId, action }: AuditEntry, payload: boolean): string =>
+  `{"timestamp":"${timeText(at)}","userId":${userId},"action":"${action}"${payload ? `,"payload":{"by":${userId}}` : ''}}`
+
+const isSummaryTime = (world: World): boolean =>
+  world.summaryTimes.some(({ from, until }) => from <= world.now && world.now < until)
+
+/** Bounds are inclusive (spec §4, rule 1). */
+function within(stamp: Micros | undefined, since: string | undefined, until: string | undefined): boolean {
+  if (since === undefined && until === undefined) return true
+  if (stamp === undefined) return false
+  return (since === undefined || stamp >= micros(since)) && (until === undefined || stamp <= micros(until))
+}
+
+function micros(text: string): Micros {
+  const [, seconds = '', fraction = ''] = /^(.{19})(?:\.(\d{1,6}))?Z$/.exec(text) ?? []
+  return Date.parse(`${seconds}Z`) * 1_000 + Number(fraction.padEnd(6, '0'))
+}
+
+function matches(report: Recorded, { record, version }: Shown, body: Body): boolean {
+  const { modifiedSince: since, modifiedUntil: until } = body
+  if (report === 'enquiries') {
+    const isCreated = within(record.created, body.createdSince, body.createdUntil)
+    return !version.deleted && isCreated && within(version.stamp, since, until)
+  }
+  if (version.deleted && body.includeDeleted !== true) return false
+  // Either of the two stamps of an event may fall in the range (spec §4, GetEventsReport).
+  return within(version.stamp, since, until) || (report === 'events' && within(version.ownStamp, since, until))
+}
+
+function sorted({ scenario, faults, chance }: PageParts, rows: readonly Shown[]): readonly Shown[] {
+  if (rows.length > 1 && faults.strikes('unstableOrder', 1)) return chance.shuffled(rows)
+  const direction = scenario.order.endsWith('Descending') ? -1 : 1
+  const by = ({ record, version }: Shown) =>
+    (scenario.order.startsWith('key') ? 0 : (version.stamp ?? 0)) * 1e-3 + record.key
+  return rows.toSorted((a, b) => direction * (by(a) - by(b)))
+}
+
+interface Page {
+  readonly rows: readonly string[]
+  readonly number: number
+  readonly size: number
+}
+
+function pageOf({ scenario, faults }: PageParts, rows: readonly string[], body: Body): Page {
+  let { pageSize: size, pageNumber: number } = body
+  if (scenario.clamp !== undefined && size > scenario.clamp) {
+    if (rows.length > scenario.clamp) faults.tally.add('pageSizeClamped')
+    size = scenario.clamp
+  }
+  const last = Math.max(1, Math.ceil(rows.length / size))
+  if (number > 1 && faults.strikes('pageNumberIgnored', 1)) number = 1
+  if (number > last && scenario.beyondLast === 'the last page') number = last
+  return { rows: rows.slice((number - 1) * size, number * size), number, size }
+}
+
+function envelope(
+  { scenario }: PageParts,
+  { rows, number, size, body, total }: Page & { body: Body; total: number },
+): string {
+  const told = scenario.echoesPageSize ? body.pageSize : size
+  return `{"items":[${rows.join(',')}],"pageNumber":${number},"pageSize":${told},"totalCount":${total}}`
+}
+
+const lie = ({ chance }: PageParts, total: number): number => Math.max(0, total + chance.pick([-2, -1, 1, 3]))

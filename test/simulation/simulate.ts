@@ -1,0 +1,375 @@
+/**
+ * One seed: a world and a service drawn from it, the real engine on a machine of its own, some runs while everything that
+ * the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
+ */
+import { randomUUID } from 'node:crypto'
+import { SyncError } from '../../src/errors.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import type { ReportOutcome } from '../../src/sync/outcome.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { Chance } from './chance.ts'
+import { differences } from './compare.ts'
+import { FaultSource, Tally } from './faults.ts'
+import { History } from './history.ts'
+import { Invariants } from './invariants.ts'
+import { Machine } from './machine.ts'
+import { World } from './model/world.ts'
+import { publishedDifferences } from './published.ts'
+import { drawScenario, type RunPlan, type Scenario } from './scenario.ts'
+import { Service } from './service.ts'
+import { EPOCH_MS, MachineClock, Timeline } from './timeline.ts'
+
+export interface SeedResult {
+  readonly seed: number
+  readonly scenario: Scenario
+  /** What was found to be broken; none: the seed passed. */
+  readonly broken: readonly string[]
+  readonly history: readonly string[]
+  readonly tally: Tally
+  readonly figures: Figures
+}
+
+export interface Figures {
+  readonly commits: number
+  /** Times that the invariants were looked at. */
+  readonly looks: number
+  readonly statements: number
+  readonly requests: number
+  readonly rows: number
+  readonly changes: number
+  readonly events: number
+  readonly virtualMs: number
+  readonly requestsOfLongestRun: number
+}
+
+export interface SimulateOptions {
+  /** How many of the last lines a result tells. */
+  readonly historyLines?: number
+}
+
+/** Events of one run at most: ten times what the longest honest run takes. */
+const RUN_EVENTS_MAX = 60_000
+/** Requests of one run at most: what `walk_pages_max` allows to each of its readers, with all attempts. */
+const RUN_REQUESTS_MAX = 6_000
+const HOUR_MS = 3_600_000
+const STALE_MS = 20 * 60_000
+
+export async function simulate(seed: number, options: SimulateOptions = {}): Promise<SeedResult> {
+  const simulation = await Simulation.start(seed)
+  try {
+    await simulation.live()
+    await simulation.comeToRest()
+  } catch (error) {
+    simulation.fail(error)
+  } finally {
+    await simulation.machine.end()
+  }
+  return simulation.result(options.historyLines ?? 60)
+}
+
+class Simulation {
+  readonly machine: Machine
+  readonly #scenario: Scenario
+  readonly #timeline: Timeline
+  readonly #clock: MachineClock
+  readonly #faults: FaultSource
+  readonly #tally: Tally
+  readonly #world: World
+  readonly #service: Service
+  readonly #invariants: Invariants
+  readonly #history: History
+  #longest = 0
+  #livedMs = 0
+
+  private constructor(parts: SimulationParts) {
+    this.machine = parts.machine
+    this.#scenario = parts.scenario
+    this.#timeline = parts.timeline
+    this.#clock = parts.clock
+    this.#faults = parts.faults
+    this.#tally = parts.faults.tally
+    this.#world = parts.world
+    this.#service = parts.service
+    this.#invariants = parts.invariants
+    this.#history = parts.history
+  }
+
+  static async start(seed: number): Promise<Simulation> {
+    const scenario = drawScenario(seed)
+    const timeline = new Timeline()
+    const history = new History(timeline)
+    const faults = new FaultSource(scenario.faults, new Chance(seed, 'faults'), new Tally())
+    const clock = new MachineClock(timeline, new Chance(seed, 'clock'))
+    const world = new World(scenario, { chance: new Chance(seed, 'world'), faults, timeline })
+    const service = new Service({ scenario, world, faults, timeline, history, chance: new Chance(seed, 'service') })
+    const invariants = new Invariants(world, scenario)
+    const machine = await Machine.start({
+      scenario,
+      timeline,
+      clock,
+      service,
+      history,
+      chance: new Chance(seed, 'machine'),
+      onCommit: (report, rows) => invariants.look(report, rows),
+      onTrouble: (error) => invariants.broken.push(`a look failed: ${String(error)}`),
+    })
+    return new Simulation({ machine, scenario, timeline, clock, faults, world, service, invariants, history })
+  }
+
+  /** The time in which things go wrong. */
+  async live(): Promise<void> {
+    if (this.#faults.strikes('clockAhead', 1)) this.#clock.skewMs = 47 * 60_000
+    if (this.#faults.strikes('clockBehind', 1)) this.#clock.skewMs = -5 * HOUR_MS
+    for (const [number, plan] of this.#scenario.runs.entries()) {
+      this.#pass(plan)
+      if (number === 1 && this.#faults.strikes('shapeSwitched', 1)) this.#switchShape()
+      if (number > 0 && plan.settings !== this.#scenario.runs[number - 1]?.settings) this.#tally.add('settingsChanged')
+      await this.#run(plan)
+      if (this.#invariants.broken.length > 0) return
+      if (this.#scenario.publishes) await this.#publish()
+    }
+  }
+
+  /** Nothing goes wrong any more, all that was late is shown: two runs, and the warehouse equals the model. */
+  async comeToRest(): Promise<void> {
+    if (this.#invariants.broken.length > 0) return
+    const { overlapMs, settleMs } = this.#scenario
+    this.#faults.off = true
+    this.#world.summaryTimes.forEach((time) => {
+      time.until = Math.min(time.until, this.#world.now)
+    })
+    this.#world.mend()
+    const waitMs = Math.max(0, this.#world.latest / 1_000 - EPOCH_MS - this.#timeline.nowMs)
+    this.#timeline.pass(waitMs + overlapMs + settleMs + HOUR_MS)
+    this.#history.tell(() => '--- quiet ---')
+    await this.#honest('first quiet run')
+    const outcomes = await this.#honest('second quiet run')
+    const written = outcomes.filter(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
+    for (const { report, figures } of written) {
+      this.#break(`2: a second run of ${report} found something to write: ${JSON.stringify(figures)}`)
+    }
+    if (this.#scenario.reconciles) await this.#reconcile()
+    await this.#compare()
+    this.#checkTokens()
+  }
+
+  result(historyLines: number): SeedResult {
+    return {
+      seed: this.#scenario.seed,
+      scenario: this.#scenario,
+      broken: this.#invariants.broken,
+      history: this.#history.lines(historyLines),
+      tally: this.#tally,
+      figures: {
+        commits: this.machine.commits,
+        looks: this.#invariants.looks,
+        statements: this.machine.statements,
+        requests: this.#service.requests,
+        rows: this.#world.recorded.reduce((sum, report) => sum + this.#world.records[report].size, 0),
+        changes: this.#world.changes,
+        events: this.#timeline.events,
+        virtualMs: this.#timeline.nowMs,
+        requestsOfLongestRun: this.#longest,
+      },
+    }
+  }
+
+  fail(error: unknown): void {
+    this.#break(`8: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  }
+
+  #pass({ afterMs, changes }: RunPlan): void {
+    for (let change = 0; change < changes; change += 1) {
+      this.#timeline.pass(Math.floor(afterMs / (changes + 1)))
+      this.#world.change()
+    }
+    this.#timeline.pass(Math.floor(afterMs / (changes + 1)))
+  }
+
+  #switchShape(): void {
+    const { now } = this.#world
+    this.#world.summaryTimes.push({ from: now, until: now + this.#scenario.overlapMs * 2_000 })
+  }
+
+  /** One run with its trouble. A run that fails says so in its outcome; what matters is that it ends. */
+  async #run(plan: RunPlan): Promise<void> {
+    const { rooms, stop } = await this.machine.rooms(plan.settings)
+    const { timeline, requests } = { timeline: this.#timeline, requests: this.#service.requests }
+    this.#prepare(plan, stop)
+    const startedMs = timeline.nowMs
+    const outcomes = await timeline.run(this.#work(plan, rooms).catch((error: unknown) => this.#lastWords(error)))
+    this.#livedMs += timeline.nowMs - startedMs
+    timeline.onEvent = () => undefined
+    this.#longest = Math.max(this.#longest, this.#service.requests - requests)
+    for (const { report, state, error } of outcomes) {
+      this.#tally.add(`run ${state}`)
+      this.#history.tell(
+        () => `run of ${report} ${state} ${error === undefined ? '' : `${error.code}: ${error.message}`}`,
+      )
+      if (error?.code === 'UNEXPECTED' && !this.machine.isDead) this.#break(`8: ${report} ended in ${error.message}`)
+      if (error !== undefined && !this.machine.isDead) this.#tally.add(`error ${error.code}`)
+    }
+    if (this.#service.requests - requests > RUN_REQUESTS_MAX)
+      this.#break(`8: a run sent ${this.#service.requests - requests} requests`)
+    await this.#recover()
+    if (!this.#faults.off) await this.#lookAtChildren(plan)
+  }
+
+  async #lookAtChildren({ settings }: RunPlan): Promise<void> {
+    await this.machine.rooms(settings)
+    await this.#invariants.lookAtChildren((sql) => this.machine.rows(sql))
+  }
+
+  /** Sets what befalls the run, and the bound of its events. */
+  #prepare({ trouble, at }: RunPlan, stop: AbortController): void {
+    const { machine } = this
+    const first = this.#timeline.events
+    machine.fullAt =
+      trouble === 'diskFull' ? { statement: machine.statements + at, onlyCommit: at % 2 === 0 } : undefined
+    this.#service.refusal = trouble === 'forbidden' || trouble === 'scopeRefused' ? trouble : undefined
+    if (this.#service.refusal !== undefined) this.#tally.add(trouble)
+    const jumpsAt = this.#faults.has('clockJump') ? at : undefined
+    this.#timeline.onEvent = (number) => {
+      const event = number - first
+      if (event === jumpsAt && this.#faults.strikes('clockJump', 1))
+        this.#clock.skewMs += event % 2 === 0 ? -7 * HOUR_MS : 26 * HOUR_MS
+      if (event === at && trouble === 'crash') this.#die()
+      if (event === at && trouble === 'cancel') this.#cancel(stop)
+      if (event === RUN_EVENTS_MAX) this.#cancel(stop)
+      if (event > RUN_EVENTS_MAX + 1_000) throw new Error('a run does not end, not even when it is stopped')
+    }
+  }
+
+  #die(): void {
+    this.#tally.add('crash')
+    this.#history.tell(() => '--- the process dies ---')
+    this.machine.die()
+  }
+
+  #cancel(stop: AbortController): void {
+    this.#tally.add('cancel')
+    this.#history.tell(() => '--- stopped ---')
+    stop.abort(new DOMException('stopped', 'AbortError'))
+  }
+
+  async #work({ trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
+    const { reports } = this.#scenario
+    if (trouble !== 'sameJobTwice' && trouble !== 'staleWorker') return syncAll(rooms, reports)
+    this.#tally.add(trouble)
+    const first = trouble === 'staleWorker' ? stalled(rooms, this.#timeline) : rooms
+    const second = this.#timeline
+      .wait(trouble === 'staleWorker' ? STALE_MS / 4 : 30)
+      .then(() => syncAll(rooms, reports))
+    if (trouble === 'staleWorker') this.#changeMeanwhile()
+    return (await Promise.all([syncAll(first, reports), second])).flat()
+  }
+
+  /** A process that dies has no outcomes; any other run tells its failures instead of throwing. */
+  #lastWords(error: unknown): ReportOutcome[] {
+    const isExpected = error instanceof SyncError && error.code !== 'UNEXPECTED'
+    if (!this.machine.isDead && !isExpected) this.fail(error)
+    return []
+  }
+
+  #changeMeanwhile(): void {
+    for (const part of [0.1, 0.2, 0.3]) this.#timeline.schedule(STALE_MS * part, () => this.#world.change())
+  }
+
+  /** After a run: a new process where the old one died, and an operator who takes back what was refused. */
+  async #recover(): Promise<void> {
+    this.#service.refusal = undefined
+    this.machine.fullAt = undefined
+    if (!this.machine.isDead) return this.machine.resume()
+    await this.machine.bury()
+  }
+
+  /** A run that has no excuse. */
+  async #honest(name: string): Promise<ReportOutcome[]> {
+    const plan = this.#scenario.runs.at(-1) as RunPlan
+    const { rooms, stop } = await this.machine.rooms(plan.settings)
+    this.#prepare({ ...plan, trouble: 'none' }, stop)
+    const startedMs = this.#timeline.nowMs
+    const outcomes = await this.#timeline.run(syncAll(rooms, this.#scenario.reports))
+    this.#livedMs += this.#timeline.nowMs - startedMs
+    for (const { report, error } of outcomes) {
+      if (error !== undefined) this.#break(`8: the ${name} of ${report} failed: ${error.code} ${error.message}`)
+    }
+    this.#timeline.pass(1_000)
+    return outcomes
+  }
+
+  /** Rows are only deleted for absence when they don't come twice in a row. */
+  async #reconcile(): Promise<void> {
+    const { rooms } = await this.machine.rooms((this.#scenario.runs.at(-1) as RunPlan).settings)
+    this.#tally.add('reconcile')
+    for (let time = 0; time < 2; time += 1) {
+      for (const report of this.#world.recorded) {
+        const options = { runId: randomUUID(), allowMassDelete: true }
+        await this.#timeline.run(reconcileReport(rooms, report, options))
+      }
+      this.#timeline.pass(1_000)
+    }
+  }
+
+  async #compare(): Promise<void> {
+    const comparison = { world: this.#world, scenario: this.#scenario, reconciled: this.#scenario.reconciles }
+    const rows = <T>(sql: string) => this.machine.rows<T>(sql)
+    this.#break(...(await differences(rows, comparison)))
+    if (!this.#scenario.publishes || this.#invariants.broken.length > 0) return
+    const path = await this.machine.publish()
+    this.#break(...(await publishedDifferences(path, (look) => differences(look, comparison))))
+  }
+
+  async #publish(): Promise<void> {
+    await this.machine.rooms((this.#scenario.runs[0] as RunPlan).settings)
+    const path = await this.machine.publish()
+    this.#tally.add('published')
+    const copied = new Invariants(this.#world, this.#scenario)
+    const broken = await publishedDifferences(path, async (look) => {
+      for (const report of this.#world.recorded) await copied.look(report, look)
+      return copied.broken
+    })
+    this.#break(...broken)
+  }
+
+  #checkTokens(): void {
+    const { tokens } = this.#service
+    tokens.lived(this.#livedMs + this.#scenario.runs.length * 60_000)
+    if (tokens.asked > tokens.budget) this.#break(`6: ${tokens.asked} token requests, ${tokens.budget} had a reason`)
+  }
+
+  #break(...what: string[]): void {
+    this.#invariants.broken.push(...what)
+  }
+}
+
+interface SimulationParts {
+  readonly machine: Machine
+  readonly scenario: Scenario
+  readonly timeline: Timeline
+  readonly clock: MachineClock
+  readonly faults: FaultSource
+  readonly world: World
+  readonly service: Service
+  readonly invariants: Invariants
+  readonly history: History
+}
+
+/** A worker that sleeps for a long time before each of its loads, and then goes on as if nothing had happened. */
+function stalled(rooms: Rooms, timeline: Timeline): Rooms {
+  const { warehouse, client } = rooms
+  const load: Warehouse['load'] = async (input) => {
+    await timeline.wait(STALE_MS)
+    return warehouse.load({ ...input, serviceNow: client.serviceNow() })
+  }
+  const proxy = new Proxy(warehouse, {
+    get(target, name) {
+      if (name === 'load') return load
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  return { ...rooms, warehouse: proxy }
+}

@@ -1,0 +1,52 @@
+/** `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat it. */
+import { parseArgs } from 'node:util'
+import { Tally } from '../../test/simulation/faults.ts'
+import { failureText } from '../../test/simulation/failure.ts'
+import { type Figures, simulate } from '../../test/simulation/simulate.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '100' },
+    seed: { type: 'string' },
+    first: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+    'stop-at-first': { type: 'boolean', default: false },
+  },
+})
+
+const seeds =
+  values.seed === undefined
+    ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
+    : [Number(values.seed)]
+const started = performance.now()
+const tally = new Tally()
+const sums: Record<string, number> = {}
+const failed: number[] = []
+let broken: string | undefined
+let done = 0
+for (const seed of seeds) {
+  const result = await simulate(seed, { historyLines: values.seed === undefined ? 40 : 400 })
+  done += 1
+  tally.addAll(result.tally)
+  for (const [name, figure] of Object.entries(result.figures) as [keyof Figures, number][]) {
+    sums[name] = name === 'requestsOfLongestRun' ? Math.max(sums[name] ?? 0, figure) : (sums[name] ?? 0) + figure
+  }
+  if (result.broken.length === 0) continue
+  failed.push(seed)
+  broken ??= result.broken[0]
+  if (!values.json) process.stderr.write(`${failureText(result)}\n\n`)
+  if (values['stop-at-first']) break
+}
+const elapsedMs = Math.round(performance.now() - started)
+const counts = Object.fromEntries([...tally.counts].toSorted(([a], [b]) => a.localeCompare(b)))
+const summary = {
+  seeds: done,
+  failed,
+  broken,
+  elapsedMs,
+  msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
+  ...sums,
+  counts,
+}
+process.stdout.write(`${JSON.stringify(summary, null, values.json ? 0 : 2)}\n`)
+process.exitCode = failed.length === 0 ? 0 : 1

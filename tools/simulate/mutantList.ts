@@ -1,0 +1,144 @@
+/**
+ * Ways of breaking the engine, each one change that a person could make. A simulation that lets one of them pass is not
+ * worth its time. The text to replace must stand in the file exactly once, so that no mutant quietly becomes none.
+ */
+
+export interface Mutant {
+  readonly name: string
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'the overlap is skipped',
+    file: 'src/plan/window.ts',
+    from: 'since: minusMs(earliest(mark, clock), rules.overlapMs)',
+    to: 'since: earliest(mark, clock)',
+  },
+  {
+    name: 'the mark is the end of the window',
+    file: 'src/plan/window.ts',
+    from: 'const reached = earliest(window.until, minusMs(window.clock, settleMs))',
+    to: 'const reached = plusMs(window.clock, settleMs + 5_000)',
+  },
+  {
+    name: 'the mark may go back',
+    file: 'src/warehouse/books.ts',
+    from: 'greatest(max(n.value), max(m.value)) AS value',
+    to: `min(n.value) - INTERVAL 1 SECOND AS value`,
+  },
+  {
+    name: 'the mark is committed before the rows',
+    file: 'src/warehouse/load.ts',
+    from: '  const result = await database.transaction(async (sql) => {',
+    to: `  await database.transaction((sql) => closeWindows(sql, { report, loadId: 0, now: input.now, windows: input.closes }))
+  const result = await database.transaction(async (sql) => {`,
+  },
+  {
+    name: 'a short page is taken as the last',
+    file: 'src/plan/pageSizes.ts',
+    from: 'rows === 0 || rows > asked || rows < surelyLastBelow(known)',
+    to: 'rows === 0 || rows !== asked || rows < surelyLastBelow(known)',
+  },
+  {
+    name: 'the total is ignored',
+    file: 'src/sync/prove.ts',
+    from: '  if (state.meetsTotal && !state.endsFull) {',
+    to: '  if (state.firstRows < parts.reader.pageSize) {',
+  },
+  {
+    name: 'one walk is proof enough',
+    file: 'src/sync/prove.ts',
+    from: 'if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state))',
+    to: 'if (walk.state.rows >= 0)',
+  },
+  {
+    name: 'neighbouring spans leave a second between them',
+    file: 'src/plan/spans.ts',
+    from: '    { since: at, until: span.until },',
+    to: '    { since: Math.min(at + 1_000_000, span.until) as Instant, until: span.until },',
+  },
+  {
+    name: 'the last writer wins',
+    file: 'src/warehouse/merge.ts',
+    from: `      AND (t._row_hash IS DISTINCT FROM s."~row_hash"`,
+    to: `      OR (t._row_hash IS DISTINCT FROM s."~row_hash"`,
+  },
+  {
+    name: 'a stamp in the future counts',
+    file: 'src/warehouse/stage.ts',
+    from: '  return `CASE WHEN ${stamp} <= ${observedAt}',
+    to: '  return `CASE WHEN ${stamp} IS NOT NULL OR ${stamp} <= ${observedAt}',
+  },
+  {
+    name: 'a refused statement does not roll back',
+    file: 'src/warehouse/duckdb.ts',
+    from: `await this.#execute('ROLLBACK').catch(() => undefined)`,
+    to: `await this.#execute('COMMIT').catch(() => this.#execute('ROLLBACK').catch(() => undefined))`,
+  },
+  {
+    name: 'the first run asks by modification',
+    file: 'src/plan/window.ts',
+    from: 'since: rules.sinceRequired ? rules.start : undefined',
+    to: 'since: rules.start',
+  },
+  {
+    name: 'rows that were never edited are not asked for by creation',
+    file: 'src/sync/syncReport.ts',
+    from: `  if (config.askCreated && declaration.created !== undefined) {
+    await scope.proveAll('created', [span], () => Promise.resolve())`,
+    to: `  if (config.askCreated && declaration.created === undefined) {
+    await scope.proveAll('created', [span], () => Promise.resolve())`,
+  },
+  {
+    name: 'a row missing from the second read is deleted at once',
+    file: 'src/sync/difference.ts',
+    from: 'missing.filter((key) => !this.#moved.has(key))',
+    to: 'missing.filter(() => true)',
+  },
+  {
+    name: 'children that left their collection stay alive',
+    file: 'src/warehouse/children.ts',
+    from: 'SELECT c.* REPLACE (true AS is_deleted,',
+    to: 'SELECT c.* REPLACE (c.is_deleted AS is_deleted,',
+  },
+  {
+    name: 'audit entries are added and never compared',
+    file: 'src/warehouse/entries.ts',
+    from: 'AND n.row_hash = h.row_hash AND n.nth = h.nth`)',
+    to: 'AND n.row_hash = h.row_hash AND n.nth < h.nth`)',
+  },
+  {
+    name: 'a token is asked for at every request',
+    file: 'src/client/tokens.ts',
+    from: 'return token !== undefined && this.#parts.clock.monotonicMs() < token.renewAtMs ? token : undefined',
+    to: 'return token !== undefined && this.#parts.clock.monotonicMs() > token.renewAtMs ? token : undefined',
+  },
+  {
+    name: 'our own clock cuts the windows',
+    file: 'src/client/serviceClock.ts',
+    from: '    if (!this.#answered) return undefined\n',
+    to: '    if (this.#answered) return this.#clock.now()\n    if (!this.#answered) return undefined\n',
+  },
+  // What the simulation found, undone again.
+  {
+    name: 'found: empty slices do not grow where pages are tiny',
+    file: 'src/plan/spans.ts',
+    from: 'rows === 0 ? Number.POSITIVE_INFINITY : (length * plannedRows(pageRows)) / rows',
+    to: '(length * plannedRows(pageRows)) / Math.max(rows, 1)',
+  },
+  {
+    name: 'found: a budget edited with a stamp in the future looks deleted',
+    file: 'src/sync/difference.ts',
+    from: 'until: plusMs(now, FUTURE_MS)',
+    to: 'until: plusMs(now, CLOCK_GRAIN_MS)',
+  },
+  {
+    name: 'found: the last page shown again counts as rows that came twice',
+    file: 'src/sync/prove.ts',
+    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)',
+    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast)',
+  },
+]
