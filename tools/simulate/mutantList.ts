@@ -105,10 +105,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'SELECT c.* REPLACE (c.is_deleted AS is_deleted,',
   },
   {
-    name: 'audit entries are added and never compared',
+    name: 'audit entries that are there are added again',
     file: 'src/warehouse/entries.ts',
-    from: 'AND n.row_hash = h.row_hash AND n.nth = h.nth`)',
-    to: 'AND n.row_hash = h.row_hash AND n.nth < h.nth`)',
+    from: '      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)',
+    to: '      WHERE true`)',
   },
   {
     name: 'a token is asked for at every request',
