@@ -66,6 +66,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     mayImport: ['src/sync', 'schema', 'src/config'],
+    typesOf: ['src/client', 'src/warehouse', 'src/plan'],
     is: 'jobs only call sync',
     cure: 'Move the work to src/sync.',
   },
@@ -87,6 +88,8 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   '@duckdb/node-api': { home: 'src/warehouse/duckdb.ts', cure: 'Move the call to src/warehouse/duckdb.ts.' },
   bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
   ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
+  pg: { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
+  '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }
 
 export function strayImports(files: readonly SourceFile[], roomOf: (name: string) => string): readonly string[] {
