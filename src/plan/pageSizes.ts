@@ -13,16 +13,22 @@ export interface PageSizes {
 export const NO_PAGE_SIZES: PageSizes = { fullMin: undefined, seenMax: 0 }
 
 /** After a page of `rows` that was followed by another with new rows. */
-export const sawFullPage = (known: PageSizes, rows: number): PageSizes => ({
-  fullMin: Math.min(known.fullMin ?? rows, rows),
-  seenMax: Math.max(known.seenMax, rows),
-})
+export const sawFullPage = (known: PageSizes, rows: number): PageSizes =>
+  learned(known, { fullMin: Math.min(known.fullMin ?? rows, rows), seenMax: Math.max(known.seenMax, rows) })
 
 /** After a page of `rows` that was surely the last. */
-export const sawLastPage = (known: PageSizes, rows: number): PageSizes => ({
-  ...known,
-  seenMax: Math.max(known.seenMax, rows),
-})
+export const sawLastPage = (known: PageSizes, rows: number): PageSizes =>
+  learned(known, { ...known, seenMax: Math.max(known.seenMax, rows) })
+
+/** What two walks that knew nothing of each other saw, together. */
+export const bothSeen = (a: PageSizes, b: PageSizes): PageSizes => {
+  const fullMin = a.fullMin === undefined ? b.fullMin : Math.min(a.fullMin, b.fullMin ?? a.fullMin)
+  return learned(a, { fullMin, seenMax: Math.max(a.seenMax, b.seenMax) })
+}
+
+/** The same value while nothing is new, so that only what was learnt is written down. */
+const learned = (known: PageSizes, now: PageSizes): PageSizes =>
+  now.fullMin === known.fullMin && now.seenMax === known.seenMax ? known : now
 
 /** Rows below which a response surely has no next page; 0 while nothing is known. */
 export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? known.seenMax

@@ -10,15 +10,7 @@ export interface Span {
   readonly until: Instant
 }
 
-/**
- * Slices are planned for this share of a full page, less some standard deviations: an overfilled one costs a whole
- * request, a half-empty one half of one, and changes grow denser towards the present.
- */
-const FILL = 0.88
-const MARGIN_DEVIATIONS = 2
 const SLICES_MAX = 1_000
-/** A span grows at most this much from one slice to the next. */
-const GROWTH_MAX = 8
 /**
  * A slice that overfilled its page, when the page says nothing of the total, is tried again this much shorter: a little
  * at first, since the rows may just be denser than before, then ever faster, since they may stand in one instant.
@@ -28,10 +20,6 @@ const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 /** Whether a span is more than one instant. */
 export const canSplit = (span: Span): span is Span & { since: Instant } =>
   span.since !== undefined && span.until - span.since >= 2
-
-/** Rows to plan for where a response holds `pageRows`. */
-export const plannedRows = (pageRows: number): number =>
-  Math.max(1, Math.floor(FILL * pageRows - MARGIN_DEVIATIONS * Math.sqrt(pageRows)))
 
 /** Cuts a span that holds `total` rows into equal slices of at most about `rowsEach`. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
@@ -56,13 +44,6 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 
 /** The instant from which on rows may still be committed late. */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
-
-/** Length of the next slice in µs, after one of `length` that held `rows` where a response holds `pageRows`. */
-export function nextLength(length: number, rows: number, pageRows: number): number {
-  // An empty slice says nothing of how long one may be; where pages are tiny the plan for one row would not grow.
-  const wanted = rows === 0 ? Number.POSITIVE_INFINITY : (length * plannedRows(pageRows)) / rows
-  return Math.max(1, Math.floor(Math.min(wanted, length * GROWTH_MAX)))
-}
 
 /** Length of the next slice after `failures` in a row overfilled their page, the last one of `length`. */
 export function shorterLength(length: number, failures: number): number {

@@ -8,7 +8,9 @@ import { formatInstant, type Instant } from '../instant.ts'
 import type { KeySet } from '../plan/keySet.ts'
 import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
-import { canSplit, plannedRows, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
+import { plannedRows } from '../plan/density.ts'
+import type { Overfull } from '../plan/spanQueue.ts'
+import { canSplit, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
 import { type Proof, WalkState } from '../plan/walk.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
@@ -26,9 +28,11 @@ export interface ProveParts {
   readonly concurrency: number
   /** Everything at once is only of use when a single response holds it. */
   readonly singleOnly?: boolean
+  /** Where a span without a lower bound is cut, if it has to be. */
+  readonly floor?: Instant
   readonly sizes: () => PageSizes
   readonly learn: (sizes: PageSizes) => void
-  /** A bare array's span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
+  /** The span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
   readonly walksHeap?: boolean
   /** False: the span is never cut, since rows without a key would come twice where two parts meet (audit entries). */
   readonly cuts?: boolean
@@ -48,8 +52,8 @@ export type Proven = {
 
 export type Outcome =
   | Proven
-  /** Cut it so; `rowsSeen` is how many rows the first response held. */
-  | { readonly kind: 'split'; readonly parts: readonly Span[] | undefined; readonly rowsSeen: number }
+  /** Cut it; `pages` were read of it: a sample of where its rows stand. */
+  | { readonly kind: 'split'; readonly overfull: Omit<Overfull, 'stamps'>; readonly pages: readonly ScannedPage[] }
 
 /** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
 export async function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
@@ -68,10 +72,9 @@ async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
     return walk.proven('single')
   }
   if (total === undefined) return ofArray(walk, first)
-  if (parts.singleOnly === true && total > state.firstRows)
-    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  if (parts.singleOnly === true && total > state.firstRows) return walk.split(first, { total })
   const cut = cutFor(walk, total)
-  if (cut !== undefined) return { kind: 'split', parts: cut, rowsSeen: state.firstRows }
+  if (cut !== undefined) return walk.split(first, { total, ...cut })
   await parts.keep(first)
   await walk.rest()
   const isOld = span !== undefined && span.until <= parts.youngFrom
@@ -79,17 +82,33 @@ async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
   return agreement(walk)
 }
 
-/** How an envelope's span is cut before it is walked; undefined: walk it as it is. */
-function cutFor({ parts, span, state }: Walk, total: number): readonly Span[] | undefined {
+/** How an envelope's span is cut before it is walked: into given parts, or by its total; undefined: walk it as it is. */
+function cutFor(walk: Walk, total: number): { parts?: readonly Span[] | undefined } | undefined {
+  const { parts, span, state } = walk
   if (parts.cuts === false || span === undefined || state.firstRows === 0 || total <= state.firstRows) return undefined
   const young = splitAt(span, parts.youngFrom)
-  if (young !== undefined) return young
+  if (young !== undefined && fillsPage(walk, young[0], total)) return { parts: young }
+  const isOld = span.until <= parts.youngFrom
+  if (isOld && total > parts.loadRowsMax) {
+    const at = atFloor(span, parts)
+    if (at !== undefined) return { parts: at }
+  }
   if (!canSplit(span)) return undefined
   // Larger pages came before: what the total counts beyond this one isn't held back by its size, so cutting won't bring it.
   if (state.firstRows < parts.sizes().seenMax) return undefined
-  if (span.until > parts.youngFrom) return splitByTotal(span, total, plannedRows(state.pageRows))
-  return total > parts.loadRowsMax ? splitByTotal(span, total, parts.loadRowsMax) : undefined
+  if (!isOld) return parts.walksHeap === true ? undefined : {}
+  return total > parts.loadRowsMax ? { parts: splitByTotal(span, total, parts.loadRowsMax) } : undefined
 }
+
+/** Whether the old part is likely to hold more than a page, so that reading it page by page is worth a question of its own. */
+function fillsPage({ span, state }: Walk, old: Span, total: number): boolean {
+  if (span?.since === undefined || old.since === undefined) return true
+  return total * ((old.until - old.since) / (span.until - span.since)) > state.pageRows
+}
+
+/** A span without a lower bound in two, so that the later one can be cut further. */
+const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined =>
+  span.since === undefined && floor !== undefined ? splitAt(span, floor) : undefined
 
 /** A bare array tells nothing: what is known of the report's page sizes decides whether a next page may exist. */
 async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
@@ -100,16 +119,15 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     return walk.proven('single')
   }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && parts.sizes().fullMin !== undefined)
-    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+  if (splits && parts.sizes().fullMin !== undefined) return walk.split(first)
   const second = await walk.page(2)
   if (state.freshOnLastPage > 0) {
     parts.learn(sawFullPage(parts.sizes(), state.firstRows))
-    if (splits) return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+    if (splits) return walk.split(first, {}, second)
   } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
     // The same page again: the page number is ignored, so only what fits one response can be seen.
     parts.learn(sawFullPage(parts.sizes(), state.firstRows))
-    return { kind: 'split', parts: undefined, rowsSeen: state.firstRows }
+    return walk.split(first)
   }
   await parts.keep(first)
   await parts.keep(second)
@@ -125,18 +143,20 @@ async function agreement(before: Walk): Promise<Outcome> {
   for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
     const walk = new Walk(parts, span)
     parts.restart?.()
-    await parts.keep(await walk.page(1))
+    const first = await walk.page(1)
+    await parts.keep(first)
     await walk.untilExhausted(2)
     if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
-    if (parts.cuts !== false && span !== undefined && canSplit(span))
-      return { kind: 'split', parts: finer(walk, span), rowsSeen: walk.state.firstRows }
+    const cut = parts.cuts === false || span === undefined ? undefined : finer(walk, span)
+    if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous)
 }
 
 /** After something moved: cut so that each part should fit a single response. */
-function finer({ state }: Walk, span: Span & { since: Instant }): readonly Span[] {
+function finer({ parts, state }: Walk, span: Span): readonly Span[] | undefined {
+  if (!canSplit(span)) return atFloor(span, parts)
   return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
 }
 
@@ -241,6 +261,12 @@ class Walk {
       const fetched = await this.page(number)
       if (!this.#isAgain) await this.parts.keep(fetched)
     }
+  }
+
+  split({ page }: FetchedPage, how: Pick<Overfull, 'parts' | 'total'> = {}, second?: FetchedPage): Outcome {
+    const pageRows = this.parts.reader.report.answer === 'array' ? this.parts.sizes().fullMin : undefined
+    const pages = second === undefined ? [page] : [page, second.page]
+    return { kind: 'split', pages, overfull: { ...how, pageRows: pageRows ?? this.state.pageRows } }
   }
 
   proven(proof: Proof): Proven {

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Instant, millisBetween, minusMs, plusMs } from '../../src/instant.ts'
-import { canSplit, nextLength, plannedRows, splitAt, splitByTotal } from '../../src/plan/spans.ts'
+import { canSplit, splitAt, splitByTotal } from '../../src/plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter, nextWindow, type WindowRules } from '../../src/plan/window.ts'
 import { at, NOON } from '../support/warehouse.ts'
 
@@ -113,22 +113,5 @@ describe('a span', () => {
     expect(canSplit({ since: NOON, until: (NOON + 2) as Instant })).toBe(true)
     expect(canSplit({ since: NOON, until: (NOON + 1) as Instant })).toBe(false)
     expect(canSplit({ since: undefined, until: plusMs(NOON, 1) })).toBe(false)
-  })
-
-  it('is planned a little below a full page, and its length follows the rows that came', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 1e5 }),
-        fc.nat(1e5),
-        fc.integer({ min: 1, max: 1e12 }),
-        (pageRows, rows, length) => {
-          expect(plannedRows(pageRows)).toBeGreaterThanOrEqual(1)
-          expect(plannedRows(pageRows)).toBeLessThanOrEqual(Math.max(1, pageRows))
-          const next = nextLength(length, rows, pageRows)
-          expect(next).toBeGreaterThanOrEqual(1)
-          if (rows > pageRows) expect(next).toBeLessThanOrEqual(length)
-        },
-      ),
-    )
   })
 })

@@ -1,0 +1,119 @@
+/**
+ * What the rows of an overfull response tell of where to cut: they carry stamps, so they are a sample of where rows
+ * stand in time. Only a hint, never a proof: no sort order is assumed, but where the rows look sorted the cut after the
+ * last stamps that surely fit is nearly exact.
+ */
+import type { Instant } from '../instant.ts'
+
+/** A row's stamps, best first; undefined where it has none. */
+export type RowStamps = readonly (Instant | undefined)[]
+
+export interface SampleHint {
+  /** Where to end the next slices; none: most of a page stands at `heapAt`, and no cut parts it. */
+  readonly cuts: readonly Instant[]
+  readonly heapAt: Instant | undefined
+  /** The earliest stamp of the sample: before it nothing seems to stand. */
+  readonly from: Instant
+  /** Rows a µs where the sample stands, in a service that sends the latest rows first; nothing is known of the others. */
+  readonly rate: number | undefined
+}
+
+export interface SampleQuestion {
+  readonly since: Instant
+  readonly until: Instant
+  /** Rows of a full page. */
+  readonly pageRows: number
+  /** Rows that a slice is planned for. */
+  readonly planned: number
+  /** Whether slices told a density that this response surprised only by a little. */
+  readonly isKnown: boolean
+  /** How often in a row slices from here were overfull, this one included. */
+  readonly failures: number
+}
+
+const SORTED_SHARE = 0.97
+const HEAP_SHARE = 0.95
+/** Share of the planned rows to go for while more rows may stand before the cut than were seen, by failures in a row. */
+const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
+const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
+/** Of everything there is a page shows the shape but not the size: a thin slice first, then the density is known. */
+const UNSORTED_SHARE = 0.04
+
+/** Undefined where too few rows carry a stamp inside the span. */
+export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
+  const entries = rows.flatMap((stamps) => entryOf(stamps, question) ?? [])
+  if (entries.length < rows.length / 2 || entries.length < 2) return undefined
+  const order = orderOf(rows)
+  const sorted = entries.toSorted((a, b) => a - b)
+  const heapAt = heapOf(sorted)
+  const from = sorted[0] as Instant
+  if (heapAt !== undefined) return { cuts: [], heapAt, from, rate: undefined }
+  if (order === 'descending') {
+    const length = (sorted.at(-1) as Instant) - from
+    return { cuts: [], heapAt: undefined, from, rate: length > 0 ? sorted.length / length : undefined }
+  }
+  const first = cutAfter(sorted, rowsFor(order, question))
+  // More than one page may have been read: where rows are sorted the second slice is known as well as the first.
+  const second =
+    order === 'exact'
+      ? cutAfter(
+          sorted.filter((at) => at > first),
+          question.pageRows - 2,
+        )
+      : undefined
+  const cuts = second !== undefined && sorted.length > 1.5 * question.pageRows ? [first, second] : [first]
+  return { cuts, heapAt: undefined, from, rate: undefined }
+}
+
+/** The first moment at which the row is in the span, if its end comes late enough: the earliest stamp inside. */
+function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
+  let first: Instant | undefined
+  for (const at of stamps)
+    if (at !== undefined && at >= since && at <= until && !(at >= (first ?? Infinity))) first = at
+  return first
+}
+
+type Order = 'exact' | 'ascending' | 'descending' | 'none'
+
+/** How the rows seem to be sorted by one of their stamps; `exact` when the others say the same. */
+function orderOf(rows: readonly RowStamps[]): Order {
+  const columns = rows[0]?.length ?? 0
+  const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
+  for (let column = 0; column < columns; column += 1) {
+    const rising = shareRising(rows.map((stamps) => stamps[column] ?? 0))
+    if (rising >= SORTED_SHARE) return agreeing === rows.length ? 'exact' : 'ascending'
+    if (shareRising(rows.map((stamps) => -Number(stamps[column] ?? 0))) >= SORTED_SHARE) return 'descending'
+  }
+  return 'none'
+}
+
+function shareRising(values: readonly number[]): number {
+  let rising = 0
+  for (let n = 1; n < values.length; n += 1) if ((values[n] as number) >= (values[n - 1] as number)) rising += 1
+  return rising / Math.max(1, values.length - 1)
+}
+
+/** The one instant at which nearly all rows of the page stand. */
+function heapOf(sorted: readonly Instant[]): Instant | undefined {
+  const middle = sorted[Math.floor(sorted.length / 2)] as Instant
+  const there = sorted.filter((at) => at === middle).length
+  return there >= sorted.length * HEAP_SHARE ? middle : undefined
+}
+
+/** Rows of the sample that the next slice should hold. */
+function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
+  const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
+  if (order === 'exact' && failures === 1) return pageRows - 2
+  if (isKnown) return planned * step(KNOWN_SHARES)
+  return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
+}
+
+/** As late as at most `wanted` rows have entered, but not before the first has. */
+function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
+  let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
+  while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
+  if (count > 0) return ((sorted[count] as Instant) - 1) as Instant
+  const first = sorted[0] ?? (0 as Instant)
+  const behind = sorted.find((at) => at > first)
+  return behind === undefined ? first : ((behind - 1) as Instant)
+}
