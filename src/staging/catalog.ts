@@ -23,6 +23,17 @@ export interface CatalogField {
   elementKinds: Kinds
 }
 
+/** A catalogue as plain values, for a load in another process; fields in the order in which they were met. */
+export interface CatalogText {
+  readonly fields: readonly {
+    readonly name: string
+    readonly kinds: Kinds
+    readonly elementKinds: Kinds
+    readonly elements?: CatalogText
+  }[]
+  readonly shapes: readonly (readonly string[])[]
+}
+
 export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as sent, with both quotes. */
@@ -61,6 +72,28 @@ export class ObjectCatalog {
   constructor(collections: Iterable<string> = [], reservedNames: Iterable<string> = []) {
     this.#collections = new Set(collections)
     this.#stagedNames = new Set(reservedNames)
+  }
+
+  /** The catalogue that `toText` gave: the same fields, staged names and shape numbers. It is for loading, not for scanning on. */
+  static from(told: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
+    const catalog = new ObjectCatalog(collections, reservedNames)
+    for (const { name, kinds, elementKinds, elements } of told.fields) {
+      const field = catalog.#fieldNamed(name)
+      const restored = elements === undefined ? undefined : ObjectCatalog.from(elements, [], [])
+      Object.assign(field, { kinds, elementKinds, elements: restored })
+    }
+    catalog.shapes.push(...told.shapes)
+    return catalog
+  }
+
+  toText(): CatalogText {
+    const fields = this.fields.map(({ name, kinds, elementKinds, elements }) => ({
+      name,
+      kinds,
+      elementKinds,
+      ...(elements === undefined ? {} : { elements: elements.toText() }),
+    }))
+    return { fields, shapes: this.shapes }
   }
 
   /** The field of that name, if an object was seen to carry it. */

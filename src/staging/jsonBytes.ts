@@ -34,12 +34,35 @@ export interface Splice {
   readonly insert: Buffer
 }
 
-const ONE_BACKSLASH = Buffer.from('\\')
+/** Stands before half of a surrogate pair, which so is kept as its escape. */
+export const ONE_BACKSLASH = Buffer.from('\\')
+
+/** How many bytes the splices add at most. */
+export const spliceBytes = (splices: readonly Splice[]): number =>
+  splices.reduce((sum, splice) => sum + splice.insert.length, 0)
+
+/** Copies `from` to `to` with its splices, which stand in order; gives the position behind what was written. */
+export function copySpliced(
+  { bytes, from, to }: { bytes: Buffer; from: number; to: number },
+  { out, end }: { out: Buffer; end: number },
+  splices: readonly Splice[],
+): number {
+  let at = end
+  let done = from
+  for (const splice of splices) {
+    at += bytes.copy(out, at, done, splice.at)
+    at += splice.insert.copy(out, at)
+    done = splice.at + splice.remove
+  }
+  return at + bytes.copy(out, at, done, to)
+}
 
 /** Walks over one page's bytes; `kind` and `whole` describe the value passed last. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
+  /** Escapes passed so far. */
+  escapes = 0
   /** Kind of the value passed last. */
   kind: Kinds = 0
   /** The number passed last, when it is a whole one of at most 15 digits; else NaN. */
@@ -57,14 +80,14 @@ export class JsonBytes {
     return new Malformed(at, this.bytes.length, expected)
   }
 
-  /** Skips white space. A line break becomes a blank, since the staged file has one row a line. */
+  /** Skips white space. What is no blank becomes one: the staged files have one row a line, with tabs between columns. */
   space(from: number): number {
     const bytes = this.bytes
     let i = from
     for (;;) {
       const c = bytes[i]
-      if (c === 0x20 || c === 0x09) i += 1
-      else if (c === 0x0a || c === 0x0d) {
+      if (c === 0x20) i += 1
+      else if (c === 0x0a || c === 0x0d || c === 0x09) {
         bytes[i] = 0x20
         i += 1
       } else return i
@@ -92,11 +115,11 @@ export class JsonBytes {
     }
   }
 
-  /** The bytes from `from` to `to` as text, with half pairs kept as their escapes, as far as splices from `first` on say so. */
-  textOf(from: number, to: number, first: number): string {
-    const halves = this.splices
-      .slice(first)
+  /** The bytes from `from` to `to` as text, with half pairs kept as their escapes, where `splices` say so. */
+  textOf(from: number, to: number, splices: readonly Splice[]): string {
+    const halves = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
+      .toSorted((a, b) => a.at - b.at)
     const starts = [from, ...halves.map(({ at }) => at)]
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }
@@ -119,6 +142,7 @@ export class JsonBytes {
   }
 
   #escape(at: number): number {
+    this.escapes += 1
     const c = this.bytes[at + 1]
     if (c === LETTER_U) return this.#unicodeEscape(at)
     // " \ / b f n r t

@@ -5,8 +5,11 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
-import { JsonBytes } from './jsonBytes.ts'
+import { ChildLines, type CollectionPage, ItemFields } from './childLines.ts'
+import { digestOf } from './digest.ts'
+import { JsonBytes, ONE_BACKSLASH, type Splice } from './jsonBytes.ts'
 import { Kind, type Kinds, has } from '../plan/kinds.ts'
+import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 
 /** A key as the walk compares it: a number for whole numbers that JavaScript holds exactly, else the JSON text. */
@@ -46,6 +49,8 @@ export interface ScannedPage {
   readonly stagedRows: number
   /** Longest row in bytes: DuckDB's reader wants to know. */
   readonly rowBytesMax: number
+  /** The items of the rows' collections, which are no part of the rows' own lines. */
+  readonly collections: readonly CollectionPage[]
   /** The rows to load, one a line; `pageIndex` goes into each. */
   lines(pageIndex: number): Buffer
 }
@@ -62,11 +67,15 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
+const NO_SPLICES: readonly Splice[] = []
+const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
+
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
+  readonly #children: ChildLines
   readonly #keys: RowKey[] = []
   readonly #rejected: RejectedRow[] = []
   readonly #envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {}
@@ -77,6 +86,7 @@ class PageScan {
     this.#bytes = bytes
     this.#plan = plan
     this.#lines = new StagedLines(this.#json)
+    this.#children = new ChildLines(this.#json)
   }
 
   run(): ScannedPage {
@@ -95,6 +105,7 @@ class PageScan {
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
+      collections: this.#children.pages,
       lines: (pageIndex) => lines.write(pageIndex),
     }
   }
@@ -150,6 +161,7 @@ class PageScan {
 
   #row(at: number): number {
     const spliced = this.#json.splices.length
+    this.#halvesInItems.length = 0
     if (this.#bytes[at] !== OPEN_OBJECT) {
       const end = this.#json.value(at)
       this.#reject('the row is no object', { from: at, to: end, spliced })
@@ -210,8 +222,14 @@ class PageScan {
   #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
     const json = this.#json
     const at = json.colon(nameEnd)
+    const escapes = json.escapes
     const end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind === Kind.text ? textKind(this.#bytes, at, end) : json.kind
+    if (found === undefined) {
+      this.#fields.saw(field.id, at, json.escapes === escapes ? end : -end)
+      if (field.name === CHILD_ID_FIELD && json.kind !== Kind.null)
+        this.#id = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
+    }
     if (found !== undefined && json.kind !== Kind.null && this.#plan.key.includes(field.name)) {
       found.push(
         Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? this.#bytes.toString('utf8', at, end) : json.whole,
@@ -220,41 +238,79 @@ class PageScan {
     return json.space(end)
   }
 
-  /** Passes a declared collection: its elements' fields and kinds are catalogued too. */
+  /**
+   * Passes a declared collection: its items' fields and kinds are catalogued too. The items go to lines of their own; in
+   * the row stay what kind of collection it is and a fingerprint of it, or the value as it is when there is no item.
+   */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
-    const bytes = this.#bytes
-    if (bytes[at] === OPEN_OBJECT) {
-      const end = this.#element(elements, at)
-      json.kind = Kind.object
-      return end
+    const opening = this.#bytes[at]
+    if (opening !== OPEN_OBJECT && opening !== OPEN_ARRAY) return json.value(at, 1)
+    const spliced = json.splices.length
+    this.#position = 0
+    this.#ids.length = 0
+    const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
+    json.splices.length = spliced
+    if (this.#position > 0) {
+      this.#children.of(field).sawIds(this.#ids)
+      const { first, second } = digestOf(this.#bytes, at, end)
+      const insert = opening === OPEN_OBJECT ? `{"~":[${first},${second}]}` : `[${first},${second}]`
+      json.splices.push({ at, remove: end - at, insert: Buffer.from(insert, 'latin1') })
     }
-    if (bytes[at] !== OPEN_ARRAY) return json.value(at, 1)
+    json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
+    return end
+  }
+
+  #list(field: CatalogField, elements: ObjectCatalog, at: number): number {
+    const json = this.#json
+    const bytes = this.#bytes
     let i = json.space(at + 1)
     while (bytes[i] !== CLOSE_ARRAY) {
-      if (bytes[i] === OPEN_OBJECT) i = this.#element(elements, i)
-      else {
-        i = json.value(i, 2)
-        field.elementKinds |= json.kind
-      }
-      i = json.space(i)
+      i = json.space(this.#item(field, elements, i))
       if (bytes[i] === COMMA) {
         i = json.space(i + 1)
         if (bytes[i] === CLOSE_ARRAY) throw json.malformed(i, 'an element behind the comma')
       } else if (bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of a collection')
     }
-    json.kind = Kind.array
     return i + 1
   }
 
-  #element(elements: ObjectCatalog, at: number): number {
-    return this.#members(at, elements, undefined)
+  /** Items of the collection that is passed, and the identifiers that they carry. */
+  #position = 0
+  readonly #ids: (number | undefined | null)[] = []
+  /** The identifier of the item that is passed: null while none was met, undefined when it is no plain number. */
+  #id: number | undefined | null = null
+  readonly #fields = new ItemFields()
+  /** Halves of surrogate pairs in the items of the row that is passed. */
+  readonly #halvesInItems: Splice[] = []
+
+  #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
+    const json = this.#json
+    const spliced = json.splices.length
+    this.#id = null
+    this.#fields.begin()
+    let end: number
+    if (this.#bytes[at] === OPEN_OBJECT) end = this.#members(at, elements, undefined)
+    else {
+      end = json.value(at, 2)
+      field.elementKinds |= json.kind
+    }
+    const halves = json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isHalf)
+    this.#halvesInItems.push(...halves)
+    const item = { row: this.#lines.rows, position: this.#position, from: at, to: end, halves }
+    this.#children.of(field).add(item, this.#fields)
+    this.#position += 1
+    this.#ids.push(this.#id)
+    return end
   }
 
-  /** Sets a row aside, and forgets the splices that lie in it. */
+  /** Sets a row aside, and forgets its items and the splices that lie in it. */
   #reject(reason: string, { from, to, spliced }: { from: number; to: number; spliced: number }): void {
-    this.#rejected.push({ row: this.#rows, reason, text: this.#json.textOf(from, to, spliced) })
-    this.#json.splices.length = spliced
+    const json = this.#json
+    const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
+    this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices) })
+    json.splices.length = spliced
+    this.#children.drop(this.#lines.rows)
   }
 }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
+import type { CollectionPage, ItemIds } from './childLines.ts'
 import type { ScannedPage } from './scanPage.ts'
 
 export interface SpoolLimits {
@@ -30,10 +31,23 @@ export interface StagedReject {
   readonly text: string
 }
 
+/** The items of one collection of a load's rows: a file beside that of the rows, one item a line. */
+export interface StagedCollection {
+  readonly field: string
+  readonly file: string
+  readonly rows: number
+  readonly bytes: number
+  readonly lineBytesMax: number
+  readonly ids: ItemIds
+}
+
 /** One load's rows on disk, with all that is known about them. */
 export interface Segment {
   readonly file: string
+  /** Collections of which any row has an item. */
+  readonly collections: readonly StagedCollection[]
   readonly rows: number
+  /** Bytes of `file`. */
   readonly bytes: number
   readonly rowBytesMax: number
   readonly pages: readonly StagedPage[]
@@ -41,8 +55,25 @@ export interface Segment {
   readonly catalog: ObjectCatalog
 }
 
+/** Every file of a segment: whoever takes, moves or removes one does so with all. */
+export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collections'>): readonly string[] => [
+  file,
+  ...collections.map((collection) => collection.file),
+]
+
+interface OpenCollection extends StagedCollection {
+  readonly handle: FileHandle
+  rows: number
+  bytes: number
+  lineBytesMax: number
+  ids: ItemIds
+}
+
 interface OpenSegment extends Segment {
   readonly handle: FileHandle
+  readonly collections: OpenCollection[]
+  /** Bytes of all files. */
+  bytesInAll: number
   rows: number
   bytes: number
   rowBytesMax: number
@@ -92,7 +123,7 @@ export class Spool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tail
-    await this.#open?.handle.close()
+    if (this.#open !== undefined) await closeAll(this.#open)
     this.#open = undefined
     await rm(this.#directory, { recursive: true, force: true })
   }
@@ -110,21 +141,35 @@ export class Spool implements AsyncDisposable {
     const lines = page.lines(index)
     try {
       await segment.handle.appendFile(lines)
+      for (const collection of page.collections) await this.#writeItems(segment, collection, index)
     } catch (error) {
       throw stagingError(error, segment.file)
     }
     segment.pages.push({ index, observedAt, asked })
     segment.rows += page.stagedRows
     segment.bytes += lines.length
+    segment.bytesInAll += lines.length
     segment.rowBytesMax = Math.max(segment.rowBytesMax, page.rowBytesMax)
     for (const { reason, text } of page.rejected) segment.rejected.push({ pageIndex: index, reason, text })
     if (this.#limits.cutsBetweenPages !== false) await this.#finishFullSegment()
   }
 
+  async #writeItems(segment: OpenSegment, page: CollectionPage, index: number): Promise<void> {
+    const known = segment.collections.find(({ field }) => field === page.field)
+    const collection = known ?? (await startCollection(segment, page))
+    const lines = page.lines(index)
+    await collection.handle.appendFile(lines)
+    collection.rows += page.rows
+    collection.bytes += lines.length
+    collection.lineBytesMax = Math.max(collection.lineBytesMax, page.lineBytesMax)
+    if (collection.ids !== page.ids) collection.ids = 'unsure'
+    segment.bytesInAll += lines.length
+  }
+
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax } = this.#limits
     if (this.#open === undefined) return
-    if (this.#open.rows >= loadRowsMax || this.#open.bytes >= loadBytesMax) await this.#finishSegment()
+    if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= loadBytesMax) await this.#finishSegment()
   }
 
   async #startSegment(): Promise<OpenSegment> {
@@ -133,7 +178,8 @@ export class Spool implements AsyncDisposable {
     try {
       await mkdir(this.#directory, { recursive: true })
       const handle = await open(file, 'w')
-      this.#open = { file, handle, rows: 0, bytes: 0, rowBytesMax: 0, pages: [], rejected: [], catalog: this.#catalog }
+      const nothing = { rows: 0, bytes: 0, bytesInAll: 0, rowBytesMax: 0, collections: [], pages: [], rejected: [] }
+      this.#open = { file, handle, catalog: this.#catalog, ...nothing }
       return this.#open
     } catch (error) {
       throw stagingError(error, file)
@@ -142,11 +188,26 @@ export class Spool implements AsyncDisposable {
 
   async #finishSegment(): Promise<void> {
     if (this.#open === undefined) return
-    const { handle, ...segment } = this.#open
+    const { handle: _, bytesInAll: _bytes, ...segment } = this.#open
+    const open = this.#open
     this.#open = undefined
-    await handle.close()
-    this.#full.push(segment)
+    await closeAll(open)
+    const collections = open.collections.map(({ handle: _handle, ...collection }) => collection)
+    this.#full.push({ ...segment, collections })
   }
+}
+
+async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {
+  const file = `${segment.file}.${segment.collections.length}`
+  const handle = await open(file, 'w')
+  const collection = { field, file, handle, rows: 0, bytes: 0, lineBytesMax: 0, ids }
+  segment.collections.push(collection)
+  return collection
+}
+
+async function closeAll({ handle, collections }: OpenSegment): Promise<void> {
+  await handle.close()
+  for (const collection of collections) await collection.handle.close()
 }
 
 function stagingError(error: unknown, file: string): unknown {

@@ -1,9 +1,11 @@
 /**
  * Writes a page's rows as the lines that DuckDB reads: each row as it came, led by the two numbers that a row can't
- * know of itself (where it stood, which fields it carries), with the few spliced bytes that exactness needs.
+ * know of itself (where it stood, which fields it carries), with the few spliced bytes that exactness needs. A
+ * collection's items have lines of their own; in the row stands what tells whether they changed.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
-import type { JsonBytes, Splice } from './jsonBytes.ts'
+import { DIGITS_MAX, writeDigits } from './digits.ts'
+import { copySpliced, type JsonBytes, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
   /** Positions of the row's braces: `{` and one behind `}`. */
@@ -15,7 +17,12 @@ export interface StagedRow {
 }
 
 const CLOSE_OBJECT = 0x7d
+const COMMA = 0x2c
 const NEWLINE = 0x0a
+const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
+const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
+/** Both leads, their numbers, a comma and a line break. */
+const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 export class StagedLines {
   rowBytesMax = 0
@@ -40,25 +47,22 @@ export class StagedLines {
   write(pageIndex: number): Buffer {
     const { bytes, splices } = this.#json
     const out = Buffer.allocUnsafe(this.#bytes + this.#rows.length * LEAD_BYTES_MAX + spliceBytes(splices))
+    const base = pageIndex * ROWS_A_PAGE
     let end = 0
     for (let n = 0; n < this.#rows.length; n += 1) {
       const row = this.#rows[n] as StagedRow
-      end += out.write(
-        `{"${ORDINAL_FIELD}":${pageIndex * ROWS_A_PAGE + n},"${SHAPE_FIELD}":${row.shape}`,
-        end,
-        'latin1',
-      )
-      const firstField = skipBlank(bytes, row.from + 1)
-      if (bytes[firstField] !== CLOSE_OBJECT) end += out.write(',', end, 'latin1')
-      const lastSplice = this.#rows[n + 1]?.firstSplice ?? splices.length
-      let from = row.from + 1
-      for (let s = row.firstSplice; s < lastSplice; s += 1) {
-        const splice = splices[s] as Splice
-        end += bytes.copy(out, end, from, splice.at)
-        end += splice.insert.copy(out, end)
-        from = splice.at + splice.remove
+      end += ORDINAL_LEAD.copy(out, end)
+      end = writeDigits(out, end, base + n)
+      end += SHAPE_LEAD.copy(out, end)
+      end = writeDigits(out, end, row.shape)
+      if (bytes[skipBlank(bytes, row.from + 1)] !== CLOSE_OBJECT) {
+        out[end] = COMMA
+        end += 1
       }
-      end += bytes.copy(out, end, from, row.to)
+      const lastSplice = this.#rows[n + 1]?.firstSplice ?? splices.length
+      const inRow = { bytes, from: row.from + 1, to: row.to }
+      if (row.firstSplice === lastSplice) end += bytes.copy(out, end, inRow.from, inRow.to)
+      else end = copySpliced(inRow, { out, end }, splices.slice(row.firstSplice, lastSplice))
       out[end] = NEWLINE
       end += 1
     }
@@ -66,14 +70,8 @@ export class StagedLines {
   }
 }
 
-/** `{"#":` + 16 digits + `,"$":` + shape + `,` + line break. */
-const LEAD_BYTES_MAX = 48
-
-const spliceBytes = (splices: readonly Splice[]): number =>
-  splices.reduce((sum, splice) => sum + splice.insert.length, 0)
-
 function skipBlank(bytes: Buffer, from: number): number {
   let i = from
-  while (bytes[i] === 0x20 || bytes[i] === 0x09) i += 1
+  while (bytes[i] === 0x20) i += 1
   return i
 }

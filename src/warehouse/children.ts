@@ -5,98 +5,105 @@
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
-import { has, Kind, type Kinds } from '../plan/kinds.ts'
+import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import type { CatalogField } from '../staging/catalog.ts'
-import { castOf, unmarkedJson, unmarkedText } from './casts.ts'
+import type { StagedCollection } from '../staging/spool.ts'
+import { castOf } from './casts.ts'
 import type { Sql } from './duckdb.ts'
-import { name, names, pointer } from './sqlText.ts'
+import { itemsSql, itemText, itemValue } from './items.ts'
+import { name, names } from './sqlText.ts'
 
 export interface ChildParts {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
-  /** Column of `staged` that holds the collection as a list of JSON. */
+  /** Column of `staged`: not null where the row says what the collection holds. */
   readonly column: string
+  /** The items of the load's rows; undefined when there is none. */
+  readonly items: StagedCollection | undefined
+  /** Whether `win` replaces any row that is there. */
+  readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  readonly mark: string
   readonly loadId: number
 }
 
-/** The fields of a child that fill columns of every child table instead of one of their own. */
-export const CHILD_ID_FIELD = 'id'
+/** Beside `CHILD_ID_FIELD` the field of a child that fills a column of every child table instead of one of its own. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
 /** Writes one collection of the rows in `win`; gives how many child rows were written. */
 export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
+  const { items, replaces } = parts
   const target = `main.${name(parts.child.name)}`
-  await sql.run(kidsSql(parts))
-  await mendKeys(sql, parts)
-  const [state] = await sql.rows<{ kids: number; held: number }>(
-    `SELECT (SELECT count(*) FROM kids) AS kids, (SELECT count(*) FROM win WHERE replaced IS NOT NULL) AS held`,
-  )
-  if ((state?.held ?? 0) > 0) await meetHeldChildren(sql, parts, target)
+  if (items === undefined && !replaces) return 0
+  const keysAreSure = parts.child.holds === 'one' || items === undefined || items.ids !== 'unsure'
+  if (!replaces && keysAreSure) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
+  await sql.run(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
+  if (!keysAreSure) await mendKeys(sql)
+  if (replaces) await meetHeldChildren(sql, parts, target)
+  return insertChildren(sql, parts, 'kids')
+}
+
+async function insertChildren(sql: Sql, parts: ChildParts, kids: string): Promise<number> {
+  const target = `main.${name(parts.child.name)}`
   const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
-  const [written] = await sql.rows<{ written: number }>('SELECT count(*) AS written FROM kids')
-  if ((written?.written ?? 0) > 0) {
-    await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${freshChildSql(parts)} FROM kids k`)
-  }
-  return written?.written ?? 0
+  const [written] = await sql.rows<{ Count: number }>(
+    `INSERT INTO ${target} (${columns}) SELECT ${freshChildSql(parts)} FROM ${kids} k`,
+  )
+  return written?.Count ?? 0
 }
 
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Fields of the elements, in the order in which they are extracted from the payload in one go. */
-function extracted(parts: ChildParts): readonly CatalogField[] {
+/** What the items of the load's rows were seen to carry. */
+function itemFields(parts: ChildParts): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** What fills a child's `_child_key` and `is_deleted`, as expressions over its extracted fields. */
+/** What fills a child's `_child_key` and `is_deleted`. */
 function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: string } {
-  const names = extracted(parts).map((field) => field.name)
-  const idAt = names.indexOf(CHILD_ID_FIELD) + 1
-  const deletedAt = names.indexOf(CHILD_DELETED_FIELD) + 1
+  const id = parts.field.elements?.field(CHILD_ID_FIELD)
+  const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
   return {
-    id: idAt === 0 ? 'NULL::VARCHAR' : unmarkedText(`fields[${idAt}]`, parts.mark),
-    deleted: deletedAt === 0 ? 'false' : `coalesce(fields[${deletedAt}] = 'true', false)`,
+    id: id === undefined ? 'NULL::VARCHAR' : itemText(id, 'i'),
+    deleted: deleted === undefined ? 'false' : `coalesce(${itemText(deleted, 'i')} = 'true', false)`,
   }
 }
 
 function kidsSql(parts: ChildParts): string {
-  const pointers = extracted(parts).map((field) => pointer(field.name))
-  const payload = isMarked(parts.field) ? unmarkedJson('sent', parts.mark) : 'sent'
-  const values = pointers.length === 0 ? '[]::VARCHAR[]' : `json_extract_string(sent, [${pointers.join(', ')}])`
   const { id, deleted } = ownMarks(parts)
+  const items = parts.items === undefined ? NO_ITEMS : itemsSql(parts.items, itemFields(parts))
+  const key = names(parts.table.key)
   return `
-    CREATE OR REPLACE TEMP TABLE kids AS
-    SELECT *, coalesce(${id}, position::VARCHAR) AS child_key, hash(payload::VARCHAR, position) AS row_hash,
-      ${deleted} AS deleted, observed_at AS deleted_seen_at
-    FROM (
-      SELECT *, ${payload} AS payload, ${values} AS fields
-      FROM (
-        SELECT s.rowid AS sid, ${names(parts.table.key, 's')}, s."~observed_at" AS observed_at,
-          generate_subscripts(s.${name(parts.column)}, 1) - 1 AS position, unnest(s.${name(parts.column)}) AS sent
-        FROM win w JOIN staged s ON s.rowid = w.sid))`
+    SELECT s.sid, ${names(parts.table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
+      coalesce(${id}, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
+      ${deleted} AS deleted, s.observed_at AS deleted_seen_at
+    FROM ${items} i
+    JOIN (
+      SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
+      FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
+
+/** No row of the load has an item: only what was there before is met. */
+const NO_ITEMS = '(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent WHERE false)'
 
 /**
  * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all
  * children have one, or none has; only where that isn't so the keys are worked out collection by collection.
  */
-async function mendKeys(sql: Sql, parts: ChildParts): Promise<void> {
-  if (parts.child.holds === 'one') return
-  const { id } = ownMarks(parts)
+async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
-    SELECT count(*) AS kids, count(id) AS "withId", count(id) - count(DISTINCT (sid, id)) FILTER (id IS NOT NULL) AS doubled
-    FROM (SELECT sid, ${id} AS id FROM kids)`)
+    SELECT count(*) AS kids, count(id_sent) AS "withId",
+      count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
+    FROM kids`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
   // Where only some have an id of their own, a position must not look like somebody's id.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE kids AS
-    SELECT * EXCLUDE (child_key, id, own),
-      CASE WHEN own THEN id WHEN bool_or(own) OVER (PARTITION BY sid) THEN '#' || position ELSE position::VARCHAR END AS child_key
+    SELECT * EXCLUDE (child_key, own),
+      CASE WHEN own THEN id_sent WHEN bool_or(own) OVER (PARTITION BY sid) THEN '#' || position ELSE position::VARCHAR END AS child_key
     FROM (
-      SELECT *, ${id} AS id, coalesce(id IS NOT NULL AND count(*) OVER (PARTITION BY sid, id) = 1, false) AS own
+      SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY sid, id_sent) = 1, false) AS own
       FROM kids)`)
 }
 
@@ -131,32 +138,16 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts, target: string): Pr
 }
 
 function freshChildSql(parts: ChildParts): string {
-  const fields = extracted(parts)
   const values = parts.discovered.map((column) => {
-    const at = fields.findIndex((field) => field.name === column.field)
-    const field = fields[at]
-    return field === undefined ? 'NULL' : childValue(column, { at: at + 1, kinds: field.kinds, mark: parts.mark })
+    const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
+    if (field === undefined) return 'NULL'
+    return column.type === 'JSON' ? itemValue(field, 'k') : castOf(itemText(field, 'k'), column.type, field.kinds)
   })
   return [
     names(parts.table.key, 'k'),
-    'k.child_key, k.position, k.payload',
+    'k.child_key, k.position, k.sent',
     ...values,
     `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
     `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,
   ].join(', ')
-}
-
-function childValue(column: DiscoveredColumn, field: { at: number; kinds: Kinds; mark: string }): string {
-  if (column.type === 'JSON') {
-    const nested = `k.sent -> ${pointer(column.field)}`
-    return has(field.kinds, Kind.marked) ? unmarkedJson(nested, field.mark) : nested
-  }
-  const raw = `k.fields[${field.at}]`
-  const value = has(field.kinds, Kind.marked) ? unmarkedText(raw, field.mark) : raw
-  return castOf(value, column.type, field.kinds)
-}
-
-function isMarked(field: CatalogField): boolean {
-  const inElements = field.elements?.fields.some((each) => has(each.kinds, Kind.marked)) ?? false
-  return inElements || has(field.kinds | field.elementKinds, Kind.marked)
 }

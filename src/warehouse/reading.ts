@@ -107,14 +107,12 @@ export class Reading {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** A collection as a list of JSON; NULL where the row doesn't carry it (unknown), empty where it is null. */
+  /** Whether a row says what its collection holds: NULL where it doesn't carry it, or sends something else. */
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
-    const list = isList(field)
-      ? raw
-      : `CASE json_type(${raw}) WHEN 'ARRAY' THEN from_json(${raw}, '["JSON"]') WHEN 'OBJECT' THEN [${raw}] END`
-    const odd = isList(field) ? 'false' : `${raw} IS NOT NULL AND json_type(${raw}) NOT IN ('ARRAY', 'OBJECT')`
-    return `CASE WHEN NOT (${this.carried([field])}) OR (${odd}) THEN NULL ELSE coalesce(${list}, []::JSON[]) END`
+    const isOdd = has(field.kinds, SCALARS)
+    const odd = isOdd ? ` AND (${raw} IS NULL OR json_type(${raw}) IN ('ARRAY', 'OBJECT'))` : ''
+    return `nullif(${this.carried([field])}${odd}, false)`
   }
 
   /** What has no column, as one JSON object; NULL when there is nothing. */
@@ -141,11 +139,9 @@ export class Reading {
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)
+    // In place of a collection stands what scanning made of it (src/staging/scanPage.ts).
+    if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
-    if (field.elements !== undefined) {
-      if (isList(field)) return `hash(${label}, ${raw})`
-      return `CASE json_type(${raw}) WHEN 'ARRAY' THEN hash(${label}, from_json(${raw}, '["JSON"]')) ELSE hash(${label}, ${raw}::VARCHAR) END`
-    }
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
@@ -228,10 +224,7 @@ function xorOf(parts: readonly string[]): string {
 const numberOrText = (value: string): string =>
   `CASE WHEN regexp_full_match(${value}, '-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?') THEN ${value} ELSE to_json(${value})::VARCHAR END`
 
-/** Only arrays and nulls were seen: the reader can split it into a list by itself, at no cost. */
-const isList = (field: CatalogField): boolean => only(field.kinds, Kind.array | Kind.null | Kind.marked)
-
 function readType(field: CatalogField, readsJson: boolean): string {
-  if (!readsJson) return 'VARCHAR'
-  return field.elements !== undefined && isList(field) ? 'JSON[]' : 'JSON'
+  if (field.elements !== undefined) return has(field.kinds, SCALARS) ? 'JSON' : 'VARCHAR'
+  return readsJson ? 'JSON' : 'VARCHAR'
 }

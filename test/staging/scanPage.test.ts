@@ -204,6 +204,9 @@ describe('a value', () => {
   })
 })
 
+const roomsOf = (rooms: string): string =>
+  JSON.stringify(rowsOf(scan(`[{"id":1,"rooms":${rooms}}]`, { collections: ['rooms'] }))[0]?.['rooms'])
+
 describe('a collection', () => {
   it('has its elements catalogued: fields, kinds, and what is no object', () => {
     const { catalog } = scan('[{"id":1,"rooms":[{"id":1,"v":"x"},{"w":2.5},7,"s"]},{"id":2,"rooms":{"id":9}}]', {
@@ -219,14 +222,12 @@ describe('a collection', () => {
     expect(rooms?.elementKinds).toBe(Kind.integer | Kind.text)
   })
 
-  it('comes out as it went in, marks and half characters of its elements included', () => {
-    const page = scan('[{"id":1,"rooms":[{"#":1,"\\ud800":"\\ud800"},{"#":12345678901234567890,"\\ud800":1}]}]', {
-      collections: ['rooms'],
-    })
-    expect(rowsOf(page)[0]?.['rooms']).toEqual([
-      { '#': 1, '\\ud800': '\\ud800' },
-      { '#': '~mark~12345678901234567890', '\\ud800': 1 },
-    ])
+  it('leaves in its row what tells whether it changed', () => {
+    expect([roomsOf('null'), roomsOf('[]'), roomsOf('"odd"')]).toEqual(['null', '[]', '"odd"'])
+    expect(roomsOf('[{"id":1}]')).toMatch(/^\[\d+,\d+\]$/)
+    expect(roomsOf('{"id":1}')).toMatch(/^\{"~":\[\d+,\d+\]\}$/)
+    expect(roomsOf('[{"id":1}]')).toBe(roomsOf('[{"id":1}]'))
+    expect(roomsOf('[{"id":1}]')).not.toBe(roomsOf('[{"id":2}]'))
   })
 })
 

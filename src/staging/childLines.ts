@@ -1,0 +1,217 @@
+/**
+ * The items of a page's collections as lines of their own, one file a collection: the row's ordinal, the position in the
+ * collection, the item as it came, and what its fields hold, with tabs between. So nothing has to parse an item again,
+ * and the row itself stays small. No tab or line break stands in a JSON string, so none has to be quoted.
+ */
+import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
+import type { CatalogField } from './catalog.ts'
+import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
+import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
+
+/**
+ * What is known of the items' own identifiers: none has one; each has one and none stands twice in its collection; or
+ * neither is sure, and whoever loads them has to look.
+ */
+export type ItemIds = 'none' | 'unique' | 'unsure'
+
+/** One collection of one page. */
+export interface CollectionPage {
+  readonly field: string
+  readonly rows: number
+  readonly ids: ItemIds
+  readonly lineBytesMax: number
+  lines(pageIndex: number): Buffer
+}
+
+const TAB = 0x09
+const NEWLINE = 0x0a
+const QUOTE = 0x22
+const NULL = 0x6e
+const ABSENT = Buffer.from(`\t${NO_VALUE}`)
+const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
+const FIRST_BYTES = 64 * 1024
+/** Up to so many items are compared one by one; up to so many bytes are copied one by one. */
+const COMPARED_MAX = 16
+const COPIED_MAX = 32
+
+/** Where the fields of the item that is read now stand; a field that it carries twice counts where it stood first. */
+export class ItemFields {
+  count = 0
+  readonly #from = new Int32Array(ITEM_FIELDS_MAX)
+  readonly #to = new Int32Array(ITEM_FIELDS_MAX)
+  readonly #escaped = new Uint8Array(ITEM_FIELDS_MAX)
+
+  begin(): void {
+    this.#from.fill(0, 0, this.count)
+    this.count = 0
+  }
+
+  /** `end` is negative where the value holds escapes. */
+  saw(id: number, from: number, end: number): void {
+    if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
+    this.#from[id] = from
+    this.#to[id] = Math.abs(end)
+    this.#escaped[id] = end < 0 ? 1 : 0
+    if (id >= this.count) this.count = id + 1
+  }
+
+  /** 0: the item doesn't carry it. */
+  from = (id: number): number => this.#from[id] as number
+  to = (id: number): number => this.#to[id] as number
+  isEscaped = (id: number): boolean => this.#escaped[id] === 1
+}
+
+/** Bytes of a collection's lines on the page before: the next one is about as long. */
+const bytesBefore = new WeakMap<CatalogField, number>()
+
+class Collection implements CollectionPage {
+  readonly field: string
+  lineBytesMax = 0
+  rows = 0
+  readonly #json: JsonBytes
+  readonly #of: CatalogField
+  #out: Buffer
+  #end = 0
+  /** Row of each item, and where its line begins. */
+  readonly #rowOf: number[] = []
+  readonly #starts: number[] = []
+  #withId = 0
+  #unsure = false
+
+  constructor(field: CatalogField, json: JsonBytes) {
+    this.field = field.name
+    this.#of = field
+    this.#json = json
+    this.#out = Buffer.allocUnsafeSlow(Math.ceil(1.25 * (bytesBefore.get(field) ?? FIRST_BYTES)))
+  }
+
+  get ids(): ItemIds {
+    if (this.#unsure) return 'unsure'
+    if (this.#withId === 0) return 'none'
+    return this.#withId === this.rows ? 'unique' : 'unsure'
+  }
+
+  add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
+    // A field's value is part of the item; every one may get two quotes or stand for nothing.
+    this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
+    const { bytes } = this.#json
+    const start = this.#end
+    let end = start + ORDINAL_DIGITS
+    const out = this.#out
+    out[end] = TAB
+    end = writeDigits(out, end + 1, position)
+    out[end] = TAB
+    end = copySpliced({ bytes, from, to }, { out, end: end + 1 }, halves)
+    for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, { fields, halves })
+    out[end] = NEWLINE
+    this.#end = end + 1
+    this.#rowOf.push(row)
+    this.#starts.push(start)
+    this.rows += 1
+    if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
+  }
+
+  /** A text stands without its quotes, unless escapes in it have to be resolved. */
+  #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
+    const out = this.#out
+    const { bytes } = this.#json
+    let from = fields.from(id)
+    if (from === 0 || bytes[from] === NULL) return at + ABSENT.copy(out, at)
+    out[at] = TAB
+    let to = fields.to(id)
+    if (bytes[from] === QUOTE && !fields.isEscaped(id)) {
+      from += 1
+      to -= 1
+    }
+    if (halves.length > 0) {
+      const inside = halves.filter((splice) => splice.at >= from && splice.at < to)
+      return copySpliced({ bytes, from, to }, { out, end: at + 1 }, inside)
+    }
+    if (to - from > COPIED_MAX) return at + 1 + bytes.copy(out, at + 1, from, to)
+    let end = at + 1
+    for (let i = from; i < to; i += 1) out[end++] = bytes[i] as number
+    return end
+  }
+
+  /** The identifiers of one row's items; undefined where an item's is no plain number, null where it has none. */
+  sawIds(ids: readonly (number | undefined | null)[]): void {
+    for (const id of ids) {
+      if (id === undefined) this.#unsure = true
+      else if (id !== null) this.#withId += 1
+    }
+    if (!isDistinct(ids)) this.#unsure = true
+  }
+
+  /** Forgets the items of a row that is set aside. */
+  drop(row: number): void {
+    while (this.rows > 0 && this.#rowOf.at(-1) === row) {
+      this.#rowOf.length -= 1
+      this.#end = this.#starts.pop() ?? 0
+      this.rows -= 1
+      // How many of the dropped ones had identifiers isn't known any more.
+      this.#unsure = true
+    }
+  }
+
+  lines(pageIndex: number): Buffer {
+    bytesBefore.set(this.#of, this.#end)
+    const base = pageIndex * ROWS_A_PAGE
+    for (let n = 0; n < this.rows; n += 1) {
+      writePadded(this.#out, this.#starts[n] as number, base + (this.#rowOf[n] as number))
+    }
+    return this.#out.subarray(0, this.#end)
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= this.#out.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#out.length * 2, this.#end + bytes))
+    this.#out.copy(larger, 0, 0, this.#end)
+    this.#out = larger
+  }
+}
+
+export interface Item {
+  readonly row: number
+  readonly position: number
+  readonly from: number
+  readonly to: number
+  /** Where halves of surrogate pairs stand in it. */
+  readonly halves: readonly Splice[]
+}
+
+/** The collections of one page. */
+export class ChildLines {
+  readonly #json: JsonBytes
+  readonly #byField: (Collection | undefined)[] = []
+
+  constructor(json: JsonBytes) {
+    this.#json = json
+  }
+
+  of(field: CatalogField): Collection {
+    const known = this.#byField[field.id]
+    if (known !== undefined) return known
+    const fresh = new Collection(field, this.#json)
+    this.#byField[field.id] = fresh
+    return fresh
+  }
+
+  drop(row: number): void {
+    for (const collection of this.#byField) collection?.drop(row)
+  }
+
+  get pages(): readonly CollectionPage[] {
+    return this.#byField.flatMap((collection) => (collection === undefined || collection.rows === 0 ? [] : collection))
+  }
+}
+
+function isDistinct(ids: readonly (number | undefined | null)[]): boolean {
+  if (ids.length > COMPARED_MAX) {
+    const known = ids.filter((id) => id !== null)
+    return new Set(known).size === known.length
+  }
+  for (let n = 1; n < ids.length; n += 1) {
+    for (let m = 0; m < n; m += 1) if (ids[n] === ids[m] && ids[n] !== null) return false
+  }
+  return true
+}

@@ -1,0 +1,47 @@
+/**
+ * A fingerprint of bytes as two whole numbers of 31 bits: what stands in a staged row for a collection, so that a row
+ * whose collection changed is seen to have changed. Not for secrets: nobody gains by two collections that look alike.
+ */
+
+export interface Digest {
+  readonly first: number
+  readonly second: number
+}
+
+const POSITIVE = 0x7fffffff
+
+/** The same for the same bytes, wherever they stand. */
+export function digestOf(bytes: Buffer, from: number, to: number): Digest {
+  let first = (to - from) | 0
+  let second = ~first
+  let i = from
+  for (; i + 4 <= to; i += 4) {
+    const word =
+      (bytes[i] as number) |
+      ((bytes[i + 1] as number) << 8) |
+      ((bytes[i + 2] as number) << 16) |
+      ((bytes[i + 3] as number) << 24)
+    first = mixed(first, word, 0xcc9e2d51 | 0)
+    second = mixed(second, word, 0x85ebca77 | 0)
+  }
+  for (; i < to; i += 1) {
+    first = mixed(first, bytes[i] as number, 0xcc9e2d51 | 0)
+    second = mixed(second, bytes[i] as number, 0x85ebca77 | 0)
+  }
+  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE }
+}
+
+/** Multiply and rotate, as MurmurHash3 does for each word. */
+function mixed(state: number, word: number, factor: number): number {
+  const scrambled = Math.imul(word, factor)
+  const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)
+  const joined = state ^ turned
+  return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
+}
+
+/** Lets every bit of the state count for every bit of the result. */
+function spread(state: number): number {
+  let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return h ^ (h >>> 16)
+}

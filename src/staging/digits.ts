@@ -1,0 +1,43 @@
+/** Whole numbers into bytes, digit by digit: a page has tens of thousands of them, too many to go through strings. */
+
+import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
+
+const ZERO = 0x30
+
+/** Digits of the largest whole number that JavaScript holds. */
+export const DIGITS_MAX = 16
+
+/** Writes `value` at `at`; gives the position behind it. The caller has made room for `DIGITS_MAX`. */
+export function writeDigits(out: Buffer, at: number, value: number): number {
+  let digits = 1
+  for (let power = 10; power <= value; power *= 10) digits += 1
+  let rest = value
+  let i = at + digits - 1
+  // Division of numbers beyond 31 bits is slow, so the lower digits are split off once.
+  if (rest > 0x7fffffff) {
+    const upper = Math.floor(rest / 1e8)
+    let lower = rest - upper * 1e8
+    for (const end = i - 8; i > end; i -= 1) {
+      const tenth = (lower / 10) | 0
+      out[i] = ZERO + (lower - tenth * 10)
+      lower = tenth
+    }
+    rest = upper
+  }
+  for (; i >= at; i -= 1) {
+    const tenth = (rest / 10) | 0
+    out[i] = ZERO + (rest - tenth * 10)
+    rest = tenth
+  }
+  return at + digits
+}
+
+/** Writes `value` with leading zeros. */
+export function writePadded(out: Buffer, at: number, value: number): void {
+  let rest = value
+  for (let i = at + ORDINAL_DIGITS - 1; i >= at; i -= 1) {
+    const tenth = rest > 0x7fffffff ? Math.floor(rest / 10) : (rest / 10) | 0
+    out[i] = ZERO + (rest - tenth * 10)
+    rest = tenth
+  }
+}
