@@ -3,9 +3,11 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Database } from '../warehouse/duckdb.ts'
-import { type Column, duration, grouped, line, table, timeText } from './layout.ts'
+import { coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
+import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
+import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
 
-export interface Standing {
+export interface Standing extends Lateness {
   readonly report: ReportName
   readonly state: 'done' | 'failed' | 'skipped' | 'paused' | 'off' | 'never run'
   readonly mark: Instant | undefined
@@ -19,6 +21,11 @@ export interface Standing {
   readonly because: string | undefined
   /** The last run's error, where it failed. */
   readonly error: { readonly code: string; readonly message: string; readonly cure: string } | undefined
+  readonly overlapMs: number
+  /** Rows held that are stamped in the future, and those without a stamp; undefined: the report's rows carry none. */
+  readonly futureRows: number | undefined
+  readonly unstampedRows: number | undefined
+  readonly coverage: readonly ScopeCoverage[]
 }
 
 interface Row {
@@ -36,12 +43,16 @@ interface Row {
   readonly code: string | null
   readonly message: string | null
   readonly cure: string | null
+  readonly late_rows: number | null
+  readonly lateness_us: number | null
+  readonly future_rows: number | null
+  readonly unstamped_rows: number | null
 }
 
 const STANDINGS = `
   SELECT f.report, epoch_us(f.mark) AS mark, epoch_us(now()) - epoch_us(f.mark) AS lag_us, epoch_us(f.last_run) AS last_run,
     f.last_state, f.rows, f.deleted, f.rejected, f.deletes_visible, f.enabled, f.not_running_because AS because,
-    r.code, r.message, r.cure
+    r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows
   FROM tidemark.freshness f
   LEFT JOIN (
     SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure
@@ -49,12 +60,32 @@ const STANDINGS = `
   ) r ON r.report = f.report AND f.last_state = 'failed'`
 
 /** All reports, in their order; those that the books don't know have never run. */
-export async function standingsOf(database: Database, { reports }: Pick<Config, 'reports'>): Promise<Standing[]> {
+export async function standingsOf(
+  database: Pick<Database, 'rows'>,
+  { reports }: Pick<Config, 'reports'>,
+): Promise<Standing[]> {
   const rows = new Map((await database.rows<Row>(STANDINGS)).map((row) => [row.report, row]))
-  return reportNames.map((report) => standingOf(report, rows.get(report), reports[report]))
+  const coverage = await coverageOf(database, { reports })
+  return reportNames.map((report) => ({
+    ...standingOf(report, rows.get(report), reports[report]),
+    ...stampsOf(rows.get(report)),
+    overlapMs: reports[report].overlapMs,
+    coverage: coverage.get(report) ?? [],
+  }))
 }
 
-function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): Standing {
+type Stamps = Lateness & Pick<Standing, 'futureRows' | 'unstampedRows'>
+
+const stampsOf = (row: Row | undefined): Stamps => ({
+  lateRows: row?.late_rows ?? undefined,
+  largestLatenessMs: row?.lateness_us == null ? undefined : row.lateness_us / 1_000,
+  futureRows: row?.future_rows ?? undefined,
+  unstampedRows: row?.unstamped_rows ?? undefined,
+})
+
+type Known = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage'>
+
+function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): Known {
   const { enabled, offReason } = config
   const because = enabled ? (row?.enabled === true ? (row.because ?? undefined) : undefined) : offReason
   const paused = enabled && because !== undefined
@@ -107,7 +138,33 @@ export function standingsText(standings: readonly Standing[]): string {
     if (error === undefined) return []
     return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
   })
-  return `${table(COLUMNS, rows)}${notes.length === 0 ? '' : `\n${notes.join('\n')}\n`}`
+  const on = standings.filter(({ state }) => state !== 'off')
+  const parts = [notes, on.flatMap(({ report, coverage }) => coverageLines(report, coverage)), stampLines(on)]
+  const told = parts.filter((lines) => lines.length > 0).map((lines) => `\n${lines.join('\n')}\n`)
+  return `${table(COLUMNS, rows)}${told.join('')}`
+}
+
+/** What rows' own stamps tell: rows that came late, and stamps that are wrong or missing. */
+function stampLines(standings: readonly Standing[]): string[] {
+  const lines = standings.flatMap((standing) => {
+    const { report, overlapMs, futureRows = 0, unstampedRows = 0 } = standing
+    const late = latenessLine(report, standing, overlapMs)
+    return [
+      ...(late === undefined ? [] : [late]),
+      ...(futureRows === 0
+        ? []
+        : [`${report}: ${counted(futureRows, 'row')} held with a stamp in the future; no mark follows it`]),
+      ...(unstampedRows === 0
+        ? []
+        : [`${report}: ${counted(unstampedRows, 'row')} held without a stamp; no mark follows them`]),
+    ]
+  })
+  const unmeasured = standings.filter(({ lateRows, lastRun }) => lateRows === undefined && lastRun !== undefined)
+  if (unmeasured.length === 0) return lines
+  return [
+    ...lines,
+    `late rows can not be measured, for want of a stamp: ${unmeasured.map(({ report }) => report).join(', ')}`,
+  ]
 }
 
 export const standingDocument = (standing: Standing): object => ({
@@ -122,6 +179,12 @@ export const standingDocument = (standing: Standing): object => ({
   deletes_visible: standing.deletesVisible ?? null,
   not_running_because: standing.because ?? null,
   error: standing.error ?? null,
+  late_rows: standing.lateRows ?? null,
+  largest_lateness_seconds: standing.largestLatenessMs === undefined ? null : standing.largestLatenessMs / 1_000,
+  advised_overlap: advisedOverlap(standing, standing.overlapMs) ?? null,
+  future_rows: standing.futureRows ?? null,
+  unstamped_rows: standing.unstampedRows ?? null,
+  coverage: standing.coverage.map(coverageDocument),
 })
 
 const isoOf = (instant: Instant | undefined): string | null => (instant === undefined ? null : formatInstant(instant))

@@ -2,7 +2,7 @@
  * Coverage belongs to what was asked (product contract §3): rows that were read with fewer collections, other filters or
  * a later start don't cover what is asked now. Pure: says whether they do, and in which order to read again.
  */
-import { type Instant, minusMs } from '../instant.ts'
+import { earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 export interface Asked {
@@ -11,10 +11,45 @@ export interface Asked {
   readonly expand: readonly string[]
 }
 
+/** What of a question can change so that what was read doesn't hold what is asked now. */
+export type Change = 'start' | 'filters' | 'expand' | 'entities'
+
+export interface Coverage {
+  /** The question whose answer is held, as far as nothing is owed. */
+  readonly asked: Asked
+  /** What was modified up to here has to be read again; undefined: nothing has. */
+  readonly refillUntil: Instant | undefined
+  /** Why it has to. */
+  readonly because: readonly Change[]
+}
+
+/** In what the new question asks for more than was read for `held`; nothing: all of it is held. */
+export function outgrown(held: Asked, wanted: Asked): Change[] {
+  return [
+    ...(wanted.start < held.start ? (['start'] as const) : []),
+    ...(canonical(held.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
+    ...(wanted.expand.every((flag) => held.expand.includes(flag)) ? [] : (['expand'] as const)),
+  ]
+}
+
 /** Whether what was read for `held` holds everything that is asked for now. */
-export function covers(held: Asked, wanted: Asked): boolean {
-  const sameFilters = canonical(held.filters) === canonical(wanted.filters)
-  return sameFilters && held.start <= wanted.start && wanted.expand.every((flag) => held.expand.includes(flag))
+export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
+
+/**
+ * What is to be remembered when a run asks `wanted`, and what it owes: the run before asked as `held` says, and read
+ * everything up to `readUntil`. The same object when nothing is new.
+ */
+export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
+  if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
+  const changes = outgrown(held.asked, wanted)
+  if (changes.length > 0) {
+    const before = held.refillUntil === undefined ? [] : held.because
+    return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
+  }
+  // What is asked for less is missing from the rows that come from now on, so it is not held any longer.
+  const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
+  const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
+  return isSame ? held : { ...held, asked: { ...wanted, start } }
 }
 
 const canonical = (filters: Asked['filters']): string =>

@@ -10,8 +10,10 @@ import { earliest, type Instant, minusMs, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter } from '../plan/window.ts'
-import type { DueRecord } from '../warehouse/warehouse.ts'
+import type { DueRecord } from '../warehouse/followed.ts'
+import { type Again, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from './bounded.ts'
+import { fenced } from './fenced.ts'
 import { Intake } from './intake.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
 import { type Proven, prove } from './prove.ts'
@@ -21,6 +23,8 @@ import type { ReportRun } from './syncReport.ts'
 
 /** Records whose entries one load takes in at most; their windows and marks go with it. */
 const RECORDS_A_LOAD_MAX = 2_000
+/** Records that one run asks about again because the question changed: the due ones of the next run must not wait long. */
+const AGAIN_A_RUN_MAX = 2_000
 
 /** A followed report, and how its records are asked about. */
 interface Subject {
@@ -31,12 +35,16 @@ interface Subject {
 }
 
 /** Errors of single records (403) don't stop the others; they are counted and told at the end. */
-export async function syncAudit(rooms: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
+export async function syncAudit(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
-  const startedAt = rooms.clock.now()
+  const startedAt = given.clock.now()
+  const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
   await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'between windows' })
   const trail = new Trail(rooms, { declaration, intake })
-  for (const subject of subjectsOf(report, rooms.settings.reports[report])) await trail.follow(subject)
+  const subjects = subjectsOf(report, rooms.settings.reports[report])
+  const coverage = await openAuditCoverage(rooms, report, subjects)
+  for (const subject of subjects) await trail.follow(subject, coverage.get(subject.scopePrefix))
+  for (const subject of subjects) await trail.askAgain(subject, coverage.get(subject.scopePrefix))
   const { pages } = trail
   await trail.finish({ runId, report, startedAt })
   return { runId, report, startedAt, pages, figures: intake.figures }
@@ -62,7 +70,9 @@ class Trail {
   /** Records are taken in one after the other, so that a load holds each one's entries whole. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  #forbidden = 0
+  /** Scopes of the records that this run has asked about, and of those that it was not allowed to. */
+  readonly #asked = new Set<string>()
+  readonly #forbidden = new Set<string>()
 
   constructor(rooms: Rooms, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
     this.#rooms = rooms
@@ -72,13 +82,31 @@ class Trail {
   }
 
   /** Asks about every record of the followed report that is due, in loads of a bounded number of records. */
-  async follow(subject: Subject): Promise<void> {
-    const due = await this.#rooms.warehouse.dueRecords({
-      report: this.#declaration.name as ReportName,
-      follows: subject.follows,
-      keyColumn: reportOf(subject.follows).key[0] ?? '',
-      scopePrefix: subject.scopePrefix,
-    })
+  async follow(subject: Subject, again: Again | undefined): Promise<void> {
+    await this.#askAll(subject, await this.#rooms.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+  }
+
+  /** Asks again about some of the records that were asked with another question; remembers when that was all. */
+  async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
+    if (again === undefined) return
+    await this.#intake.commit()
+    const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
+    const records = await this.#rooms.warehouse.recordsToAskAgain(ask)
+    await this.#askAll(
+      subject,
+      records.filter(({ scope }) => !this.#asked.has(scope)),
+    )
+    await this.#intake.commit()
+    const isLast = records.length < AGAIN_A_RUN_MAX
+    if (isLast && records.every(({ scope }) => !this.#forbidden.has(scope))) await again.done()
+  }
+
+  #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
+    const report = this.#declaration.name as ReportName
+    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again }
+  }
+
+  async #askAll(subject: Subject, due: readonly DueRecord[]): Promise<void> {
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
       await eachBounded(some, this.#rooms.settings.concurrency, (record) => this.#ask(subject, record))
@@ -91,16 +119,18 @@ class Trail {
     const { inserted, updated, deleted, rejected } = this.#intake.figures
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
     const endedAt = this.#rooms.clock.now()
-    const forbidden = this.#forbidden
+    const forbidden = this.#forbidden.size
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
     if (forbidden > 0) throw recordsForbidden(report, forbidden)
   }
 
   async #ask(subject: Subject, due: DueRecord): Promise<void> {
     const record = subject.record(due.recordId)
+    this.#asked.add(due.scope)
     try {
       const clock = await serviceClock(this.#rooms, this.#declaration, { record })
-      const since = due.mark === undefined ? this.#config.start : minusMs(due.mark, this.#config.overlapMs)
+      const { start, overlapMs } = this.#config
+      const since = due.mark === undefined || due.fromStart ? start : minusMs(due.mark, overlapMs)
       const span = { since, until: plusMs(clock, CLOCK_GRAIN_MS) }
       const read = await this.#prove(record, span, clock)
       const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
@@ -108,7 +138,7 @@ class Trail {
       await this.#taking
     } catch (error) {
       if (!(error instanceof SyncError) || error.code !== 'REPORT_FORBIDDEN') throw error
-      this.#forbidden += 1
+      this.#forbidden.add(due.scope)
     }
   }
 

@@ -59,3 +59,62 @@ export async function noteAsked(sql: Sql, report: string, asked: readonly AskedR
     DELETE FROM tidemark.followed WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked);
     INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked`)
 }
+
+/** A record that an audit report has to ask about. */
+export interface DueRecord {
+  readonly scope: string
+  readonly recordId: number
+  /** Its own mark, once it was asked before. */
+  readonly mark: Instant | undefined
+  /** Its entries were read with another question, so all of them are asked for again. */
+  readonly fromStart: boolean
+}
+
+export interface RecordsAsk {
+  readonly report: string
+  /** The followed report's table and key column. */
+  readonly follows: string
+  readonly keyColumn: string
+  readonly scopePrefix: string
+  /** Records that were last asked about up to this time were asked with another question. */
+  readonly again?: Instant | undefined
+}
+
+export interface RecordsAgain extends RecordsAsk {
+  readonly again: Instant
+  readonly limit: number
+}
+
+/** Records that were shown as modified, or never asked about, since they were last asked. */
+export function dueRecords(sql: Sql, ask: RecordsAsk): Promise<DueRecord[]> {
+  const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
+  return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
+}
+
+/** Records to ask about again from the start; the newest first. */
+export function recordsToAskAgain(sql: Sql, ask: RecordsAgain): Promise<DueRecord[]> {
+  const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
+  return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
+}
+
+async function recordsWhere(sql: Sql, ask: RecordsAsk, which: string): Promise<DueRecord[]> {
+  const { report, follows, keyColumn, scopePrefix, again } = ask
+  const fromStart =
+    again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
+  const rows = await sql.rows<Omit<DueRecord, 'mark'> & { mark: Instant | null }>(`
+    SELECT k.scope, k.id AS "recordId", epoch_us(m.value) AS mark, ${fromStart} AS "fromStart"
+    FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
+    LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
+    LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
+    ${which}`)
+  return rows.map((row) => ({ ...row, mark: row.mark ?? undefined }))
+}
+
+/** When a record of the scopes that begin so was last asked about; undefined: none was. */
+export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
+  const [row] = await sql.rows<{ at: Instant | null }>(
+    `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,
+    [report, scopePrefix],
+  )
+  return row?.at ?? undefined
+}

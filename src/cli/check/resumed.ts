@@ -1,13 +1,15 @@
 /** A check that a paused report passes is the operator's word that it may run again (product contract §5.9). */
 import { existsSync } from 'node:fs'
-import { isReportName } from '../../../schema/index.ts'
+import { isReportName, type ReportName } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
+import { findWorker, type Remote } from '../control/remote.ts'
 import { openWarehouse } from '../rooms.ts'
+import type { Shell } from '../shell.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
 /** Resumes reports that were refused before and may be read now; what an operator paused stays paused. */
-export async function resumeChecked(config: Config, findings: readonly Finding[]): Promise<Finding[]> {
+export async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   if (!existsSync(config.warehouse)) return []
   const readable = new Set(
     findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check),
@@ -16,12 +18,13 @@ export async function resumeChecked(config: Config, findings: readonly Finding[]
     await using warehouse = await openWarehouse(config)
     const refused = (await warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
     const resumed = refused.map(({ report }) => report).filter((report) => isReportName(report) && readable.has(report))
-    if (resumed.length === 0) return []
-    await warehouse.resume(resumed)
-    return [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so sync runs them again`)]
+    if (resumed.length > 0) await warehouse.resume(resumed)
+    return told(resumed)
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_LOCKED') return []
+    await using worker = await findWorker(shell, config)
+    if (worker !== undefined) return resumeInWorker(worker, [...readable].filter(isReportName))
     return [
       warn(
         'resumed',
@@ -31,3 +34,14 @@ export async function resumeChecked(config: Config, findings: readonly Finding[]
     ]
   }
 }
+
+async function resumeInWorker(worker: Remote, reports: ReportName[]): Promise<Finding[]> {
+  if (reports.length === 0) return []
+  const { resumed } = await worker.ask<{ resumed: string[] }>({ do: 'resume', reports, onlyRefused: true })
+  return told(resumed)
+}
+
+const told = (resumed: readonly string[]): Finding[] =>
+  resumed.length === 0
+    ? []
+    : [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so sync runs them again`)]

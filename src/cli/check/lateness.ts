@@ -1,0 +1,33 @@
+/** A check of what the books know: whether windows reach back far enough for the rows that came late. */
+import type { Config } from '../../config/config.ts'
+import { asSyncError } from '../../errors.ts'
+import { advisedOverlap, latenessText, overlapCure } from '../lateness.ts'
+import { openNewest } from '../published.ts'
+import { standingsOf } from '../standing.ts'
+import { type Finding, ok, warn } from './finding.ts'
+
+/** One line for each report whose overlap should be longer, or one that says that it is enough. */
+export async function checkOverlap(config: Config): Promise<Finding[]> {
+  try {
+    const newest = await openNewest(config)
+    if (newest === undefined) return []
+    await using database = newest.database
+    const standings = (await standingsOf(database, config)).filter(({ state }) => state !== 'off')
+    const advices = standings.flatMap((standing) => {
+      const { report, overlapMs, largestLatenessMs = 0 } = standing
+      const overlap = advisedOverlap(standing, overlapMs)
+      if (overlap === undefined) return []
+      return [
+        warn('overlap', `${report}: ${latenessText(largestLatenessMs)}`, `${report}: ${overlapCure(report, overlap)}`),
+      ]
+    })
+    const late = standings.reduce((sum, { lateRows = 0 }) => sum + lateRows, 0)
+    if (advices.length > 0) return advices
+    return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
+  } catch (error) {
+    // A file that can't be read is told by the checks of the files themselves.
+    return asSyncError(error).code === 'UNEXPECTED'
+      ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
+      : []
+  }
+}

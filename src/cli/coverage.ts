@@ -1,0 +1,151 @@
+/**
+ * What `status` says about coverage: which time was read whole, where a gap is, and what is read again because the
+ * configuration asks for something else than before (product contract §3).
+ */
+import { reportOf, type ReportName } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { formatInstant, type Instant } from '../instant.ts'
+import { type Asked, type Change, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { gapsIn } from '../plan/intervals.ts'
+import type { Span } from '../plan/spans.ts'
+import type { Database } from '../warehouse/duckdb.ts'
+import { counted, grouped, timeText } from './layout.ts'
+
+export interface ScopeCoverage {
+  /** The currency, or ''; for audits what stands before the records of an entity. */
+  readonly scope: string
+  readonly covered: readonly Span[]
+  readonly gaps: readonly Span[]
+  readonly owed: Owed | undefined
+}
+
+/** What is read again, or will be by the next run. */
+export interface Owed {
+  /** Undefined: from the beginning. */
+  readonly since: Instant | undefined
+  readonly until: Instant
+  readonly because: readonly Change[]
+  /** For audits: how many records are still to be asked again. */
+  readonly records: number | undefined
+}
+
+interface SpanRow {
+  readonly report: ReportName
+  readonly scope: string
+  readonly since: Instant | null
+  readonly until: Instant
+}
+
+interface AskedRow {
+  readonly report: ReportName
+  readonly scope: string
+  readonly asked: string
+  readonly refill_until: Instant | null
+  readonly because: string | null
+  /** Up to where it was read: the mark; for audits when a record was last asked. */
+  readonly read_until: Instant | null
+  readonly records: number
+}
+
+const COVERED = `
+  SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
+  ORDER BY report, scope, since NULLS FIRST`
+
+/** The scopes of marks and of records begin with that of their coverage; for windowed reports they are the same. */
+const ASKED = `
+  SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
+    any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
+    count(f.scope) FILTER (c.refill_until IS NULL OR f.asked_at <= c.refill_until) AS records
+  FROM tidemark.coverage c
+  LEFT JOIN tidemark.followed f ON f.report = c.report AND f.asked_at IS NOT NULL AND starts_with(f.scope, c.scope)
+  LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
+  GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
+
+/** Coverage of every report that was read, scope by scope. */
+export async function coverageOf(
+  database: Pick<Database, 'rows'>,
+  { reports }: Pick<Config, 'reports'>,
+): Promise<ReadonlyMap<ReportName, readonly ScopeCoverage[]>> {
+  const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
+  const asked = Map.groupBy(await database.rows<AskedRow>(ASKED), ({ report }) => report)
+  const names = new Set([...spans.keys(), ...asked.keys()])
+  return new Map([...names].map((report) => [report, scopesOf(reports[report], spans.get(report), asked.get(report))]))
+}
+
+function scopesOf(
+  config: Config['reports'][ReportName],
+  spans: readonly SpanRow[] = [],
+  asked: readonly AskedRow[] = [],
+): ScopeCoverage[] {
+  const scopes = new Set([...spans, ...asked].map(({ scope }) => scope))
+  return [...scopes].toSorted().map((scope) => {
+    const covered = spans
+      .filter((row) => row.scope === scope)
+      .map(({ since, until }) => ({ since: since ?? undefined, until }))
+    const row = asked.find((each) => each.scope === scope)
+    const gaps = covered.length === 0 ? [] : gapsIn(covered, config.start)
+    return { scope, covered, gaps, owed: row === undefined ? undefined : owedOf(row, config) }
+  })
+}
+
+/** What the books say is owed, or what the next run will find to be, as the configuration is now. */
+function owedOf(
+  row: AskedRow,
+  { name, start, filters, expand, enabled }: Config['reports'][ReportName],
+): Owed | undefined {
+  const { perRecord, window } = reportOf(name)
+  const held: Coverage = {
+    asked: JSON.parse(row.asked) as Asked,
+    refillUntil: row.refill_until ?? undefined,
+    because: (row.because?.split(' and ') ?? []) as Change[],
+  }
+  const wanted = { start, filters: perRecord === undefined ? filters : {}, expand }
+  const { refillUntil, because } = enabled ? nextCoverage(held, wanted, row.read_until ?? undefined) : held
+  if (refillUntil === undefined) return undefined
+  const records = perRecord === undefined ? undefined : row.records
+  return { since: window.required ? start : undefined, until: refillUntil, because, records }
+}
+
+/** Gaps that a line names; what comes behind is counted. */
+const GAPS_TOLD = 3
+
+/** A line for each scope that was read, and one for each that is read again. */
+export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
+  return scopes.flatMap(({ scope, covered, gaps, owed }) => {
+    const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
+    const read = covered.length === 0 ? [] : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}`]
+    return [...read, ...(owed === undefined ? [] : [`${name}: ${owedText(owed)}`])]
+  })
+}
+
+function coveredText(covered: readonly Span[]): string {
+  const since = covered[0]?.since
+  const until = timeText(covered.at(-1)?.until)
+  return since === undefined ? `everything up to ${until}` : `${timeText(since)} … ${until}`
+}
+
+function gapsText(gaps: readonly Span[]): string {
+  const told = gaps.slice(0, GAPS_TOLD).map(({ since, until }) => `; gap ${timeText(since)} – ${timeText(until)}`)
+  const more = gaps.length - told.length
+  return `${told.join('')}${more === 0 ? '' : `; ${grouped(more)} more`}`
+}
+
+function owedText({ since, until, because, records }: Owed): string {
+  const reason = because.length === 0 ? 'the configuration' : because.join(' and ')
+  if (records !== undefined) return `asking again about ${counted(records, 'record')} because ${reason} changed`
+  const from = since === undefined ? 'everything up to' : `${timeText(since)} …`
+  return `reading again ${from} ${timeText(until)} because ${reason} changed`
+}
+
+export const coverageDocument = ({ scope, covered, gaps, owed }: ScopeCoverage): object => ({
+  scope,
+  covered: covered.map(spanDocument),
+  gaps: gaps.map(spanDocument),
+  reading_again:
+    owed === undefined ? null : { ...spanDocument(owed), because: owed.because, records: owed.records ?? null },
+})
+
+const spanDocument = ({ since, until }: Span): object => ({
+  since: since === undefined ? null : formatInstant(since),
+  until: formatInstant(until),
+})

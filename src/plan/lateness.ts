@@ -1,0 +1,59 @@
+/**
+ * Late rows: shown for the first time although the windows before had asked for their time. They say how long the
+ * service really takes to show a change, and so how far a window has to reach back (product contract §2, overlap).
+ */
+import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
+
+/** What the windows before had asked for, and when: the measure by which a load knows late rows. */
+export interface AskedBefore {
+  /** Rows stamped at or before this time were asked for already. */
+  readonly until: Instant
+  /** The service's clock when they were: a row that wasn't shown then came later than this. */
+  readonly at: Instant
+}
+
+export interface LastWindow {
+  readonly mark: Instant | undefined
+  /** Where the window that left the mark ended: the service's clock of that time. */
+  readonly until: Instant | undefined
+}
+
+/**
+ * The measure for a window that is cut at `clock`. None before the first mark, nor while the service's clock stands
+ * before that of the last window: then it was set back, and new rows carry old stamps.
+ */
+export function askedBefore(last: LastWindow, clock: Instant, settleMs: number): AskedBefore | undefined {
+  if (last.mark === undefined) return undefined
+  const at = last.until ?? plusMs(last.mark, settleMs)
+  return clock < at ? undefined : { until: earliest(last.mark, at), at }
+}
+
+/** How long after its stamp a late row was shown, at least. */
+export const latenessMs = (stamp: Instant, asked: AskedBefore): number => Math.max(0, millisBetween(stamp, asked.at))
+
+/** What is advised is a round number of these. */
+const STEPS_MS = [1_000, 5_000, 30_000, 60_000, 300_000, 900_000, 3_600_000, 6 * 3_600_000, 86_400_000] as const
+/** A step is fine enough when the advice takes so many of it at least. */
+const STEPS_MIN = 2
+
+/** The overlap to set, in milliseconds, where rows came so late that the next one might be missed; else undefined. */
+export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
+  if (largestLatenessMs <= overlapMs / 2) return undefined
+  const wanted = 2 * largestLatenessMs
+  const step = STEPS_MS.findLast((each) => wanted >= STEPS_MIN * each) ?? STEPS_MS[0]
+  return Math.ceil(wanted / step) * step
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const
+
+/** A duration as the configuration takes it, in the largest unit that holds it whole; a rest below a second is rounded up. */
+export function settingDuration(ms: number): string {
+  const whole = Math.ceil(ms / 1_000) * 1_000
+  const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', 1_000]
+  return `${whole / size}${unit}`
+}

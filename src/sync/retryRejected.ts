@@ -1,0 +1,152 @@
+/**
+ * Loads rejected rows again once the cause is mended, such as a declaration that a newer Tidemark has corrected. They
+ * take the ordinary way (scan, stage, merge) as if the service had sent them at the time when it did, so that a newer
+ * version that is held stays; what is refused once more stays, once, with the reason of today.
+ */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import type { Declaration } from '../../schema/report.ts'
+import { wireKey } from '../../schema/tables.ts'
+import { assert } from '../errors.ts'
+import { catalogOf } from '../staging/rowCatalog.ts'
+import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
+import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
+import type { Instant } from '../instant.ts'
+import type { LoadInput } from '../warehouse/load.ts'
+import type { RejectedRow } from '../warehouse/rejected.ts'
+import { followersOf } from './followers.ts'
+import type { Rooms } from './rooms.ts'
+
+export interface RetriedReport {
+  readonly report: ReportName
+  /** Rows that were kept as rejected. */
+  readonly tried: number
+  readonly loaded: number
+  readonly rejected: number
+}
+
+/** What it needs of a story's rooms: no service. */
+export type RetryRooms = Pick<Rooms, 'warehouse' | 'clock' | 'signal'> & {
+  readonly settings: Pick<Rooms['settings'], 'reports' | 'staging'>
+}
+
+/** Rows read at a time, and so the size of a page that they are made into. */
+const ROWS_AT_ONCE = 500
+/** Rows that one load takes up at least, if there are so many; all that one load refused stays together. */
+const ROWS_A_LOAD = 5_000
+
+/** Loads the report's rejected rows again. One call at a time for a report; it may run beside other loads. */
+export async function retryRejected(rooms: RetryRooms, report: ReportName): Promise<RetriedReport> {
+  const kept = async () => {
+    const loads = await rooms.warehouse.rejectingLoads(report)
+    return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
+  }
+  const before = await kept()
+  for (const retries of batches(before.loads)) {
+    rooms.signal.throwIfAborted()
+    await loadAgain(rooms, report, retries)
+  }
+  const after = await kept()
+  return { report, tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
+}
+
+type Retries = NonNullable<LoadInput['retries']>
+
+function batches(loads: readonly { loadId: number; rows: number }[]): Retries[] {
+  const found: { loadIds: number[]; rows: number }[] = []
+  for (const { loadId, rows } of loads) {
+    const last = found.at(-1)
+    if (last === undefined || last.rows >= ROWS_A_LOAD) found.push({ loadIds: [loadId], rows })
+    else {
+      last.loadIds.push(loadId)
+      last.rows += rows
+    }
+  }
+  return found
+}
+
+async function loadAgain(rooms: RetryRooms, report: ReportName, retries: Retries): Promise<void> {
+  const { warehouse, settings, clock } = rooms
+  const declaration = reportOf(report)
+  const runId = randomUUID()
+  await using staging = new Restaging(join(settings.staging, `retry-${runId}`), declaration, warehouse.numberMark)
+  for (let offset = 0; offset < retries.rows; offset += ROWS_AT_ONCE) {
+    const { loadIds } = retries
+    await staging.add(await warehouse.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE }))
+  }
+  await warehouse.load({
+    report: declaration,
+    runId,
+    now: clock.now(),
+    segment: await staging.segment(),
+    closes: [],
+    followers: followersOf(report, settings.reports),
+    ...(declaration.perRecord === undefined ? {} : { replaces: staging.records() }),
+    yields: true,
+    retries,
+  })
+}
+
+/** Makes pages of kept rows, and one segment of the pages. */
+class Restaging implements AsyncDisposable {
+  readonly #report: Declaration
+  readonly #plan: ScanPlan
+  readonly #spool: Spool
+  readonly #asked = new Map<string, StagedPage['asked']>()
+
+  constructor(directory: string, report: Declaration, mark: string) {
+    const catalog = catalogOf(report)
+    this.#report = report
+    this.#plan = { answer: report.answer, key: wireKey(report), catalog, mark }
+    const unbounded = { loadRowsMax: Number.POSITIVE_INFINITY, loadBytesMax: Number.POSITIVE_INFINITY }
+    this.#spool = new Spool(directory, catalog, unbounded)
+  }
+
+  /** Rows of one scope and one moment are a page, as they were when they came. */
+  async add(rows: readonly RejectedRow[]): Promise<void> {
+    for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
+      const [{ scope, observedAt }] = page as [RejectedRow]
+      const bytes = pageBytes(this.#report, page)
+      await this.#spool.add(scanPage(bytes, this.#plan), observedAt, this.#askedIn(scope))
+    }
+  }
+
+  async segment(): Promise<Segment> {
+    const [segment, ...more] = await this.#spool.takeRest()
+    assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
+    return segment
+  }
+
+  /** The audited records that entries belong to; their other entries stay. */
+  records(): NonNullable<LoadInput['replaces']> {
+    const nothing = { since: 1 as Instant, until: 0 as Instant }
+    return [...this.#asked.values()].map((asked) => ({
+      record: this.#report.asked.map(({ column }) => asked[column] ?? ''),
+      ...nothing,
+    }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#spool[Symbol.asyncDispose]()
+  }
+
+  /** The columns that the question gave, from the scope under which the row is kept. */
+  #askedIn(scope: string): StagedPage['asked'] {
+    const known = this.#asked.get(scope)
+    if (known !== undefined) return known
+    const values = scope.split(':')
+    const columns = this.#report.asked.map(({ column, type }, n) => {
+      const value = values[n] ?? ''
+      return [column, type === 'integer' ? Number(value) : value] as const
+    })
+    const asked = Object.fromEntries(columns)
+    this.#asked.set(scope, asked)
+    return asked
+  }
+}
+
+function pageBytes({ answer }: Declaration, rows: readonly RejectedRow[]): Buffer {
+  const items = `[${rows.map(({ row }) => row).join(',')}]`
+  return Buffer.from(answer === 'array' ? items : `{"items":${items}}`)
+}

@@ -1,0 +1,110 @@
+/** What `status`, `check` and `retry-rejected` say of what the books know: coverage, late rows, rejected rows. */
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aWorld, type World } from './support.ts'
+
+const MINUTE_MS = 60_000
+
+interface Told {
+  readonly report: string
+  readonly late_rows: number | null
+  readonly largest_lateness_seconds: number | null
+  readonly advised_overlap: string | null
+  readonly coverage: readonly {
+    readonly covered: readonly { since: string | null; until: string }[]
+    readonly gaps: readonly { since: string; until: string }[]
+    readonly reading_again: { because: string[]; records: number | null } | null
+  }[]
+}
+
+async function statusOf(world: World): Promise<(report: string) => Told | undefined> {
+  const { reports } = JSON.parse((await world.run('status', '--json')).stdout) as { reports: Told[] }
+  return (report) => reports.find((each) => each.report === report)
+}
+
+const change = async (world: World, sql: string): Promise<void> => {
+  await using warehouse = await Warehouse.open({
+    path: path.join(world.folder, 'data/warehouse.duckdb'),
+    memory: '256MB',
+  })
+  await warehouse.rows(sql)
+}
+
+it('status shows what is covered, a gap, and what is read again because the configuration changed', async () => {
+  await using world = await aWorld()
+  await world.run('sync', 'events', 'enquiries', 'enquiry_audit_entries')
+  const first = await world.run('status')
+  expect(first.stdout).toMatch(/^events: covered 2000-01-01T00:00:00Z … 20\d\d-\S+Z$/m)
+  expect(first.stdout).toMatch(/^enquiries: covered everything up to 20\d\d-\S+Z$/m)
+  expect(first.stdout).not.toContain('again')
+  expect(first.stdout).toContain('late rows can not be measured, for want of a stamp: enquiries')
+  const gap = `'2021-03-01 00:00:00+00' AS since`
+  await change(
+    world,
+    `UPDATE tidemark.covered SET since = '2021-03-02 00:00:00+00' WHERE report = 'events';
+     INSERT INTO tidemark.covered SELECT report, scope, '2000-01-01 00:00:00+00', since FROM (
+       SELECT report, scope, ${gap} FROM tidemark.covered WHERE report = 'events')`,
+  )
+  await world.configure({
+    defaults: { start: '1999-01-01T00:00:00Z' },
+    reports: { enquiry_audit_entries: { expand: [] } },
+  })
+  const { stdout } = await world.run('status')
+  expect(stdout).toMatch(
+    /^events: covered 2000.*; gap 1999-01-01T00:00:00Z – 2000-01-01T00:00:00Z; gap 2021-03-01T00:00:00Z – 2021-03-02T00:00:00Z$/m,
+  )
+  expect(stdout).toMatch(/^events: reading again 1999-01-01T00:00:00Z … 20\d\d-\S+Z because start changed$/m)
+  expect(stdout).toMatch(/^enquiries: reading again everything up to 20\d\d-\S+Z because start changed$/m)
+  expect(stdout).toMatch(/^enquiry_audit_entries: asking again about \d+ records because start changed$/m)
+  const told = await statusOf(world)
+  expect(told('events')?.coverage).toMatchObject([
+    { covered: [{}, {}], gaps: [{}, {}], reading_again: { because: ['start'], records: null } },
+  ])
+  await world.run('sync', 'events', 'enquiries', 'enquiry_audit_entries')
+  const after = await world.run('status')
+  expect(after.stdout).toMatch(/^events: covered 1999-01-01T00:00:00Z … 20\d\d-\S+Z$/m)
+  expect(after.stdout).not.toContain('again')
+})
+
+it('late rows are told by sync, by status and by check, with the overlap to set', async () => {
+  await using world = await aWorld()
+  await world.run('sync', 'events')
+  world.sandbox.world.lateCommit('events', 6.5 * MINUTE_MS)
+  expect((await world.run('sync', 'events')).stdout).toMatch(
+    /^events: 1 row came late; rows were shown up to \d+s after/m,
+  )
+  const told = (await statusOf(world))('events')
+  expect(told).toMatchObject({ late_rows: 1, advised_overlap: '15m' })
+  expect(told?.largest_lateness_seconds).toBeGreaterThan(300)
+  const advice = /^ *events: .*set overlap to 15m \(reports\.events\.overlap, or defaults\.overlap\)$/m
+  expect((await world.run('status')).stdout).toMatch(advice)
+  const checked = await world.run('check')
+  expect(checked.code).toBe(0)
+  expect(checked.stdout).toMatch(/^overlap +warn +events: rows were shown up to/m)
+  expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
+})
+
+it('retry-rejected loads what can be stored by now, says what can not, and publishes', async () => {
+  await using world = await aWorld()
+  const { world: service } = world.sandbox
+  const [mended, refused] = service.liveKeys('events') as [number, number]
+  service.putRow('events', mended, { attendees: '"twelve"' })
+  service.putRow('events', refused, { attendees: '"many"' })
+  await world.run('sync', 'events')
+  await change(
+    world,
+    `UPDATE tidemark.rejected_rows SET row = replace(row::VARCHAR, '"twelve"', '12')::JSON WHERE key = '${mended}'`,
+  )
+  const { code, stdout } = await world.run('retry-rejected', 'events')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^events +2 +1 +1$/m)
+  expect(stdout).toContain('1 row can not be stored yet')
+  const held = await world.run('query', '--format', 'csv', `SELECT attendees FROM events WHERE event_id = ${mended}`)
+  expect(held.stdout).toBe('attendees\n12\n')
+  const again = await world.run('retry-rejected', '--json')
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    reports: expect.arrayContaining([{ report: 'events', tried: 1, loaded: 0, rejected: 1 }]) as unknown,
+  })
+  expect((await world.run('retry-rejected', 'event')).code).toBe(2)
+})

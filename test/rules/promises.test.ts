@@ -1,0 +1,54 @@
+/** The table of promises in docs/ARCHITECTURE.md names tests that are there: a promise without a test is a wish. */
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from './source.ts'
+
+const PROMISES = 9
+const TEST_LINK = /\]\(\.\.\/(test\/[^)]+\.test\.ts)\)((?: and)?(?: "[^"]+"(?: and)?)+)?/g
+
+interface Named {
+  readonly file: string
+  readonly titles: readonly string[]
+}
+
+/** The tests that a row of the table names. */
+const namedIn = (row: string): Named[] =>
+  [...row.matchAll(TEST_LINK)].map(([, file = '', titles = '']) => ({
+    file,
+    titles: [...titles.matchAll(/"([^"]+)"/g)].map(([, title]) => title ?? ''),
+  }))
+
+function missing({ file, titles }: Named): string[] {
+  const full = path.join(ROOT, file)
+  if (!existsSync(full)) return [`${file} is not there: name a test that shows it.`]
+  if (titles.length === 0) return [`${file}: say the title of the test that shows it, in double quotes.`]
+  const text = readFileSync(full, 'utf8')
+  return titles.filter((title) => !text.includes(title)).map((title) => `${file} has no test "${title}".`)
+}
+
+const architecture = readFileSync(path.join(ROOT, 'docs/ARCHITECTURE.md'), 'utf8')
+const promises = architecture.slice(architecture.indexOf('## Promises'))
+const rows = promises.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| |'))
+
+describe('the promises', () => {
+  it('are all nine in the table, in their order', () => {
+    const numbers = rows.flatMap((row) => /^\| (\d) \|/.exec(row)?.[1] ?? [])
+    expect(numbers).toEqual(Array.from({ length: PROMISES }, (_, n) => String(n + 1)))
+  })
+
+  it('each name tests that are there, by file and title', () => {
+    const told = rows.filter((row) => !row.includes('| held by |'))
+    expect(told.filter((row) => namedIn(row).length === 0)).toEqual([])
+    expect(told.flatMap(namedIn).flatMap(missing)).toEqual([])
+  })
+
+  it('the rule bites', () => {
+    expect(namedIn('[x](../test/x.test.ts) "a b" and "c"; [y](../test/y.test.ts)')).toEqual([
+      { file: 'test/x.test.ts', titles: ['a b', 'c'] },
+      { file: 'test/y.test.ts', titles: [] },
+    ])
+    expect(missing({ file: 'test/rules/gone.test.ts', titles: ['x'] })).toHaveLength(1)
+    expect(missing({ file: 'test/rules/tidy.test.ts', titles: ['a title that nobody wrote'] })).toHaveLength(1)
+  })
+})
