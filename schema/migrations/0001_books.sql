@@ -4,6 +4,7 @@ CREATE SCHEMA IF NOT EXISTS tidemark;
 CREATE SCHEMA IF NOT EXISTS current;
 
 CREATE TABLE tidemark.layout (version INTEGER NOT NULL, applied_at TIMESTAMPTZ NOT NULL);
+COMMENT ON TABLE tidemark.layout IS 'Layouts that this warehouse has had';
 
 CREATE TABLE tidemark.marks (
   report VARCHAR NOT NULL,
@@ -32,6 +33,16 @@ COMMENT ON TABLE tidemark.windows IS 'Windows that were read whole, and how each
 COMMENT ON COLUMN tidemark.windows.since IS 'Null: read without a lower bound';
 COMMENT ON COLUMN tidemark.windows.until IS 'Service time up to which the window is known to be complete';
 
+CREATE TABLE tidemark.covered (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  since TIMESTAMPTZ,
+  until TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tidemark.covered IS 'The windows put together: one row for each stretch of time that was read without a gap, by report and currency (not for audits)';
+COMMENT ON COLUMN tidemark.covered.since IS 'Null: from the beginning';
+COMMENT ON COLUMN tidemark.covered.until IS 'Service time; what is read again since the question changed stands in tidemark.coverage';
+
 CREATE TABLE tidemark.loads (
   load_id BIGINT NOT NULL,
   run_id VARCHAR NOT NULL,
@@ -44,9 +55,13 @@ CREATE TABLE tidemark.loads (
   deleted BIGINT NOT NULL,
   children_written BIGINT NOT NULL,
   rejected BIGINT NOT NULL,
-  bytes BIGINT NOT NULL
+  bytes BIGINT NOT NULL,
+  late BIGINT,
+  lateness INTERVAL
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
+COMMENT ON COLUMN tidemark.loads.late IS 'Rows that the windows before had asked for and not been shown; null: not measured (rows without a stamp, first runs, backfills, reconciles)';
+COMMENT ON COLUMN tidemark.loads.lateness IS 'How long after its stamp the latest of them came, at least; null: none came late';
 
 CREATE TABLE tidemark.runs (
   run_id VARCHAR NOT NULL,
@@ -65,7 +80,7 @@ CREATE TABLE tidemark.runs (
   error VARCHAR,
   cure VARCHAR
 );
-COMMENT ON TABLE tidemark.runs IS 'One row per run of a report: done, failed or skipped';
+COMMENT ON TABLE tidemark.runs IS 'One row per run of a report: running, done, failed, or stopped before its end';
 
 CREATE TABLE tidemark.rejected_rows (
   report VARCHAR NOT NULL,
@@ -73,9 +88,11 @@ CREATE TABLE tidemark.rejected_rows (
   key VARCHAR,
   reason VARCHAR NOT NULL,
   row JSON NOT NULL,
-  load_id BIGINT NOT NULL
+  load_id BIGINT NOT NULL,
+  observed_at TIMESTAMPTZ
 );
 COMMENT ON TABLE tidemark.rejected_rows IS 'Rows that could not be stored, whole, with the reason';
+COMMENT ON COLUMN tidemark.rejected_rows.observed_at IS 'Service time of the response that brought the row';
 
 CREATE TABLE tidemark.schema_changes (
   report VARCHAR NOT NULL,
@@ -132,9 +149,17 @@ COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a
 CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not return; deleted when the next one does not either';
 
-CREATE TABLE tidemark.coverage (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, asked JSON NOT NULL, refill_until TIMESTAMPTZ);
+CREATE TABLE tidemark.coverage (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  asked JSON NOT NULL,
+  refill_until TIMESTAMPTZ,
+  because VARCHAR
+);
 COMMENT ON TABLE tidemark.coverage IS 'What each report was last asked for';
-COMMENT ON COLUMN tidemark.coverage.refill_until IS 'What was modified up to here is read again, since the question changed; null: nothing is';
+COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or what stands before the records of an audited entity';
+COMMENT ON COLUMN tidemark.coverage.refill_until IS 'What was modified up to here, for audits what was asked up to here, is read again, since the question changed; null: nothing is';
+COMMENT ON COLUMN tidemark.coverage.because IS 'What changed: start, filters, expand, entities';
 
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,
@@ -144,6 +169,53 @@ CREATE TABLE tidemark.page_sizes (
 );
 COMMENT ON TABLE tidemark.page_sizes IS 'Page sizes that the service was seen to honour, by the size asked for';
 COMMENT ON COLUMN tidemark.page_sizes.full_min IS 'Rows of the smallest page that was followed by another';
+
+CREATE TABLE tidemark.fences (
+  report VARCHAR NOT NULL,
+  kind VARCHAR NOT NULL,
+  epoch BIGINT NOT NULL,
+  holder VARCHAR NOT NULL,
+  taken_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tidemark.fences IS 'The newest run of each kind of each report: an older one can commit nothing any more';
+COMMENT ON COLUMN tidemark.fences.epoch IS 'Grows with each run; a load carries the one of its run';
+COMMENT ON COLUMN tidemark.fences.holder IS 'The run that took it';
+
+CREATE TABLE tidemark.backfills (
+  backfill_id VARCHAR NOT NULL,
+  report VARCHAR NOT NULL,
+  since TIMESTAMPTZ NOT NULL,
+  until TIMESTAMPTZ NOT NULL,
+  state VARCHAR NOT NULL,
+  windows BIGINT NOT NULL,
+  requested_at TIMESTAMPTZ NOT NULL,
+  started_at TIMESTAMPTZ,
+  ended_at TIMESTAMPTZ
+);
+COMMENT ON TABLE tidemark.backfills IS 'Ranges that an operator had read again; one that is pending goes on where it stopped';
+COMMENT ON COLUMN tidemark.backfills.state IS 'pending, running, done, failed (some windows; they are tried again), cancelled';
+
+CREATE TABLE tidemark.backfill_windows (
+  backfill_id VARCHAR NOT NULL,
+  number BIGINT NOT NULL,
+  scope VARCHAR NOT NULL,
+  since TIMESTAMPTZ NOT NULL,
+  until TIMESTAMPTZ NOT NULL,
+  state VARCHAR NOT NULL,
+  planned_rows BIGINT,
+  planned_requests BIGINT NOT NULL,
+  rows BIGINT,
+  pages BIGINT,
+  attempts BIGINT NOT NULL,
+  error_code VARCHAR,
+  error VARCHAR,
+  load_id BIGINT
+);
+COMMENT ON TABLE tidemark.backfill_windows IS 'The windows of each backfill; one becomes done in the transaction of its last rows';
+COMMENT ON COLUMN tidemark.backfill_windows.state IS 'pending, done, failed, cancelled';
+COMMENT ON COLUMN tidemark.backfill_windows.number IS 'From 1, newest first';
+COMMENT ON COLUMN tidemark.backfill_windows.planned_rows IS 'Rows that were expected when it was planned; null: unknown';
+COMMENT ON COLUMN tidemark.backfill_windows.load_id IS 'The load that closed it (tidemark.loads)';
 
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change, such as its number mark';

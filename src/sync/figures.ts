@@ -7,6 +7,10 @@ export interface Figures {
   rejected: number
   childrenWritten: number
   schemaChanges: number
+  /** Rows that the windows before had asked for and not been shown. */
+  late: number
+  /** How long after its stamp the latest of them came, at least. */
+  latenessMs: number
 }
 
 export const noFigures = (): Figures => ({
@@ -17,4 +21,13 @@ export const noFigures = (): Figures => ({
   rejected: 0,
   childrenWritten: 0,
   schemaChanges: 0,
+  late: 0,
+  latenessMs: 0,
 })
+
+/** Adds what one part of a run did to what the parts before it did. */
+export function addFigures(sum: Figures, part: Figures): void {
+  const latenessMs = Math.max(sum.latenessMs, part.latenessMs)
+  for (const figure of Object.keys(sum) as (keyof Figures)[]) sum[figure] += part[figure]
+  sum.latenessMs = latenessMs
+}

@@ -3,18 +3,18 @@
  * fills; a window is closed by the load that holds its last row, or a later one, never by an earlier one.
  */
 import { rm } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Declaration } from '../../schema/report.ts'
-import { collectionFields } from '../../schema/tables.ts'
 import type { Instant } from '../instant.ts'
-import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
-import { ObjectCatalog } from '../staging/catalog.ts'
+import type { ObjectCatalog } from '../staging/catalog.ts'
+import { catalogOf } from '../staging/rowCatalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
-import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
+import { filesOf, type Segment, Spool, type StagedPage } from '../staging/spool.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import { noFigures } from './figures.ts'
-import type { Rooms } from './rooms.ts'
+import type { WalkRooms } from './rooms.ts'
 
 export interface IntakeParts {
   readonly report: Declaration
@@ -42,17 +42,19 @@ export interface Settled {
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  readonly #rooms: Rooms
+  /** What the windows before had asked for, while a later one is read: its loads count late rows. */
+  askedBefore: LoadInput['askedBefore']
+  readonly #rooms: WalkRooms
   readonly #parts: IntakeParts
   readonly #spool: Spool
   #settled: Settled[] = []
   #loading: Promise<void> = Promise.resolve()
 
-  constructor(rooms: Rooms, parts: IntakeParts) {
+  constructor(rooms: WalkRooms, parts: IntakeParts) {
     const { settings } = rooms
     this.#rooms = rooms
     this.#parts = parts
-    this.catalog = new ObjectCatalog(collectionFields(parts.report), [ORDINAL_FIELD, SHAPE_FIELD])
+    this.catalog = catalogOf(parts.report)
     const directory = join(settings.staging, `${parts.runId}-${parts.report.name}-${nextSpool()}`)
     const cutsBetweenPages = parts.cuts === 'anywhere'
     this.#spool = new Spool(directory, this.catalog, { ...settings.limits, cutsBetweenPages })
@@ -108,7 +110,7 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, warehouse, clock, signal } = this.#rooms
+    const { client, warehouse, clock, signal, fence } = this.#rooms
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
@@ -123,11 +125,13 @@ export class Intake implements AsyncDisposable {
       gone: report.deletes === 'diff' ? settled.flatMap((each) => each.gone ?? []) : undefined,
       replaces: this.#replacesEntries ? settled.flatMap((each) => each.replaces ?? []) : undefined,
       asked: settled.flatMap((each) => each.asked ?? []),
+      askedBefore: this.askedBefore,
       reconcile: reconcileId === undefined ? undefined : { reconcileId, reached },
+      fence,
       run: run === undefined ? undefined : this.#withFigures(run),
     })
     this.#count(result)
-    if (segment !== undefined) await rm(segment.file, { force: true })
+    for (const file of segment === undefined ? [] : filesOf(segment)) await rm(file, { force: true })
   }
 
   #withFigures(run: RunRecord): RunRecord {
@@ -150,6 +154,8 @@ export class Intake implements AsyncDisposable {
     figures.rejected += result.rejected
     figures.childrenWritten += result.childrenWritten
     figures.schemaChanges += result.changes.length
+    figures.late += result.late?.late ?? 0
+    figures.latenessMs = Math.max(figures.latenessMs, result.late?.latenessMs ?? 0)
   }
 }
 
@@ -159,8 +165,10 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
+/** Several processes share the staging directory, also for one run. */
+const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
-const nextSpool = (): number => {
+const nextSpool = (): string => {
   spools += 1
-  return spools
+  return `${PROCESS}-${spools}`
 }

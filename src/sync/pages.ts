@@ -7,7 +7,7 @@ import { bodyOf, pathOf, type Question } from '../plan/question.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { Malformed } from '../staging/malformed.ts'
 import { type ScannedPage, scanPage, type ScanPlan } from '../staging/scanPage.ts'
-import type { Rooms } from './rooms.ts'
+import type { WalkRooms } from './rooms.ts'
 
 export interface PagePlan {
   readonly report: Declaration
@@ -31,11 +31,11 @@ export class PageReader {
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
-  readonly #rooms: Rooms
+  readonly #rooms: WalkRooms
   readonly #plan: PagePlan
   readonly #scan: ScanPlan
 
-  constructor(rooms: Rooms, plan: PagePlan) {
+  constructor(rooms: WalkRooms, plan: PagePlan) {
     const key = wireKey(plan.report)
     this.#rooms = rooms
     this.#plan = plan
@@ -56,6 +56,7 @@ export class PageReader {
         body: bodyOf(report, question, { number, size: pageSize }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
+        priority: this.#rooms.priority,
         parse: (bytes) => this.#parse(bytes),
       },
       this.#rooms.signal,

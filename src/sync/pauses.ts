@@ -3,7 +3,7 @@
  * the report is paused, with the reason, until `resume`, a successful `check`, or another client or scopes
  * (product contract §5.9).
  */
-import { type ReportName, reportOf } from '../../schema/index.ts'
+import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books.ts'
 import type { Rooms } from './rooms.ts'
@@ -17,15 +17,17 @@ export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportNam
   const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === rooms.settings.identity
   const outdated = paused.filter((pause) => !holds(pause))
   await (outdated.length === 0 ? Promise.resolve() : rooms.warehouse.resume(outdated.map((pause) => pause.report)))
-  return new Map(
-    paused.filter(holds).map(({ report, code, reason, cure }) => [
-      report,
-      new SyncError(code as ErrorCode, code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`, {
-        report,
-        cure,
-      }),
-    ]),
-  )
+  const held = paused.filter(holds)
+  const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
+  // The credentials are everybody's: while they are refused, no report asks for a token.
+  const refused = held.find(({ code }) => code === 'CREDENTIALS_REFUSED')
+  if (refused === undefined) return byReport
+  return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
+}
+
+function pausedBy({ report, code, reason, cure }: Pause): SyncError {
+  const message = code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`
+  return new SyncError(code as ErrorCode, message, { report, cure })
 }
 
 /** Pauses the report when the error says that asking again is of no use. A 403 for single records is no such error. */

@@ -6,20 +6,26 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
-import { type Instant, plusMs } from '../instant.ts'
+import { earliest, type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
-import { CLOCK_GRAIN_MS, floorToSecond, nextWindow } from '../plan/window.ts'
+import { floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/reconcile.ts'
 import { Difference, type GoneKey } from './difference.ts'
+import { fenced } from './fenced.ts'
 import type { Proven } from './prove.ts'
 import type { Rooms } from './rooms.ts'
 import { type Axis, Scope, totalNow } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
+/** A row may be stamped by a clock that is far ahead: as long as it is shown, it isn't deleted. */
+const FUTURE_MS = 100 * 366 * 86_400_000
+
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
+  /** Does the incremental run before it; whoever schedules runs keeps it from meeting another one. */
+  readonly before?: () => Promise<ReportRun>
 }
 
 export interface ReconcileFound {
@@ -36,13 +42,14 @@ export interface ReconcileFound {
 
 /** Reconciles one windowed report in all of its scopes. Errors: those of a run; MASS_DELETE_STOPPED. */
 export async function reconcileReport(
-  rooms: Rooms,
+  given: Rooms,
   report: ReportName,
   options: ReconcileOptions,
 ): Promise<ReportRun & { found: ReconcileFound }> {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
-  const before = await syncReport(rooms, report, options.runId)
+  const before = await (options.before?.() ?? syncReport(given, report, options.runId))
+  const rooms = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
   const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let pages = before.pages
@@ -81,19 +88,29 @@ async function reconcileScope(
     startedAt: floorToSecond(clock),
     reached: undefined,
   }
-  const open = await rooms.warehouse.reconcile({ report: declaration, scope: name }, begun)
+  const open = await rooms.warehouse.reconcile({ report: declaration, scope: name, fence: rooms.fence }, begun)
   const window = nextWindow(undefined, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await rooms.warehouse.pageSizes(config.name, config.pageSize)
   const { runId } = options
   const before = { pages: 0, rows: 0 }
   const { reconcileId } = open
   await using scope = new Scope(rooms, { declaration, config, scope: name, runId, window, sizes, before, reconcileId })
-  const reading = new Reading(scope, open)
+  const reading = new Reading(scope, open, rooms.warehouse)
   await reading.everything()
   const { inserted: missed, updated: differed } = scope.intake.figures
   const { startedAt } = open
   const now = rooms.clock.now()
-  const ending = { report: declaration, scope: name, reconcileId, runId, startedAt, now, missed, differed }
+  const ending = {
+    report: declaration,
+    scope: name,
+    reconcileId,
+    runId,
+    startedAt,
+    now,
+    missed,
+    differed,
+    fence: rooms.fence,
+  }
   const ended = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   return { pages: reading.pages, found: { missed, differed, ...ended } }
 }
@@ -101,14 +118,18 @@ async function reconcileScope(
 /** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */
 class Reading {
   readonly #scope: Scope
+  readonly #warehouse: Rooms['warehouse']
   readonly #difference: Difference | undefined
   readonly #open: OpenReconcile
   readonly #axis: Axis | undefined
+  #clock: Instant
 
-  constructor(scope: Scope, open: OpenReconcile) {
+  constructor(scope: Scope, open: OpenReconcile, warehouse: Rooms['warehouse']) {
     const { declaration, config } = scope.parts
     this.#scope = scope
+    this.#warehouse = warehouse
     this.#open = open
+    this.#clock = scope.parts.window.clock
     this.#difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
     // A row's time of creation never changes, so no row moves from slice to slice while they are read.
     this.#axis = declaration.window.required
@@ -134,15 +155,16 @@ class Reading {
     if (declaration.window.required) return
     // The total without bounds says whether the slices hold every row there is.
     const total = await totalNow(this.#scope)
-    if (total !== (await this.#scope.rooms.warehouse.reconciledRows(this.#open.reconcileId))) await this.#unbounded()
+    if (total !== (await this.#warehouse.reconciledRows(this.#open.reconcileId))) await this.#unbounded()
   }
 
-  /** What came or moved while the slices were read. */
+  /** What came or moved while the slices were read, and what is stamped in the future: it is there all the same. */
   async #catchUp(): Promise<void> {
     const { rooms, parts } = this.#scope
     const clock = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    this.#clock = clock
     const since = youngFrom(this.#open.startedAt, parts.config.overlapMs)
-    await this.#slices([{ since, until: plusMs(clock, CLOCK_GRAIN_MS) }])
+    await this.#slices([{ since, until: plusMs(clock, FUTURE_MS) }])
     await this.#scope.intake.commit()
   }
 
@@ -153,15 +175,25 @@ class Reading {
   }
 
   async #unbounded(): Promise<void> {
-    const proven = await this.#scope.proveEverything(false)
+    const proven = await this.#scope.proveEverything()
     if (proven !== undefined) await this.#settle({ since: undefined, until: this.#scope.parts.window.until }, proven)
     await this.#scope.intake.commit()
   }
 
   async #settle(span: Span, proven: Proven, gone?: readonly GoneKey[]): Promise<void> {
     const { rows, totalCount, proof } = proven
-    const reached: Instant = span.until
-    const window = { ...span, scope: this.#scope.parts.scope, proof, pages: 0, rows, totalCount, marks: [] }
+    // A window is known to be complete up to the service's clock, whatever time it asked for.
+    const reached: Instant = earliest(span.until, this.#clock)
+    const window = {
+      since: span.since,
+      until: reached,
+      scope: this.#scope.parts.scope,
+      proof,
+      pages: 0,
+      rows,
+      totalCount,
+      marks: [],
+    }
     await this.#scope.intake.settle({ window, reached, ...(gone === undefined ? {} : { gone }) })
   }
 }

@@ -3,8 +3,9 @@
  * first, behind the changes of the same run. Done parts are remembered; marks stay where they are.
  */
 import type { Instant } from '../instant.ts'
-import { type Asked, covers, partsNewestFirst } from '../plan/coverage.ts'
+import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import type { Span } from '../plan/spans.ts'
+import type { Rooms } from './rooms.ts'
 import type { Scope } from './scope.ts'
 
 export interface RefillWays {
@@ -18,31 +19,35 @@ export interface RefillWays {
  * the old question. Gives the refill to carry out once the run has read what changed.
  */
 export async function openCoverage(
+  rooms: Rooms,
   scope: Scope,
   mark: Instant | undefined,
 ): Promise<(ways: RefillWays) => Promise<void>> {
   const { config, scope: name } = scope.parts
-  const { warehouse } = scope.rooms
-  const asked: Asked = { start: config.start, filters: config.filters, expand: config.expand }
-  const place = { report: config.name, scope: name }
+  const { warehouse, fence } = rooms
+  const place = { report: config.name, scope: name, fence }
   const held = await warehouse.coverage(place)
-  const isCovered = held !== undefined && covers(held.asked, asked)
-  const isNew = held === undefined || mark === undefined
-  const until = isNew ? undefined : isCovered ? held.refillUntil : mark
-  if (!isCovered) await warehouse.recordCoverage(place, { asked, refillUntil: until })
-  return (ways) => (until === undefined ? Promise.resolve() : refill(scope, { asked, until }, ways))
+  const coverage = nextCoverage(held, { start: config.start, filters: config.filters, expand: config.expand }, mark)
+  if (coverage !== held) await warehouse.recordCoverage(place, coverage)
+  const until = coverage.refillUntil
+  const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
+  return (ways) => (until === undefined ? Promise.resolve() : refill(scope, { until, record }, ways))
 }
 
-async function refill(scope: Scope, owed: { asked: Asked; until: Instant }, ways: RefillWays): Promise<void> {
-  const { config, declaration, scope: name } = scope.parts
-  const { asked, until } = owed
-  const place = { report: config.name, scope: name }
+interface Owed {
+  readonly until: Instant
+  /** Remembers how far it is. */
+  readonly record: (refillUntil: Instant | undefined) => Promise<void>
+}
+
+async function refill(scope: Scope, { until, record }: Owed, ways: RefillWays): Promise<void> {
+  const { config, declaration } = scope.parts
   await scope.intake.commit()
   const parts = declaration.window.required ? partsNewestFirst(config.start, until) : [undefined]
   for (const part of parts) {
     await (part === undefined ? ways.everything() : ways.part(part))
     await scope.intake.commit()
     const isLast = part === parts.at(-1)
-    await scope.rooms.warehouse.recordCoverage(place, { asked, refillUntil: isLast ? undefined : part?.since })
+    await record(isLast ? undefined : part?.since)
   }
 }

@@ -1,20 +1,33 @@
 /** What a story needs from the other rooms: opened outside, passed in. Types only, so a simulation passes its own. */
 import type { ReportName } from '../../schema/index.ts'
-import type { ReportingClient } from '../client/reporting.ts'
+import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
+import type { Fence } from '../warehouse/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './outcome.ts'
 
-export interface Rooms {
+/** Where staged rows go: the warehouse, or, in a process that doesn't own it, the hand-over to the one that does. */
+export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
+
+/** What walking, proving and staging need. */
+export interface WalkRooms {
   readonly client: ReportingClient
-  readonly warehouse: Warehouse
+  readonly warehouse: Loader
   readonly clock: Clock
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
+  readonly signal: AbortSignal
+  /** Whose questions go first where permits are scarce: a backfill's stand behind those of incremental runs. */
+  readonly priority?: Priority | undefined
+  /** The run's right to commit, once it has one. */
+  readonly fence?: Fence | undefined
+}
+
+export interface Rooms extends WalkRooms {
+  readonly warehouse: Warehouse
   /** Told as each report ends. */
   readonly onOutcome?: (outcome: ReportOutcome) => void
-  readonly signal: AbortSignal
 }
 
 export interface SyncSettings {
@@ -35,6 +48,16 @@ export interface Progress {
   readonly rows: number
   /** Rows that the service says there are, where it says so. */
   readonly rowsExpected: number | undefined
+  /** Of a backfill. */
+  readonly windows?: WindowsProgress
+}
+
+export interface WindowsProgress {
+  readonly done: number
+  readonly failed: number
+  readonly total: number
+  /** Undefined until a window was read. */
+  readonly msLeft: number | undefined
 }
 
 /** The client and its scopes as one text; no secret. */

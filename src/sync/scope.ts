@@ -7,14 +7,16 @@ import type { Declaration } from '../../schema/report.ts'
 import type { ReportConfig } from '../config/config.ts'
 import { type PageSizes, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
+import { SpanQueue } from '../plan/spanQueue.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import type { Window } from '../plan/window.ts'
+import type { Instant } from '../instant.ts'
 import { followersOf } from './followers.ts'
 import { Intake } from './intake.ts'
+import { stampsOf } from './stampsOf.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
 import { type Outcome, type Proven, prove } from './prove.ts'
-import type { Rooms } from './rooms.ts'
-import { SpanQueue } from './spanQueue.ts'
+import type { WalkRooms } from './rooms.ts'
 
 export interface ScopeParts {
   readonly declaration: Declaration
@@ -32,14 +34,14 @@ export interface ScopeParts {
 export type Axis = 'window' | 'created'
 
 export class Scope implements AsyncDisposable {
-  readonly rooms: Rooms
+  readonly rooms: WalkRooms
   readonly parts: ScopeParts
   readonly intake: Intake
   readonly reader: PageReader
   sizes: PageSizes
   #rows = 0
 
-  constructor(rooms: Rooms, parts: ScopeParts) {
+  constructor(rooms: WalkRooms, parts: ScopeParts) {
     const { declaration, config } = parts
     this.rooms = rooms
     this.parts = parts
@@ -69,40 +71,27 @@ export class Scope implements AsyncDisposable {
     spans: readonly Span[],
     onProven: (span: Span, proven: Proven) => Promise<void>,
   ): Promise<void> {
-    const queue = new SpanQueue(spans)
-    for (let span = queue.next(); span !== undefined; span = queue.next()) {
-      const outcome = await this.#prove(this.reader, { axis, span, walksHeap: queue.holdsHeap(span) })
-      if (outcome.kind === 'split') queue.cut(span, outcome.parts)
-      else {
-        queue.proven(span, outcome.rows, this.sizes.fullMin ?? this.reader.pageSize)
-        await onProven(span, outcome)
-      }
-    }
+    await this.#proveSpans(spans, { reader: this.reader, axis }, onProven)
   }
 
-  /** Everything there is, without bounds; undefined when `singleOnly` and one response doesn't hold it. */
-  async proveEverything(singleOnly: boolean): Promise<Proven | undefined> {
-    const outcome = await this.#prove(this.reader, { axis: 'window', span: undefined, singleOnly })
+  /** Everything there is, without bounds, if one response holds it. */
+  proveSingle(): Promise<Outcome> {
+    return this.#prove(this.reader, { axis: 'window', span: undefined, singleOnly: true })
+  }
+
+  /** Everything there is, without bounds, in walks that agree. */
+  async proveEverything(): Promise<Proven | undefined> {
+    const outcome = await this.#prove(this.reader, { axis: 'window', span: undefined })
     return outcome.kind === 'proven' ? outcome : undefined
   }
 
   /** Keys of the rows in `spans` that a question with `also` brings; their rows are not kept. */
   async keysOf(reader: PageReader, span: Span, question: Question): Promise<Proven[]> {
     const found: Proven[] = []
-    const queue = new SpanQueue([span])
-    for (let part = queue.next(); part !== undefined; part = queue.next()) {
-      const outcome = await this.#prove(reader, {
-        axis: 'window',
-        span: part,
-        question,
-        walksHeap: queue.holdsHeap(part),
-      })
-      if (outcome.kind === 'split') queue.cut(part, outcome.parts)
-      else {
-        queue.proven(part, outcome.rows, this.sizes.fullMin ?? reader.pageSize)
-        found.push(outcome)
-      }
-    }
+    await this.#proveSpans([span], { reader, axis: 'window', question }, (_, proven) => {
+      found.push(proven)
+      return Promise.resolve()
+    })
     return found
   }
 
@@ -121,8 +110,38 @@ export class Scope implements AsyncDisposable {
     await this.intake[Symbol.asyncDispose]()
   }
 
+  async #proveSpans(
+    spans: readonly Span[],
+    { reader, ...ask }: Pick<ProveAsk, 'axis' | 'question'> & { readonly reader: PageReader },
+    onProven: (span: Span, proven: Proven) => Promise<void>,
+  ): Promise<void> {
+    const { declaration } = this.parts
+    const queue = new SpanQueue(spans, {
+      pageRows: this.sizes.fullMin ?? reader.pageSize,
+      wholeUntil: declaration.answer === 'envelope' ? this.#youngFrom : undefined,
+    })
+    for (let span = queue.next(); span !== undefined; span = queue.next()) {
+      const outcome = await this.#prove(reader, { ...ask, span, walksHeap: queue.holdsHeap(span) })
+      if (outcome.kind === 'split') {
+        const { overfull, pages } = outcome
+        const isSample = overfull.total === undefined && overfull.parts === undefined && ask.axis === 'window'
+        queue.cut(
+          span,
+          isSample ? { ...overfull, stamps: pages.flatMap((page) => stampsOf(declaration, page)) } : overfull,
+        )
+      } else {
+        queue.proven(span, outcome.rows, outcome.proof === 'single')
+        await onProven(span, outcome)
+      }
+    }
+  }
+
+  get #youngFrom(): Instant {
+    return youngFrom(this.parts.window.clock, this.parts.config.overlapMs)
+  }
+
   #prove(reader: PageReader, ask: ProveAsk): Promise<Outcome> {
-    const { config, window } = this.parts
+    const { config } = this.parts
     const { limits, concurrency } = this.rooms.settings
     const question = ask.question ?? this.question
     const keeps = ask.question === undefined
@@ -130,7 +149,8 @@ export class Scope implements AsyncDisposable {
       {
         reader,
         ask: (span) => (span === undefined ? question : { ...question, [ask.axis]: span }),
-        youngFrom: youngFrom(window.clock, config.overlapMs),
+        youngFrom: this.#youngFrom,
+        floor: config.start,
         loadRowsMax: limits.loadRowsMax,
         walkAttemptsMax: limits.walkAttemptsMax,
         concurrency,

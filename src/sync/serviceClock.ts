@@ -6,11 +6,11 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Instant } from '../instant.ts'
 import { bodyOf, pathOf, type Question } from '../plan/question.ts'
-import type { Rooms } from './rooms.ts'
+import type { WalkRooms } from './rooms.ts'
 
 /** A lower bound of the service's clock now. Errors: those of the client. */
 export async function serviceClock(
-  rooms: Rooms,
+  rooms: WalkRooms,
   report: Declaration,
   subject: Pick<Question, 'record' | 'currency'>,
 ): Promise<Instant> {

@@ -4,22 +4,29 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
-import { asSyncError } from '../errors.ts'
 import { syncAudit } from './auditTrail.ts'
 import { eachBounded } from './bounded.ts'
 import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './outcome.ts'
-import { pauseAfter, pausedReports } from './pauses.ts'
+import { oneRun } from './oneRun.ts'
+import { pausedReports } from './pauses.ts'
 import type { Rooms } from './rooms.ts'
-import { type ReportRun, syncReport } from './syncReport.ts'
+import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './outcome.ts'
 
 /** Reports pulled side by side: enough to fill the waits for the service, few enough to keep memory bounded. */
 const REPORTS_AT_ONCE = 3
 
-/** Runs the reports; `wanted` are those to run, of which some may be switched off. Never throws for a failed report. */
-export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Promise<ReportOutcome[]> {
+/**
+ * Runs the reports; `wanted` are those to run, of which some may be switched off. `newRunId` names each run. Never throws
+ * for a failed report.
+ */
+export async function syncAll(
+  rooms: Rooms,
+  wanted: readonly ReportName[],
+  newRunId: () => string = randomUUID,
+): Promise<ReportOutcome[]> {
   await recordStates(rooms)
   const outcomes = new Map<ReportName, ReportOutcome>()
   const paused = await pausedReports(rooms)
@@ -32,7 +39,7 @@ export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Prom
   }
   for (const some of [running.filter((report) => !isAudit(report)), running.filter(isAudit)]) {
     await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
-      const outcome = await runOne(rooms, report)
+      const outcome = await runOne(rooms, report, newRunId())
       outcomes.set(report, outcome)
       rooms.onOutcome?.(outcome)
     })
@@ -42,29 +49,10 @@ export async function syncAll(rooms: Rooms, wanted: readonly ReportName[]): Prom
 
 const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
-async function runOne(rooms: Rooms, report: ReportName): Promise<ReportOutcome> {
-  const runId = randomUUID()
-  const startedAt = rooms.clock.now()
-  const started = rooms.clock.monotonicMs()
-  const elapsed = () => rooms.clock.monotonicMs() - started
-  try {
-    const run: ReportRun = await (reportOf(report).perRecord === undefined ? syncReport : syncAudit)(
-      rooms,
-      report,
-      runId,
-    )
-    return { report, runId, state: 'done', pages: run.pages, figures: run.figures, elapsedMs: elapsed() }
-  } catch (thrown) {
-    const error = rooms.signal.aborted ? asSyncError(rooms.signal.reason) : asSyncError(thrown)
-    const endedAt = rooms.clock.now()
-    const { code, message, cure } = error
-    const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
-    const record = { runId, report, kind: 'incremental', state: 'failed', startedAt, endedAt, ...none } as const
-    // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
-    await rooms.warehouse.recordRun({ ...record, error: { code, message, cure } }).catch(() => undefined)
-    await pauseAfter(rooms, report, error).catch(() => undefined)
-    return { report, runId, state: 'failed', pages: 0, figures: noFigures(), error, elapsedMs: elapsed() }
-  }
+async function runOne(rooms: Rooms, report: ReportName, runId: string): Promise<ReportOutcome> {
+  const story = isAudit(report) ? syncAudit : syncReport
+  const { outcome } = await oneRun(rooms, { report, kind: 'incremental', runId }, () => story(rooms, report, runId))
+  return outcome
 }
 
 const nothingRun = (report: ReportName) => ({ report, runId: undefined, pages: 0, figures: noFigures(), elapsedMs: 0 })

@@ -5,12 +5,17 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, plusMs } from '../instant.ts'
-import type { Span } from '../plan/spans.ts'
+import { merged, provenUpTo } from '../plan/intervals.ts'
+import { askedBefore } from '../plan/lateness.ts'
+import { KeySet } from '../plan/keySet.ts'
+import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books.ts'
 import { Difference, type GoneKey } from './difference.ts'
-import { type Figures, noFigures } from './figures.ts'
+import { fenced } from './fenced.ts'
+import { addFigures, type Figures, noFigures } from './figures.ts'
 import type { Proven } from './prove.ts'
+import { readWindow } from './readWindow.ts'
 import type { Rooms } from './rooms.ts'
 import { openCoverage } from './refill.ts'
 import { Scope, totalNow } from './scope.ts'
@@ -25,15 +30,16 @@ export interface ReportRun {
 }
 
 /** Runs the report once in each of its scopes (currencies, or one). Errors: those of walks and loads. */
-export async function syncReport(rooms: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
+export async function syncReport(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
-  const startedAt = rooms.clock.now()
+  const startedAt = given.clock.now()
+  const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
   const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
   const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
   for (const [index, scope] of scopes.entries()) {
     const pulled = await pullScope(rooms, { declaration, scope, run, isLast: index === scopes.length - 1 })
     run.pages += pulled.pages
-    for (const figure of Object.keys(run.figures) as (keyof Figures)[]) run.figures[figure] += pulled.figures[figure]
+    addFigures(run.figures, pulled.figures)
   }
   return run
 }
@@ -49,7 +55,8 @@ interface ScopePull {
 async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { declaration, run } = pull
   const config = rooms.settings.reports[run.report]
-  const mark = await rooms.warehouse.mark(run.report, pull.scope)
+  const last = await rooms.warehouse.lastWindow(run.report, pull.scope)
+  const { mark } = last
   const clock = await serviceClock(rooms, declaration, { currency: pull.scope })
   const window = nextWindow(mark, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await rooms.warehouse.pageSizes(run.report, config.pageSize)
@@ -64,28 +71,29 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
     before,
   })
   const progress = new Marks(scope, mark)
-  const refilled = await openCoverage(scope, mark)
+  const refilled = await openCoverage(rooms, scope, mark)
   if (window.since === undefined) await pullEverything(scope, progress)
-  else await pullWindow(scope, progress, { since: window.since, until: window.until })
+  else {
+    scope.intake.askedBefore = askedBefore(last, clock, config.settleMs)
+    await pullSpan(scope, progress, { since: window.since, until: window.until })
+  }
   await refilled({
-    everything: () => pullEverything(scope, progress),
-    part: (span) => pullWindow(scope, progress, span),
+    everything: () => pullEverything(scope, progress.forOldRows()),
+    part: (span) => pullSpan(scope, progress.forOldRows(), span),
   })
-  if (scope.sizes !== sizes) await rooms.warehouse.learnPageSizes(run.report, config.pageSize, scope.sizes)
+  if (scope.sizes !== sizes) {
+    const { pageSize } = config
+    await rooms.warehouse.learnPageSizes({ report: run.report, pageSize, fence: rooms.fence }, scope.sizes)
+  }
   const pages = progress.pages
   await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)
   return { pages, figures: scope.intake.figures }
 }
 
-/** The window by creation first, where rows may never have been modified, then by modification: that moves the mark. */
-async function pullWindow(scope: Scope, marks: Marks, span: Span): Promise<void> {
-  const { declaration, config } = scope.parts
-  if (config.askCreated && declaration.created !== undefined) {
-    await scope.proveAll('created', [span], () => Promise.resolve())
-  }
-  await scope.proveAll('window', [span], async (slice, proven) => {
-    await marks.close(slice, proven, await marks.difference?.goneKeys(slice, proven))
-  })
+/** A proven slice moves the mark. */
+function pullSpan(scope: Scope, marks: Marks, span: Span): Promise<void> {
+  const { difference } = marks
+  return readWindow({ scope, difference, close: (slice, proven, gone) => marks.close(slice, proven, gone) }, span)
 }
 
 /**
@@ -96,26 +104,30 @@ async function pullWindow(scope: Scope, marks: Marks, span: Span): Promise<void>
 async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
   const { declaration, config, window } = scope.parts
   const everything: Span = { since: undefined, until: window.until }
-  const single = await scope.proveEverything(true)
-  if (single !== undefined) return marks.close(everything, single)
+  const first = await scope.proveSingle()
+  if (first.kind === 'proven') return marks.close(everything, first)
   if (config.askCreated && declaration.created !== undefined) {
-    const sum = { rows: 0, proofs: new Set<string>() }
-    const spans = [
-      { since: undefined, until: config.start },
-      { since: config.start, until: window.until },
-    ]
+    const sum = { rows: 0, proofs: new Set<string>(), keys: new KeySet() }
+    // In a longer walk a few requests more are nothing, and keys by the million are much.
+    const isSmall = (first.overfull.total ?? Infinity) <= scope.rooms.settings.limits.loadRowsMax
+    // The old part can be read page by page, so it is asked for by itself.
+    const spans = splitAt(everything, youngFrom(window.clock, config.overlapMs)) ?? [everything]
     await scope.proveAll('created', spans, (_, proven) => {
       sum.rows += proven.rows
       sum.proofs.add(proven.proof)
+      // A row on the instant where two spans meet came twice; counted so, it could stand in for one without a creation time.
+      if (isSmall) for (const key of proven.keys) sum.keys.add(key)
       return Promise.resolve()
     })
     await scope.intake.commit()
-    const total = await totalOfCreated(scope)
+    const isQuiet = isSmall && first.overfull.total === sum.keys.size && !sum.proofs.has('agreed')
+    const stillTotal = isQuiet ? sum.keys.size : undefined
+    const total = await totalOfCreated(scope, stillTotal)
     if (total !== undefined) {
       return marks.close(everything, { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount: total })
     }
   }
-  const proven = await scope.proveEverything(false)
+  const proven = await scope.proveEverything()
   if (proven !== undefined) await marks.close(everything, proven)
 }
 
@@ -123,7 +135,9 @@ async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
  * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are asked
  * for now and not compared with what came, since a busy service adds and loses rows while it is read.
  */
-async function totalOfCreated(scope: Scope): Promise<number | undefined> {
+async function totalOfCreated(scope: Scope, rows: number | undefined): Promise<number | undefined> {
+  // As many rows with a creation time as there were in all before they were read: if there still are, nothing more is asked.
+  if (rows !== undefined && (await totalNow(scope)) === rows) return rows
   for (let attempt = 1; attempt <= scope.rooms.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(scope.rooms, scope.parts.declaration, { currency: scope.parts.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
@@ -139,7 +153,9 @@ async function totalOfCreated(scope: Scope): Promise<number | undefined> {
 class Marks {
   readonly difference: Difference | undefined
   readonly #scope: Scope
+  #proven: readonly Span[] = []
   #mark: Instant | undefined
+  #movesMarks = true
   #pagesTold = 0
 
   constructor(scope: Scope, mark: Instant | undefined) {
@@ -152,6 +168,13 @@ class Marks {
     return this.#scope.reader.pages + (this.difference?.pages ?? 0)
   }
 
+  /** From here on rows are read again that lie behind the mark: that moves no mark, and nothing of it is late. */
+  forOldRows(): this {
+    this.#movesMarks = false
+    this.#scope.intake.askedBefore = undefined
+    return this
+  }
+
   async close(
     span: Span,
     { proof, rows, totalCount }: { proof: string; rows: number; totalCount: Proven['totalCount'] },
@@ -161,12 +184,15 @@ class Marks {
     // Nothing later than the service's first answer can be known, whatever the window asked for.
     const clock = earliest(window.clock, this.#scope.reader.firstServedAt ?? window.clock)
     const until = earliest(span.until, clock)
-    const value = markAfter(this.#mark, { ...span, until, clock }, config.settleMs)
+    this.#proven = merged([...this.#proven, { since: span.since, until }])
+    // Windows may be proven in any order; only what is proven without a gap counts.
+    const reached = provenUpTo(this.#mark ?? window.since, this.#proven) ?? until
+    const value = markAfter(this.#mark, { since: window.since, until: reached, clock }, config.settleMs)
     this.#mark = value
     const names = ['modified_since', ...declaration.newerBy.filter((column) => column === 'aggregate_record_modified')]
     const pages = this.pages - this.#pagesTold
     this.#pagesTold = this.pages
-    const marks = names.map((name) => ({ mark: name, value }))
+    const marks = this.#movesMarks ? names.map((name) => ({ mark: name, value })) : []
     const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
     await this.#scope.intake.settle(gone === undefined ? { window: closed } : { window: closed, gone })
   }

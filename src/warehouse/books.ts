@@ -8,8 +8,12 @@ import { type Declaration } from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
+import type { LastWindow } from '../plan/lateness.ts'
+import { forgetCoverage } from './coverage.ts'
+import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
-import { name, names, text, time } from './sqlText.ts'
+import { freshnessSql } from './freshness.ts'
+import { text, time } from './sqlText.ts'
 import { createTables } from './tables.ts'
 
 const MIGRATIONS = ['0001_books.sql'] as const
@@ -27,7 +31,8 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-export type RunState = 'done' | 'failed' | 'skipped'
+/** `stopped`: called off before its end, by a person or with its process. */
+export type RunState = 'running' | 'done' | 'failed' | 'stopped' | 'skipped'
 
 export interface RunRecord {
   readonly runId: string
@@ -35,7 +40,8 @@ export interface RunRecord {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  readonly endedAt: Instant
+  /** Undefined while it runs. */
+  readonly endedAt: Instant | undefined
   readonly pages: number
   readonly rows: number
   readonly inserted: number
@@ -86,6 +92,18 @@ export async function markOf(sql: Sql, report: string, scope: string): Promise<I
   return row?.value as Instant | undefined
 }
 
+/** The report's mark, and where the window that left it ended. */
+export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
+  const [row] = await sql.rows<{ mark: number; until: number | null }>(
+    `SELECT epoch_us(m.value) AS mark, (
+       SELECT epoch_us(max(w.until)) FROM tidemark.windows w WHERE w.report = $1 AND w.scope = $2 AND w.load_id = m.load_id
+     ) AS until
+     FROM tidemark.marks m WHERE m.report = $1 AND m.scope = $2 AND m.mark IN ('modified_since', 'since')`,
+    [report, scope],
+  )
+  return { mark: row?.mark as Instant | undefined, until: (row?.until ?? undefined) as Instant | undefined }
+}
+
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1
@@ -107,6 +125,7 @@ export async function closeWindows(sql: Sql, { report, loadId, now, windows }: C
     return `(${text(report.name)}, ${text(window.scope)}, ${since}, ${time(window.until)}, ${text(window.proof)}, ${window.pages}, ${window.rows}, ${total}, ${loadId})`
   })
   await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
+  await cover(sql, report, windows)
   const marks = windows.flatMap((window) =>
     window.marks.map(({ mark, value }) => `(${text(window.scope)}, ${text(mark)}, ${time(value)})`),
   )
@@ -125,7 +144,7 @@ export async function closeWindows(sql: Sql, { report, loadId, now, windows }: C
 export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
   await sql.run(
-    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       run.runId,
       run.report,
@@ -144,70 +163,12 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/** Keeps refused rows once each, with the reason. They stay until they are loaded again on request. */
-export async function recordRejected(sql: Sql, report: Declaration, loadId: number): Promise<void> {
+/** Only one process writes, so a run that is running when the file is opened is one whose process ended before it did. */
+export async function endOrphans(sql: Sql): Promise<void> {
   await sql.run(`
-    INSERT INTO tidemark.rejected_rows
-    SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
-      ${text(report.name)}, coalesce(p.scope, ''), f.key, f.reason, f.row::JSON, ${loadId}
-    FROM (SELECT ordinal, reason, row, ${keySql(report)} AS key FROM refused) f
-    JOIN (SELECT page, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${2 ** 24}
-    WHERE NOT EXISTS (
-      SELECT 1 FROM tidemark.rejected_rows r
-      WHERE r.report = ${text(report.name)} AND r.scope = coalesce(p.scope, '') AND r.row::VARCHAR = f.row)`)
-}
-
-/** The scope in which a row belongs, from its page's question. */
-function scopeSql(report: Declaration): string {
-  return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
-}
-
-/** The key of a refused row as text, as far as it has one. */
-export function keySql(report: Declaration): string {
-  const fields = Object.keys(report.fields)
-  const wire = tableOf(report)
-    .fields.filter((column) => report.key.includes(column.name))
-    .map((column) => column.sources[0])
-  const known = wire.filter((field) => field !== undefined && fields.includes(field))
-  return known.length === 0 ? 'NULL' : `json_extract_string(try_cast(row AS JSON), ${text(`/${known[0]}`)})`
-}
-
-/** One row per report: how far it is known to be complete, and what stands in the way. */
-function freshnessSql(): string {
-  const counts = reports.map(
-    (report) =>
-      `SELECT ${text(report.name)} AS report, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted FROM main.${name(report.name)}`,
-  )
-  return `
-    CREATE OR REPLACE VIEW tidemark.freshness AS
-    SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
-      coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
-      coalesce(s.paused_reason, s.off_reason) AS not_running_because,
-      q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted
-    FROM tidemark.report_states s
-    LEFT JOIN (
-      SELECT report, CASE WHEN bool_or(mark = 'since') THEN max(value) ELSE min(value) END AS mark
-      FROM tidemark.marks WHERE mark IN ('modified_since', 'since') GROUP BY report
-    ) m USING (report)
-    LEFT JOIN (
-      SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
-    ) r USING (report)
-    LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
-    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
-    LEFT JOIN (
-      SELECT report, max(ended_at) AS last_reconcile, arg_max(missed, ended_at) AS reconcile_missed,
-        arg_max(differed, ended_at) AS reconcile_differed, arg_max(deleted, ended_at) AS reconcile_deleted
-      FROM (
-        SELECT report, date_trunc('minute', ended_at) AS ended_at, sum(missed) AS missed, sum(differed) AS differed,
-          sum(deleted) AS deleted
-        FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
-      GROUP BY report
-    ) q USING (report);
-    COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
-    COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
-    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';
-    COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
-    COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`
+    UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
+      error = 'its process ended before it did', cure = 'Start it again; it goes on where it stopped.'
+    WHERE state = 'running'`)
 }
 
 export interface ReportStateRow {
@@ -229,6 +190,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  for (const { report, enabled } of states) {
+    if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])
+  }
 }
 
 export interface Pause {
@@ -258,10 +222,11 @@ export async function pauses(sql: Sql): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
+/** Whoever resumes one report after refused credentials has seen to them: they held all reports. */
 export async function clearPauses(sql: Sql, resumed: readonly ReportName[]): Promise<void> {
   if (resumed.length === 0) return
   await sql.run(`
     UPDATE tidemark.report_states
     SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL
-    WHERE report IN (${resumed.map(text).join(', ')})`)
+    WHERE report IN (${resumed.map(text).join(', ')}) OR paused_code = 'CREDENTIALS_REFUSED'`)
 }

@@ -1,12 +1,21 @@
 /**
  * Copies argv[2] to argv[3], makes it durable, and renames it to argv[4]. A program of its own, so that the writer's
- * process never opens its own database file. Plain JavaScript: it starts faster.
+ * process never opens its own database file. It dies with its writer: the file may change from then on, and a torn or
+ * outdated copy must never become the published one. Plain JavaScript: it starts faster.
  */
-import { constants } from 'node:fs'
+import { constants, rmSync } from 'node:fs'
 import { copyFile, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const [, , from, temporary, to] = process.argv
+
+// The writer holds the other end of standard input and never writes: its end is the writer's. The kill does not wait
+// for the copy, which an exit would do.
+process.stdin.on('end', () => {
+  rmSync(temporary, { force: true })
+  process.kill(process.pid, 'SIGKILL')
+})
+process.stdin.resume().unref()
 
 const sync = async (path) => {
   const handle = await open(path, 'r')

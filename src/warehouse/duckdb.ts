@@ -20,6 +20,7 @@ import {
 } from '@duckdb/node-api'
 import { asSyncError, SyncError } from '../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
+import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions {
   readonly readOnly?: boolean
@@ -106,6 +107,23 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
+  /**
+   * Writes the result of one reading statement as a Parquet file; gives the number of rows.
+   * Errors: QUERY_FAILED, CANCELLED, DISK_FULL.
+   */
+  async writeParquet(sql: string, file: string): Promise<number> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#readingStatement(sql)
+        const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`
+        const [written] = (await this.#connection.runAndReadAll(copy)).getRowObjectsJS()
+        return Number(written?.['Count'] ?? 0)
+      } catch (error) {
+        throw queryError(error)
+      }
+    })
+  }
+
   /** Runs `work` in one transaction: all of it is committed, or none. */
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
@@ -161,6 +179,19 @@ export class Database implements Sql, AsyncDisposable {
     throw new SyncError('QUERY_FAILED', `only reading statements are run here, this is ${nameOf(statementType)}`, {
       cure: 'Write a SELECT. The published copy is made anew after each run: to keep results, write them to a file with --format csv, or open the copy from a database of your own.',
     })
+  }
+
+  /**
+   * The statement as a source that Parquet can hold: 128-bit integers, such as any sum, would come out as doubles.
+   * As a text, the statement may end as it likes: with a semicolon, with a comment.
+   */
+  async #storable(sql: string): Promise<string> {
+    const source = `FROM query(${text(sql)})`
+    const described = await this.#connection.runAndReadAll(`
+      SELECT column_name FROM (DESCRIBE ${source}) WHERE column_type IN ('HUGEINT', 'UHUGEINT')`)
+    const huge = (described.getColumns()[0] ?? []) as string[]
+    const casts = huge.map((column) => `${name(column)}::DECIMAL(38,0) AS ${name(column)}`)
+    return casts.length === 0 ? source : `SELECT * REPLACE (${casts.join(', ')}) ${source}`
   }
 
   /** One connection serves one statement or transaction at a time; others wait in order. */
@@ -233,6 +264,7 @@ function queryError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
+  if (/No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
   return new SyncError('QUERY_FAILED', message.replace('Failed to extract statements: ', ''), {
     cure: 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
     cause: thrown,

@@ -18,7 +18,10 @@ export interface EntryParts {
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. */
+/**
+ * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One that
+ * ends before it begins replaces nothing: its record only gets entries that it lacks.
+ */
 export async function mergeEntries(sql: Sql, { table, staged, tableColumns, loadId }: EntryParts): Promise<Merged> {
   const target = `main.${name(table.name)}`
   const record = names(table.asked.map((column) => column.name))
@@ -30,7 +33,7 @@ export async function mergeEntries(sql: Sql, { table, staged, tableColumns, load
       table.asked.map((column) => column.name),
       't',
     )}, t._row_hash AS row_hash,
-      t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until AS in_window,
+      w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
       row_number() OVER (PARTITION BY ${names(
         table.asked.map((column) => column.name),
         't',

@@ -8,14 +8,18 @@ import { type ReportTable, tableOf } from '../../schema/tables.ts'
 import type { Instant } from '../instant.ts'
 import { type ColumnChange, changesFor, type DiscoveredColumn } from '../plan/columns.ts'
 import { has, NESTED } from '../plan/kinds.ts'
+import type { AskedBefore } from '../plan/lateness.ts'
 import type { Segment } from '../staging/spool.ts'
-import { type ClosedWindow, closeWindows, nextLoadId, recordRejected, recordRun, type RunRecord } from './books.ts'
+import { type BackfilledWindow, noteBackfilled } from './backfills.ts'
+import { type ClosedWindow, closeWindows, nextLoadId, recordRun, type RunRecord } from './books.ts'
 import { CHILD_DELETED_FIELD, mergeChildren } from './children.ts'
 import type { Database, Sql } from './duckdb.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
+import { checkFence, type Fence } from './fences.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
+import { recordRejected, type Retried, takeRejected } from './rejected.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { type Staged, stage } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
@@ -38,8 +42,18 @@ export interface LoadInput {
   readonly followers?: readonly Follower[]
   /** For audit entries: when each record was asked about. */
   readonly asked?: readonly AskedRecord[]
+  /** For incremental windows: what the windows before had asked for, so that late rows are known. */
+  readonly askedBefore?: AskedBefore | undefined
   /** The reconcile that this load is part of: the keys that came are remembered. */
   readonly reconcile?: ReconcileProgress | undefined
+  /** The window of a backfill that this load ends. */
+  readonly backfilled?: BackfilledWindow | undefined
+  /** The rows were read some time ago: where nothing says which version is newer, the one held stays. */
+  readonly yields?: boolean
+  /** Refused rows that this load takes up again: they are its rows, and refused no longer but for those it refuses. */
+  readonly retries?: Retried | undefined
+  /** The run's right to commit; without it, nothing is checked. */
+  readonly fence?: Fence | undefined
   /** The finished run, with the figures so far; this load's own are added. */
   readonly run?: RunRecord | undefined
 }
@@ -121,6 +135,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
   const { report, segment } = input
   const discovered = plan.columns(table.name)
   const result = await database.transaction(async (sql) => {
+    await checkFence(sql, input.fence)
     const loadId = await nextLoadId(sql)
     for (const { table: changed, changes } of plan.changes) {
       await applyChanges(sql, changed, changes)
@@ -131,11 +146,13 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
         ? await mergeNothing(sql, table, input)
         : await mergeStaged(sql, { input, table, staged, discovered, mark, loadId })
     const childrenWritten =
-      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, mark, loadId })
-    if (staged !== undefined) await recordRejected(sql, report, loadId)
+      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged })
+    if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
+    if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, report, loadId)
     if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
     await noteAsked(sql, report.name, input.asked ?? [])
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
+    if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
     if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, input, figures)
@@ -209,21 +226,24 @@ async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
   }
   if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
   const knowsGone = input.gone !== undefined
-  const { report, serviceNow } = input
-  return merge(sql, { report, table, staged, tableColumns, loadId, mark, knowsGone, serviceNow })
+  const { report, serviceNow, askedBefore, yields = false } = input
+  const given = { report, table, staged, tableColumns, loadId, mark, knowsGone }
+  return merge(sql, { ...given, serviceNow, askedBefore, yields })
 }
 
 interface CollectionStep {
   readonly table: ReportTable
   readonly staged: Staged
   readonly plan: ColumnPlan
-  readonly mark: string
   readonly loadId: number
+  readonly merged: Merged
 }
 
-async function mergeCollections(sql: Sql, { table, staged, plan, mark, loadId }: CollectionStep): Promise<number> {
+async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number> {
+  const { table, staged, plan, loadId, merged } = step
+  if (merged.inserted + merged.updated === 0) return 0
   let written = 0
-  for (const { field, column } of staged.collections) {
+  for (const { field, column, items } of staged.collections) {
     const child = table.children.find((each) => each.field === field.name)
     assert(child !== undefined, `${field.name} is no collection of ${table.name}`)
     written += await mergeChildren(sql, {
@@ -231,8 +251,9 @@ async function mergeCollections(sql: Sql, { table, staged, plan, mark, loadId }:
       child,
       field,
       column,
+      items,
+      replaces: merged.updated > 0,
       discovered: plan.columns(child.name),
-      mark,
       loadId,
     })
   }
@@ -260,11 +281,18 @@ function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): s
 
 const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))
 
+const stagedBytes = (segment: Segment | undefined): number =>
+  segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
+
 type Figures = Omit<LoadResult, 'changes'>
+
+/** How many rows came late; null where it isn't measured. A window that brought nothing brought nothing late. */
+const lateRows = ({ report, askedBefore }: LoadInput, { late }: Figures): number | null =>
+  askedBefore === undefined || report.newerBy.length === 0 ? null : (late?.late ?? 0)
 
 async function recordLoad(sql: Sql, input: LoadInput, figures: Figures): Promise<void> {
   await sql.run(
-    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13))`,
     [
       figures.loadId,
       input.runId,
@@ -276,7 +304,9 @@ async function recordLoad(sql: Sql, input: LoadInput, figures: Figures): Promise
       figures.deleted,
       figures.childrenWritten,
       figures.rejected,
-      input.segment?.bytes ?? 0,
+      stagedBytes(input.segment),
+      lateRows(input, figures),
+      figures.late?.latenessMs ?? null,
     ],
   )
   const { run } = input

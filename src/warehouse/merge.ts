@@ -5,11 +5,13 @@
 import type { Declaration } from '../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import { type Instant, plusMs } from '../instant.ts'
+import type { AskedBefore } from '../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Sql } from './duckdb.ts'
 import { memberOf } from './casts.ts'
+import { countLate, type Late } from './late.ts'
 import { name, names, text, time } from './sqlText.ts'
-import { type Staged, versionOf } from './stage.ts'
+import { isStampedAhead, type Staged, versionOf } from './stage.ts'
 
 export interface MergeParts {
   readonly report: Declaration
@@ -22,6 +24,13 @@ export interface MergeParts {
   /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
+  /**
+   * Of two versions with equal times the held one stays: the staged rows are older than this load, and the clock of
+   * observation has whole seconds. What changed in that second is behind the mark, so the next run reads it.
+   */
+  readonly yields?: boolean
+  /** What the windows before had asked for: by it late rows are known. */
+  readonly askedBefore?: AskedBefore | undefined
 }
 
 export interface Merged {
@@ -29,6 +38,8 @@ export interface Merged {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
+  /** Rows that came late, where that was measured. */
+  readonly late?: Late | undefined
 }
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
@@ -37,22 +48,33 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(winSql(parts, target))
-  const [counts] = await sql.rows<{ wins: number; updated: number }>(
-    'SELECT count(*) AS wins, count(replaced) AS updated FROM win',
+  const [counts] = await sql.rows<{ wins: number; updated: number; deleted: number }>(
+    'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
   )
   const wins = counts?.wins ?? 0
   const updated = counts?.updated ?? 0
   if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
-  const extra = updated === 0 ? STAGED_EXTRA : await extraSql(sql, parts, target)
-  await sql.run(freshSql(parts, target, extra))
+  const late = await countLate(sql, {
+    report: parts.report,
+    staged: parts.staged.columns.map((column) => column.name),
+    held: parts.tableColumns,
+    target,
+    asked: parts.askedBefore,
+  })
+  const columns = names([...parts.tableColumns, ...SYSTEM])
+  const counted = { inserted: wins - updated, updated, unchanged: parts.staged.rows - wins, late }
+  if (updated === 0) {
+    await sql.run(`INSERT INTO ${target} (${columns}) ${freshSql(parts, undefined)}`)
+    return { ...counted, deleted: counts?.deleted ?? 0 }
+  }
+  const extra = await extraSql(sql, parts, target)
+  await sql.run(`CREATE OR REPLACE TEMP TABLE fresh AS ${freshSql(parts, { target, extra })}`)
   const [gone] = await sql.rows<{ deleted: number }>(
     'SELECT count(*) AS deleted FROM fresh WHERE is_deleted AND _deleted_seen_at = _observed_at',
   )
-  if (updated > 0)
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
-  const columns = names([...parts.tableColumns, ...SYSTEM])
+  await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
   await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
-  return { inserted: wins - updated, updated, unchanged: parts.staged.rows - wins, deleted: gone?.deleted ?? 0 }
+  return { ...counted, deleted: gone?.deleted ?? 0 }
 }
 
 const STAGED_EXTRA = 's."~extra"'
@@ -77,18 +99,25 @@ async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string):
 
 /** Which staged rows are to be written, and which rows they replace. */
 function winSql(parts: MergeParts, target: string): string {
-  const { report, table, staged, tableColumns, knowsGone, serviceNow } = parts
+  const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
+  const newer = yields === true ? '>' : '>='
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
   const stagedColumns = staged.columns.map((column) => column.name)
-  const stagedVersion = versionOf(report, stagedColumns, { alias: 's', observedAt: 's."~observed_at"' })
-  const heldVersion = versionOf(report, tableColumns, { alias: 't', observedAt: 't._observed_at' })
+  const fresh = { alias: 's', observedAt: 's."~observed_at"' }
+  const stagedVersion = versionOf(report, stagedColumns, fresh)
+  const held = { alias: 't', observedAt: 't._observed_at' }
+  const heldVersion = versionOf(report, tableColumns, held)
+  const versions = `(${stagedVersion}, s."~observed_at") ${newer} (${heldVersion}, t._observed_at)`
+  // A wrong stamp says nothing of the other row: what was shown later is newer, even with a stamp from before that.
+  const isWrong = `${isStampedAhead(report, stagedColumns, fresh)} OR ${isStampedAhead(report, tableColumns, held)}`
+  const isNewer = `CASE WHEN ${isWrong} THEN s."~observed_at" ${newer} t._observed_at ELSE ${versions} END`
   const deletedNow = deletedSql({ report, table, knowsGone }, 't.is_deleted')
   return `
     CREATE OR REPLACE TEMP TABLE win AS
-    SELECT s.rowid AS sid, t.rowid AS replaced
+    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AS deleted
     FROM staged s LEFT JOIN ${target} t ON ${match}
     WHERE t.rowid IS NULL OR (
-      ((${stagedVersion}, s."~observed_at") >= (${heldVersion}, t._observed_at) OR ${heldAhead(report, serviceNow)})
+      (${isNewer} OR ${heldAhead(report, serviceNow)})
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
@@ -110,29 +139,35 @@ function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, h
 const goneSql = (table: ReportTable): string =>
   `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
 
-/** The rows as they will stand: carried columns from the service, the others from the row that is replaced. */
-function freshSql(parts: MergeParts, target: string, extra: string): string {
+/**
+ * The rows as they will stand: carried columns from the service, the others from the row that is replaced. Without
+ * `held` no row of the load replaces another.
+ */
+function freshSql(parts: MergeParts, held: { target: string; extra: string } | undefined): string {
   const { report, table, staged, tableColumns, loadId } = parts
   const carried = new Map(staged.columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
     const quoted = name(column)
     if (table.asked.some((asked) => asked.name === column)) return `s.${quoted}`
+    const before = held === undefined ? 'NULL' : `t.${quoted}`
     const condition = carried.get(column)
-    if (condition === undefined || condition === 'false') return `t.${quoted}`
+    if (condition === undefined || condition === 'false') return `${before} AS ${quoted}`
     if (condition === 'true') return `s.${quoted}`
-    return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE t.${quoted} END AS ${quoted}`
+    return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
   })
-  const deleted = deletedSql(parts, 't.is_deleted')
+  const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
+  const deleted = deletedSql(parts, wasDeleted)
+  const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
   const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
   return `
-    CREATE OR REPLACE TEMP TABLE fresh AS
     SELECT ${values.join(', ')},
       ${deleted} AS is_deleted,
       CASE WHEN ${deleted} THEN '${evidence}' END AS _delete_evidence,
-      CASE WHEN ${deleted} THEN CASE WHEN t.is_deleted THEN t._deleted_seen_at ELSE s."~observed_at" END END AS _deleted_seen_at,
+      CASE WHEN ${deleted} THEN CASE WHEN ${wasDeleted} THEN ${seenBefore} ELSE s."~observed_at" END END AS _deleted_seen_at,
       s."~observed_at" AS _observed_at,
       ${loadId}::BIGINT AS _load_id,
-      ${extra} AS _extra,
+      ${held?.extra ?? STAGED_EXTRA} AS _extra,
       s."~row_hash" AS _row_hash
-    FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced`
+    FROM win w JOIN staged s ON s.rowid = w.sid
+    ${held === undefined ? '' : `LEFT JOIN ${held.target} t ON t.rowid = w.replaced`}`
 }

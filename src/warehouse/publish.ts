@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { SyncError } from '../errors.ts'
 import { Database } from './duckdb.ts'
+import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
 /** Even a slow disk copies gigabytes within this. */
@@ -25,25 +26,26 @@ export interface Published {
 
 /** Error: PUBLISH_FAILED; the copy that was there stays. */
 export async function publish(database: Database, to: string): Promise<Published> {
-  const state = await stateOf(database)
-  if (existsSync(to) && (await stateOfFile(to)) === state) return { path: to, replaced: false }
   try {
     await mkdir(dirname(to), { recursive: true })
     await removeLeftovers(to)
   } catch (error) {
     throw publishFailed(to, error)
   }
+  const state = await stateOf(database)
+  if (existsSync(to) && (await stateOfFile(to)) === state) return { path: to, replaced: false }
+  await database.transaction(commentForReaders)
   await database.exclusive(async (run) => {
     await run('CHECKPOINT')
-    await copy(database.path, to)
+    await copyInto(database.path, to)
   })
   return { path: to, replaced: true }
 }
 
-/** What tells two cuts apart: every load and every run adds to the books. */
-async function stateOf(database: Database): Promise<string> {
+/** What tells two cuts apart: every load and every run that ends adds to the books. */
+export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
-    SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(*) FROM tidemark.runs),
+    SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
       (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states)) AS state`)
   return state?.state ?? ''
 }
@@ -59,7 +61,8 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-async function copy(from: string, to: string): Promise<void> {
+/** Replaces `to` by a copy of `from` as a whole. Errors: PUBLISH_FAILED, DISK_FULL. */
+export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {
     await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary, to], { timeout: COPY_MS_MAX })

@@ -7,8 +7,9 @@ import type { Declaration } from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
-import { keySql, nextLoadId } from './books.ts'
+import { nextLoadId } from './books.ts'
 import type { Sql } from './duckdb.ts'
+import { keySql } from './rejected.ts'
 import { name, text, time } from './sqlText.ts'
 import type { Staged } from './stage.ts'
 
@@ -67,10 +68,11 @@ export async function noteReconciled(sql: Sql, { report, staged, progress }: Rec
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
     // A refused row was returned too: it is there, it just could not be stored.
+    const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
       SELECT ${id}, ${name(keyColumn(report))}::VARCHAR FROM staged
-      UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`)
+      ${staged.rejected === 0 ? '' : refused}`)
   }
   if (progress.reached !== undefined) {
     await sql.run(`UPDATE tidemark.reconciles SET reached = ${time(progress.reached)} WHERE reconcile_id = ${id}`)
@@ -141,7 +143,7 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
       differed = ${ending.differed}, absent = ${absent}, deleted = ${deleted}
     WHERE reconcile_id = ${text(ending.reconcileId)};
     INSERT INTO tidemark.loads VALUES (${loadId}, ${text(ending.runId)}, ${text(report.name)}, ${time(ending.now)},
-      0, 0, 0, 0, ${deleted}, 0, 0, 0)`)
+      0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL)`)
   return { rows, absent, deleted }
 }
 

@@ -10,10 +10,11 @@ import type { DiscoveredColumn } from '../plan/columns.ts'
 import { ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { CatalogField } from '../staging/catalog.ts'
-import type { Segment } from '../staging/spool.ts'
+import type { Segment, StagedCollection } from '../staging/spool.ts'
 import type { Sql } from './duckdb.ts'
 import { Reading, type StagedColumn } from './reading.ts'
-import { name, names, text, time } from './sqlText.ts'
+import { itemsSql } from './items.ts'
+import { name, names, pointer, text, time } from './sqlText.ts'
 
 /** DuckDB reserves twice this for each thread, so it is no larger than the rows need. */
 const OBJECT_BYTES_MIN = 1024 * 1024
@@ -26,9 +27,18 @@ export interface StageParts {
   readonly mark: string
 }
 
+/** A collection that rows of the load carry. */
+export interface CarriedCollection {
+  readonly field: CatalogField
+  /** Column of `staged`: not null where the row says what the collection holds. */
+  readonly column: string
+  /** Its items; undefined when no row has one. */
+  readonly items: StagedCollection | undefined
+}
+
 export interface Staged {
   readonly columns: readonly StagedColumn[]
-  readonly collections: readonly { readonly field: CatalogField; readonly column: string }[]
+  readonly collections: readonly CarriedCollection[]
   /** Rows set aside, each counted once however often it was read. */
   readonly rejected: number
   /** Rows left to merge: one a key. */
@@ -37,14 +47,15 @@ export interface Staged {
   carries(field: string): string
 }
 
-/** Fills the temporary tables `staged` and `refused`. */
+/** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
 export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   const { report, table, segment, discovered, mark } = parts
   const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
-    return field === undefined ? [] : [{ field, column: `~collection ${n}` }]
+    const items = segment.collections.find((each) => each.field === child.field)
+    return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
   })
   await sql.run(pagesSql(table, segment))
   await sql.run(`
@@ -65,14 +76,14 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
     `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
-  await refuse(sql, segment, mark)
-  const [aside] = await sql.rows<{ rejected: number }>('SELECT count(DISTINCT row) AS rejected FROM refused')
-  const rows = segment.rows - (counted?.refused ?? 0)
+  const refused = counted?.refused ?? 0
+  const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
+  const rows = segment.rows - refused
   const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
   return {
     columns,
     collections,
-    rejected: aside?.rejected ?? 0,
+    rejected,
     rows: rows - duplicates,
     carries: (field) => {
       const found = segment.catalog.field(field)
@@ -88,11 +99,23 @@ export interface RowNames {
 }
 
 /** The version of a row: its own stamp, but never later than it was observed, so that a wrong stamp can't freeze it. */
-export function versionOf(report: Declaration, columns: readonly string[], { alias, observedAt }: RowNames): string {
+export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
+  const stamp = stampOf(report, columns, names)
+  if (stamp === undefined) return names.observedAt
+  return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
+}
+
+/** Whether a row's stamp lies behind its observation: then it is wrong and says nothing of what came before or after. */
+export function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
+  const stamp = stampOf(report, columns, names)
+  return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
+}
+
+const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
+
+function stampOf(report: Declaration, columns: readonly string[], { alias }: RowNames): string | undefined {
   const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
-  if (stamps.length === 0) return observedAt
-  const stamp = stamps.length === 1 ? (stamps[0] as string) : `coalesce(${stamps.join(', ')})`
-  return `CASE WHEN ${stamp} <= ${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS THEN ${stamp} ELSE ${observedAt} END`
+  return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {
@@ -118,13 +141,19 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent. */
-async function refuse(sql: Sql, segment: Segment, mark: string): Promise<void> {
+interface RefuseParts {
+  readonly segment: Segment
+  readonly mark: string
+  /** Staged rows with a reason. */
+  readonly refused: number
+}
+
+/** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent; gives how many different ones. */
+async function refuse(sql: Sql, { segment, mark, refused }: RefuseParts): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
-  const [counted] = await sql.rows<{ refused: number }>('SELECT count(*) AS refused FROM refused')
-  if ((counted?.refused ?? 0) > 0) {
+  if (refused > 0) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE refused AS
       SELECT f.ordinal, f.reason, regexp_replace(l.line, '^\\{"#":[0-9]+,"[$]":[0-9]+,?', '{') AS row
@@ -133,12 +162,29 @@ async function refuse(sql: Sql, segment: Segment, mark: string): Promise<void> {
             FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = ${text('\u0001')}, quote = '', escape = '',
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
+      ${segment.collections.map((items) => wholeSql(items, segment)).join('')}
       UPDATE refused SET row = regexp_replace(row, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
       DELETE FROM staged WHERE "~reason" IS NOT NULL`)
   }
   for (const { pageIndex, reason, text: row } of segment.rejected) {
     await sql.run('INSERT INTO refused VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
   }
+  const [aside] = await sql.rows<{ rejected: number }>('SELECT count(DISTINCT row) AS rejected FROM refused')
+  return aside?.rejected ?? 0
+}
+
+/** Puts a collection's items back into refused rows, where something else stood for them. */
+function wholeSql(items: StagedCollection, { catalog }: Segment): string {
+  const field = catalog.field(items.field)
+  const at = pointer(field?.stagedName ?? items.field)
+  return `
+    CREATE OR REPLACE TEMP TABLE refused AS
+    SELECT f.ordinal, f.reason, CASE WHEN i.sent IS NULL THEN f.row
+      ELSE replace(f.row, json_extract(f.row, ${at})::VARCHAR, CASE json_type(f.row, ${at}) WHEN 'ARRAY' THEN '[' || i.sent || ']' ELSE i.sent END)
+      END AS row
+    FROM refused f LEFT JOIN (
+      SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql(items, field?.elements?.fields)}
+      WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
 interface DuplicateParts {

@@ -1,14 +1,17 @@
 /**
  * The warehouse as the stories see it: one DuckDB file, written by one process, one load at a time.
  */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
-import { NO_PAGE_SIZES, type PageSizes } from '../plan/pageSizes.ts'
+import type { LastWindow } from '../plan/lateness.ts'
+import type { PageSizes } from '../plan/pageSizes.ts'
 import {
   clearPauses,
+  endOrphans,
+  lastWindowOf,
   markOf,
   migrate,
   numberMark,
@@ -20,9 +23,22 @@ import {
   type ReportStateRow,
   type RunRecord,
 } from './books.ts'
-import { type Coverage, coverageOf, recordCoverage } from './coverage.ts'
-import { type AroundStatement, Database } from './duckdb.ts'
+import { BackfillBooks } from './backfills.ts'
+import { type Coverage, coverageOf, forgetCoverage, recordCoverage } from './coverage.ts'
+import { type AroundStatement, Database, type Sql } from './duckdb.ts'
+import { checkFence, type Fence, type FenceAsk, takeFence } from './fences.ts'
+import { heldBooks, type HeldBooks } from './held.ts'
+import {
+  dueRecords,
+  type DueRecord,
+  lastAsked,
+  type RecordsAgain,
+  type RecordsAsk,
+  recordsToAskAgain,
+} from './followed.ts'
+import { type Trimmed, trimHistory } from './history.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
+import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
 import {
   beginReconcile,
@@ -34,6 +50,7 @@ import {
   reconciledRows,
   type ReconcileResult,
 } from './reconcile.ts'
+import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
@@ -47,31 +64,27 @@ export interface WarehouseSettings {
   readonly around?: AroundStatement | undefined
 }
 
-/** A record that an audit report has to ask about. */
-export interface DueRecord {
-  readonly scope: string
-  readonly recordId: number
-  /** Its own mark, once it was asked before. */
-  readonly mark: Instant | undefined
+/** Whatever a run writes carries the run's right to write it. */
+export interface Fenced {
+  readonly fence?: Fence | undefined
 }
 
-export interface DueQuestion {
+export interface CoveragePlace extends Fenced {
   readonly report: ReportName
-  /** The followed report's table and key column. */
-  readonly follows: string
-  readonly keyColumn: string
-  readonly scopePrefix: string
+  readonly scope: string
 }
 
 export class Warehouse implements AsyncDisposable {
   /** Stands before numbers that travel as text; staged rows carry it. */
   readonly numberMark: string
+  readonly backfills: BackfillBooks
   readonly #database: Database
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(database: Database, mark: string, discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>) {
     this.#database = database
+    this.backfills = new BackfillBooks(database)
     this.numberMark = mark
     this.#discovered = discovered
   }
@@ -79,15 +92,15 @@ export class Warehouse implements AsyncDisposable {
   /** Opens or creates the warehouse and brings it to the newest layout. */
   static async open({ path, memory, threads, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
-    const database = await Database.open(path, {
-      memory,
-      threads,
-      around,
-      ...(path === ':memory:' ? {} : { spillDirectory: `${path}.spill` }),
-    })
+    const spillDirectory = `${path}.spill`
+    const spills = path === ':memory:' ? {} : { spillDirectory }
+    const database = await Database.open(path, { memory, threads, around, ...spills })
     try {
+      // The lock is ours, so what lies there was left by a process that was killed; DuckDB makes the folder anew.
+      await rm(spillDirectory, { recursive: true, force: true })
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, path)
+        await endOrphans(sql)
         return numberMark(sql)
       })
       return new Warehouse(database, mark, await discoveredColumns(database))
@@ -102,6 +115,11 @@ export class Warehouse implements AsyncDisposable {
     return markOf(this.#database, report, scope)
   }
 
+  /** The report's mark, and where the window that left it ended: the service's clock of that time. */
+  lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
+    return lastWindowOf(this.#database, report, scope)
+  }
+
   /** Commits one load; loads wait for each other. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
@@ -114,6 +132,11 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
+  /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
+  takeFence(ask: FenceAsk): Promise<Fence> {
+    return this.#database.transaction((sql) => takeFence(sql, ask))
+  }
+
   recordRun(run: RunRecord): Promise<void> {
     return this.#database.transaction((sql) => recordRun(sql, run))
   }
@@ -123,19 +146,18 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Records that were shown as modified, or never asked about, since they were last asked. */
-  async dueRecords({ report, follows, keyColumn, scopePrefix }: DueQuestion): Promise<DueRecord[]> {
-    const rows = await this.#database.rows<{ scope: string; recordId: number; mark: number | null }>(`
-      SELECT k.scope, k.id AS "recordId", epoch_us(m.value) AS mark
-      FROM (SELECT DISTINCT ${text(scopePrefix)} || "${keyColumn}" AS scope, "${keyColumn}" AS id FROM main."${follows}") k
-      LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
-      LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
-      WHERE m.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)
-      ORDER BY k.id`)
-    return rows.map(({ scope, recordId, mark }) => ({
-      scope,
-      recordId,
-      mark: (mark ?? undefined) as Instant | undefined,
-    }))
+  dueRecords(ask: RecordsAsk): Promise<DueRecord[]> {
+    return dueRecords(this.#database, ask)
+  }
+
+  /** Records to ask about again from the start, since they were last asked with another question; newest first. */
+  recordsToAskAgain(ask: RecordsAgain): Promise<DueRecord[]> {
+    return recordsToAskAgain(this.#database, ask)
+  }
+
+  /** When a record of the scopes that begin so was last asked about; undefined: none was. */
+  lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
+    return lastAsked(this.#database, report, scopePrefix)
   }
 
   /** How many rows of a scope (a currency, or '') are held that are not deleted. */
@@ -145,6 +167,15 @@ export class Warehouse implements AsyncDisposable {
       `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
     )
     return row?.rows ?? 0
+  }
+
+  /** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
+  rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
+    return rejectingLoads(this.#database, report)
+  }
+
+  rejectedRows(ask: RejectedAsk): Promise<RejectedRow[]> {
+    return rejectedRows(this.#database, ask)
   }
 
   /** Reports that are skipped until somebody acts. */
@@ -164,15 +195,20 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  recordCoverage(place: { report: ReportName; scope: string }, coverage: Coverage): Promise<void> {
-    return this.#database.transaction((sql) => recordCoverage(sql, place, coverage))
+  /** Forgets what the report's scopes were asked for that are not among `kept`: they are no longer asked about. */
+  forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
+    return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
+  }
+
+  recordCoverage(place: CoveragePlace, coverage: Coverage): Promise<void> {
+    return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
   /** Goes on with the report's reconcile that was stopped, or begins one. `startedAt`: the service's clock. */
-  async reconcile(place: ReconcilePlace, begun: OpenReconcile): Promise<OpenReconcile> {
+  async reconcile(place: ReconcilePlace & Fenced, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
-    await this.#database.transaction((sql) => beginReconcile(sql, place, begun))
+    await this.#fenced(place.fence, (sql) => beginReconcile(sql, place, begun))
     return begun
   }
 
@@ -181,29 +217,23 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Error: MASS_DELETE_STOPPED. */
-  endReconcile(ending: Ending): Promise<ReconcileResult> {
-    return this.#afterOtherLoads(() => this.#database.transaction((sql) => endReconcile(sql, ending)))
+  endReconcile(ending: Ending & Fenced): Promise<ReconcileResult> {
+    return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
+  }
+
+  /** What is known of reports before a backfill is planned. */
+  get held(): HeldBooks {
+    return heldBooks(this.#database)
   }
 
   /** What the report's pages were seen to hold when `pageSize` rows were asked for. */
-  async pageSizes(report: ReportName, pageSize: number): Promise<PageSizes> {
-    const [known] = await this.#database.rows<{ fullMin: number | null; seenMax: number }>(
-      'SELECT full_min AS "fullMin", seen_max AS "seenMax" FROM tidemark.page_sizes WHERE report = $1 AND asked = $2',
-      [report, pageSize],
-    )
-    return known === undefined ? NO_PAGE_SIZES : { fullMin: known.fullMin ?? undefined, seenMax: known.seenMax }
+  pageSizes(report: ReportName, pageSize: number): Promise<PageSizes> {
+    return pageSizesOf(this.#database, { report, pageSize })
   }
 
-  learnPageSizes(report: ReportName, pageSize: number, sizes: PageSizes): Promise<void> {
-    return this.#database.transaction(async (sql) => {
-      await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
-      await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4)', [
-        report,
-        pageSize,
-        sizes.fullMin ?? null,
-        sizes.seenMax,
-      ])
-    })
+  /** Remembers what was seen, beside what others have seen meanwhile. */
+  learnPageSizes(place: PageSizePlace & Fenced, sizes: PageSizes): Promise<void> {
+    return this.#fenced(place.fence, (sql) => learnPageSizes(sql, place, sizes))
   }
 
   /** Replaces the published copy, unless it holds this state already. */
@@ -214,6 +244,24 @@ export class Warehouse implements AsyncDisposable {
   /** For reading: status, tests. Statements wait for a running load. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
+  }
+
+  /** False: the database has given up after a fatal error, and only opening its file anew brings it back. */
+  answers(): Promise<boolean> {
+    return this.#database.rows('SELECT 1').then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Writes what is committed from the log into the file. */
+  checkpoint(): Promise<void> {
+    return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
+  }
+
+  /** Shortens the books of what ended before. */
+  trimHistory(before: Instant): Promise<Trimmed> {
+    return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimHistory(sql, before)))
   }
 
   interrupt(): void {
@@ -227,6 +275,13 @@ export class Warehouse implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
+  }
+
+  #fenced<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#database.transaction(async (sql) => {
+      await checkFence(sql, fence)
+      return work(sql)
+    })
   }
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {

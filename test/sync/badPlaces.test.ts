@@ -2,49 +2,19 @@
  * Disks and files that fail: a warehouse that another process holds, a full disk (a small tmpfs, nothing is faked), a
  * corrupt file, and an answer of a hundred megabytes. Each story ends with the cause mended and nothing lost.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, open, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SyncError } from '../../src/errors.ts'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aSmallDisk, fill, mayMount, type SmallDisk } from '../support/smallDisk.ts'
 import { aTide } from '../support/tide.ts'
 import { aPlace, startSync } from './ownProcess.ts'
 import { differencesOf, failureOf, markOf } from './stories.ts'
 
 const MEGABYTE = 1_024 * 1_024
-
-interface SmallDisk extends AsyncDisposable {
-  readonly path: string
-  grow(megabytes: number): void
-}
-
-/** A file system of that size; undefined where this user may not mount one. */
-async function aSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
-  const path = await mkdtemp(join(tmpdir(), 'tidemark-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'ignore' })
-  } catch {
-    await rm(path, { recursive: true, force: true })
-    return undefined
-  }
-  return {
-    path,
-    grow: (more) => execFileSync('mount', ['-o', `remount,size=${more}m`, path]),
-    [Symbol.asyncDispose]: async () => {
-      execFileSync('umount', ['--lazy', path])
-      await rm(path, { recursive: true, force: true })
-    },
-  }
-}
-
-const mayMount = await (async () => {
-  await using disk = await aSmallDisk(1)
-  return disk !== undefined
-})()
 
 /** Opening is refused with an error fit for people. */
 async function refusedOpening(path: string): Promise<SyncError> {
@@ -104,7 +74,7 @@ describe('a warehouse file', () => {
   })
 })
 
-describe.skipIf(!mayMount)('a full disk', () => {
+describe.skipIf(!(await mayMount()))('a full disk', () => {
   it('under the staged rows fails the report, keeps its mark, and the next run is complete', async () => {
     await using disk = (await aSmallDisk(1)) as SmallDisk
     await using tide = await aTide({ sandbox: { rows: 400, itemsPerCollection: 4 } })
@@ -148,20 +118,6 @@ describe.skipIf(!mayMount)('a full disk', () => {
     expect(await differencesOf(tide, 'enquiries', 'events')).toEqual([])
   })
 })
-
-/** Takes all the space there is. */
-async function fill(path: string): Promise<void> {
-  await using file = await open(path, 'w')
-  const piece = Buffer.alloc(64 * 1_024)
-  for (;;) {
-    try {
-      await file.appendFile(piece)
-    } catch {
-      expect((await stat(path)).size).toBeGreaterThan(0)
-      return
-    }
-  }
-}
 
 describe('a page of 100 MB', () => {
   it('passes within the limit, in bounded memory', async () => {

@@ -1,0 +1,90 @@
+/** What `tidemark backfill` does: ranges checked, windows read by whoever owns the warehouse, then what came of them. */
+import type { Instant } from '../../instant.ts'
+import type { BackfillProgress } from '../../sync/backfill.ts'
+import { checkRange } from '../../sync/backfillRange.ts'
+import { planOnly } from '../backfill/dryRun.ts'
+import { backfillHere } from '../backfill/here.ts'
+import { backfillInWorker } from '../backfill/inWorker.ts'
+import { hasFailed, planDocument, planText, summaryDocument, summaryText } from '../backfill/print.ts'
+import type { BackfillRunner, BackfillSummary, BackfillWork } from '../backfill/work.ts'
+import { configOf } from '../configOf.ts'
+import { findWorker } from '../control/remote.ts'
+import { windowsText } from '../progress.ts'
+import { type Loudness, voices } from '../run.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { wantedReports } from '../wanted.ts'
+
+export interface BackfillArguments extends Loudness {
+  readonly config?: string
+  readonly from?: Instant
+  readonly to?: Instant
+  readonly dryRun?: boolean
+}
+
+/** `given`: who does the work; without it, the worker that runs, else this process. */
+export async function backfill(
+  shell: Shell,
+  { names, options }: { readonly names: readonly string[]; readonly options: BackfillArguments },
+  given?: BackfillRunner,
+): Promise<ExitCode> {
+  const { config: file, from, to, dryRun = false, ...loudness } = options
+  const config = await configOf(shell, file)
+  const requests = wantedReports(names, config).map((report) => ({ report, from, to }))
+  const now = shell.clock.now()
+  for (const { report } of requests) {
+    const { start } = config.reports[report]
+    checkRange({ report, from: from ?? start, to: to ?? now }, { start, now })
+  }
+  const { log, view } = voices(shell, loudness)
+  using progress = view
+  if (dryRun) {
+    const plans = await planOnly({ shell, config, log, requests })
+    progress[Symbol.dispose]()
+    shell.out.write(loudness.json === true ? `${JSON.stringify(planDocument(plans), undefined, 2)}\n` : planText(plans))
+    return 0
+  }
+  await using worker = await findWorker(shell, config)
+  const runner = given ?? (worker === undefined ? backfillHere : backfillInWorker(worker))
+  // Before anything else is said, the terminal is left clean.
+  shell.stop.signal.addEventListener('abort', () => progress[Symbol.dispose](), { once: true })
+  const onProgress = ({ report, pages, rows, ...told }: BackfillProgress) => {
+    const windows = { done: told.windowsDone, failed: told.windowsFailed, total: told.windows, msLeft: told.msLeft }
+    progress.onProgress({ report, pages, rows, rowsExpected: undefined, windows })
+  }
+  const summary = await watched({ shell, config, log, requests, onProgress }, { runner, loudness })
+  progress[Symbol.dispose]()
+  const failed = hasFailed(summary)
+  if (loudness.json === true) shell.out.write(`${JSON.stringify(summaryDocument(summary), undefined, 2)}\n`)
+  else if (loudness.quiet !== true || failed) shell.out.write(summaryText(summary))
+  return failed ? 1 : 0
+}
+
+/** Runs it; whoever stops it is told how to go on. */
+async function watched(
+  work: BackfillWork,
+  { runner, loudness }: { runner: BackfillRunner; loudness: Loudness },
+): Promise<BackfillSummary> {
+  const { shell } = work
+  let last: BackfillProgress | undefined
+  try {
+    const summary = await runner({
+      ...work,
+      onProgress: (progress) => {
+        last = progress
+        work.onProgress(progress)
+      },
+    })
+    shell.stop.signal.throwIfAborted()
+    return summary
+  } catch (error) {
+    if (shell.stop.signal.aborted && loudness.json !== true) shell.err.write(howToGoOn(last))
+    throw error
+  }
+}
+
+function howToGoOn(last: BackfillProgress | undefined): string {
+  const { report, backfillId, windowsDone: done, windowsFailed: failed, windows: total } = last ?? {}
+  if (report === undefined || done === undefined || failed === undefined || total === undefined)
+    return 'nothing was read yet; the same command begins again\n'
+  return `${report}: ${windowsText({ done, failed, total })} done; the same command goes on with backfill ${backfillId}\n`
+}

@@ -1,0 +1,67 @@
+/**
+ * What a backfill would do: its windows and about how many requests they take, planned from the warehouse as it stands
+ * (or the published copy, while a worker writes it) and a few small questions. Nothing is written.
+ */
+import type { Config } from '../../config/config.ts'
+import { SyncError } from '../../errors.ts'
+import type { GuardedLog } from '../../log.ts'
+import { planBackfill } from '../../sync/backfillPlan.ts'
+import { type BackfillRequest, nameBackfill, type NamedBackfill } from '../../sync/backfillRequest.ts'
+import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
+import { BackfillBooks, type PlannedWindow } from '../../warehouse/backfills.ts'
+import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
+import { openNewest } from '../published.ts'
+import { clientOf } from '../rooms.ts'
+import type { Shell } from '../shell.ts'
+
+export interface DryRun {
+  readonly shell: Shell
+  readonly config: Config
+  readonly log: GuardedLog
+  readonly requests: readonly BackfillRequest[]
+}
+
+export interface Planned {
+  readonly named: NamedBackfill
+  /** Those that are to be read, newest first. */
+  readonly windows: readonly PlannedWindow[]
+  /** About how many requests it would take, those of planning included. */
+  readonly requests: number
+}
+
+export async function planOnly({ shell, config, log, requests }: DryRun): Promise<Planned[]> {
+  await using client = clientOf(config, { shell, log })
+  const newest = await openNewest(config)
+  await using database = newest?.database
+  const books = database === undefined ? undefined : new BackfillBooks(database)
+  const held = database === undefined ? nothingHeld : heldBooks(database)
+  const rooms = roomsToAsk(config, { client, shell })
+  const planned: Planned[] = []
+  for (const request of requests) {
+    const { start } = config.reports[request.report]
+    const named = await nameBackfill(request, { books, start, now: shell.clock.now() })
+    const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined
+    const { report, from: since, to: until } = named
+    const plan =
+      begun === undefined
+        ? await planBackfill(rooms, { report, since, until, held })
+        : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
+    const needed = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
+    planned.push({ named, windows: plan.windows, requests: needed })
+  }
+  return planned
+}
+
+/** Rooms in which only questions are asked. */
+function roomsToAsk(config: Config, { client, shell }: { client: WalkRooms['client']; shell: Shell }): WalkRooms {
+  return {
+    client,
+    warehouse: { numberMark: '~', load: () => Promise.reject(notNow()) },
+    clock: shell.clock,
+    settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
+    onProgress: () => undefined,
+    signal: shell.stop.signal,
+  }
+}
+
+const notNow = () => new SyncError('UNEXPECTED', 'a dry run loads nothing', { cure: 'Please report this defect.' })

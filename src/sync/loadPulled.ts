@@ -1,0 +1,62 @@
+/**
+ * Takes a pulled window into the warehouse: one load for each staged segment, and the last one closes the window, in the
+ * transaction that also says that the backfill is done with it. What was pulled under an outdated fence is refused.
+ */
+import { reportOf } from '../../schema/index.ts'
+import { asSyncError } from '../errors.ts'
+import { catalogFrom } from '../staging/rowCatalog.ts'
+import type { LoadInput } from '../warehouse/load.ts'
+import { followersOf } from './followers.ts'
+import { checkStaged, discardPulled, type PulledWindow, stagedMissing, stagedSegment } from './handover.ts'
+import type { Rooms } from './rooms.ts'
+
+/** Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of loads. */
+export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<void> {
+  const { settings } = rooms
+  const { staging } = settings
+  const { report, fence } = pulled.ask
+  try {
+    if (pulled.ask.numberMark !== rooms.warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    await checkStaged(staging, pulled)
+    for (const input of loadsOf(rooms, pulled)) await loadOne(rooms, pulled, input)
+    await rooms.warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, pulled.sizes)
+  } finally {
+    await discardPulled(staging, pulled)
+  }
+}
+
+type OneLoad = Omit<LoadInput, 'now' | 'serviceNow'>
+
+function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
+  const { ask, loads, rows, pages } = pulled
+  const report = reportOf(ask.report)
+  const catalog = catalogFrom(report, pulled.catalog)
+  const { backfillId, number, fence } = ask
+  const followers = followersOf(ask.report, settings.reports)
+  const ending = { closes: loads.flatMap(({ closes }) => closes), backfilled: { backfillId, number, rows, pages } }
+  return loads.map(({ segment, gone }, index) => ({
+    report,
+    runId: backfillId,
+    fence,
+    followers,
+    yields: true,
+    gone,
+    ...(segment === undefined ? {} : { segment: { ...stagedSegment(settings.staging, pulled, segment), catalog } }),
+    ...(index === loads.length - 1 ? ending : { closes: [] }),
+  }))
+}
+
+async function loadOne(
+  { warehouse, client, clock, signal, settings }: Rooms,
+  pulled: PulledWindow,
+  input: OneLoad,
+): Promise<void> {
+  signal.throwIfAborted()
+  try {
+    await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
+  } catch (error) {
+    // What the warehouse says of a file that went away under it is worth less than that it went away.
+    if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
+    throw error
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * One run of one report and its record in the books: running from its start, then done, failed or stopped. What the
+ * service refuses for good pauses the report. Never throws: what became of it is the result.
+ */
+import type { ReportName } from '../../schema/index.ts'
+import { asSyncError } from '../errors.ts'
+import type { RunKind, RunRecord } from '../warehouse/books.ts'
+import { noFigures } from './figures.ts'
+import type { ReportOutcome } from './outcome.ts'
+import { pauseAfter } from './pauses.ts'
+import type { Rooms } from './rooms.ts'
+import type { ReportRun } from './syncReport.ts'
+
+export interface RunAsk {
+  readonly report: ReportName
+  readonly kind: RunKind
+  readonly runId: string
+}
+
+export interface Ended<R> {
+  readonly outcome: ReportOutcome
+  /** What the story gave; undefined when it failed. */
+  readonly run?: R
+}
+
+/** Carries out the story, which records its own good end in the transaction of its last rows. */
+export async function oneRun<R extends ReportRun>(
+  rooms: Rooms,
+  ask: RunAsk,
+  story: () => Promise<R>,
+): Promise<Ended<R>> {
+  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
+  const begun = { ...ask, startedAt: rooms.clock.now(), ...none }
+  const ended = await endedAs(rooms, ask, async () => {
+    await rooms.warehouse.recordRun({ ...begun, state: 'running', endedAt: undefined })
+    return story()
+  })
+  const { error } = ended.outcome
+  if (error === undefined) return ended
+  const { code, message, cure } = error
+  const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
+  const record: RunRecord = { ...begun, state, endedAt: rooms.clock.now(), error: { code, message, cure } }
+  // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
+  await rooms.warehouse.recordRun(record).catch(() => undefined)
+  await pauseAfter(rooms, ask.report, error).catch(() => undefined)
+  return ended
+}
+
+/** Carries out a story that keeps its own record, and says what became of it. */
+export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
+  { clock, signal }: Pick<Rooms, 'clock' | 'signal'>,
+  { report, runId }: Omit<RunAsk, 'kind'>,
+  story: () => Promise<R>,
+): Promise<Ended<R>> {
+  const startedMs = clock.monotonicMs()
+  const elapsed = () => clock.monotonicMs() - startedMs
+  try {
+    const run = await story()
+    const { pages, figures } = run
+    return { outcome: { report, runId, state: 'done', pages, figures, elapsedMs: elapsed() }, run }
+  } catch (thrown) {
+    const error = signal.aborted ? asSyncError(signal.reason) : asSyncError(thrown)
+    return { outcome: { report, runId, state: 'failed', pages: 0, figures: noFigures(), error, elapsedMs: elapsed() } }
+  }
+}

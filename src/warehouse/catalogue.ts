@@ -1,0 +1,64 @@
+/**
+ * What a database holds, by DuckDB's own catalogue: tables and views with their columns, types and comments, discovered
+ * ones included. So what is told of a warehouse is what is there, not what some list says should be.
+ */
+import type { Sql } from './duckdb.ts'
+
+export interface HeldColumn {
+  readonly name: string
+  readonly type: string
+  readonly nullable: boolean
+  /** Empty where there is none. */
+  readonly comment: string
+}
+
+export interface HeldTable {
+  readonly schema: string
+  readonly name: string
+  readonly comment: string
+  readonly columns: readonly HeldColumn[]
+  /** The statement that makes it, where it is a view. */
+  readonly view: string | undefined
+}
+
+/** Books first, then the reports' tables; views come after everything that they read. */
+const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
+
+/** Every table and view of the database, in an order in which they can be made again. */
+export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<HeldTable[]> {
+  const tables = await sql.rows<Omit<HeldTable, 'columns' | 'view'> & { view: string | null }>(`
+    SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, NULL AS view
+    FROM duckdb_tables() WHERE database_name = current_database()
+    UNION ALL
+    SELECT schema_name, view_name, coalesce(comment, ''), sql
+    FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
+    ORDER BY name`)
+  const columns = await sql.rows<HeldColumn & { schema: string; table: string }>(`
+    SELECT schema_name AS schema, table_name AS "table", column_name AS name,
+      replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ') AS type, is_nullable AS nullable,
+      coalesce(comment, '') AS comment
+    FROM duckdb_columns() WHERE database_name = current_database() AND NOT internal ORDER BY column_index`)
+  const byTable = Map.groupBy(columns, ({ schema, table }) => `${schema}.${table}`)
+  return tables
+    .map(({ view, ...table }) => ({
+      ...table,
+      view: view ?? undefined,
+      columns: (byTable.get(`${table.schema}.${table.name}`) ?? []).map(({ name, type, nullable, comment }) => ({
+        name,
+        type,
+        nullable,
+        comment,
+      })),
+    }))
+    .toSorted((a, b) => rank(a) - rank(b))
+}
+
+const rank = ({ schema, view }: HeldTable): number =>
+  (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
+
+/** The columns of a schema's tables, by table. */
+export const columnsIn = (
+  catalogue: readonly HeldTable[],
+  schema: string,
+): ReadonlyMap<string, readonly HeldColumn[]> =>
+  new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))

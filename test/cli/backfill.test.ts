@@ -1,0 +1,140 @@
+/** `tidemark backfill` as people run it: what it prints, what it writes, how it is stopped and goes on. */
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openToRead } from '../../src/cli/published.ts'
+import { aWorld, until, type World } from './support.ts'
+
+const SMALL = { sandbox: { rows: 200 }, settings: { defaults: { page_size: 10 } } }
+
+interface Told {
+  readonly backfills: readonly {
+    readonly report: string
+    readonly state?: string
+    readonly backfill_id?: string
+    readonly requests?: number
+    readonly windows: unknown
+    readonly windows_done?: number
+    readonly windows_failed?: number
+    readonly rows?: number
+  }[]
+  readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
+}
+
+const told = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Told
+
+const reportRequests = ({ sandbox }: World) =>
+  sandbox.requests.list().filter(({ path: asked }) => asked.startsWith('/reportingapi')).length
+
+async function rowsOf<T>({ folder }: World, sql: string): Promise<T[]> {
+  await using database = await openToRead(path.join(folder, 'data/warehouse.duckdb'), '512MB')
+  return await database.rows<T>(sql)
+}
+
+describe('tidemark backfill', () => {
+  it('reads whole reports, publishes them and says what came of it', async () => {
+    await using world = await aWorld(SMALL)
+    const { code, stdout, stderr } = await world.run('backfill', 'enquiries', 'events')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^events +done +2000-01-01T00:00:00Z .* 32\/32 +0 /m)
+    expect(stdout).toMatch(/^enquiries +done /m)
+    expect(stdout).toMatch(/^published copy: .*published\.duckdb$/m)
+    const [held] = await rowsOf<{ n: number }>(world, 'SELECT count(*) AS n FROM enquiries')
+    expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
+    expect(await rowsOf(world, 'SELECT * FROM tidemark.marks')).toEqual([])
+  }, 60_000)
+
+  it.each([
+    ['enquiries', 1],
+    ['merf_submissions', 1],
+    ['events', 2],
+    ['budgets', 2],
+  ] as const)(
+    'says in a dry run about how many requests it takes, and writes nothing: %s',
+    async (report, syncs) => {
+      await using world = await aWorld({
+        sandbox: { rows: 1_500, itemsPerCollection: 0 },
+        settings: { defaults: { page_size: 50 } },
+      })
+      // What is held already says where rows stand, for reports that tell no total.
+      if (syncs > 1) await world.run('sync', report, '--quiet')
+      const before = syncs > 1 ? await rowsOf(world, 'SELECT max(load_id) AS n FROM tidemark.loads') : []
+      const dry = await world.run('backfill', report, '--dry-run', '--json')
+      expect(dry.code, dry.stderr).toBe(0)
+      const estimate = told(dry).backfills[0]?.requests ?? 0
+      if (syncs > 1) {
+        expect(await rowsOf(world, 'SELECT max(load_id) AS n FROM tidemark.loads')).toEqual(before)
+        expect(await rowsOf(world, 'SELECT * FROM tidemark.backfills')).toEqual([])
+      } else expect(existsSync(path.join(world.folder, 'data'))).toBe(false)
+      world.sandbox.requests.clear()
+      const real = await world.run('backfill', report, '--json', '--quiet')
+      expect(told(real).backfills[0]).toMatchObject({ state: 'done', windows_failed: 0 })
+      const needed = reportRequests(world)
+      expect(estimate / needed, `estimated ${estimate}, needed ${needed}`).toBeGreaterThan(0.75)
+      expect(estimate / needed, `estimated ${estimate}, needed ${needed}`).toBeLessThan(1.34)
+    },
+    60_000,
+  )
+
+  it('shows the windows of a dry run to people', async () => {
+    await using world = await aWorld(SMALL)
+    const { code, stdout } = await world.run('backfill', 'enquiries', '--from', '2020-01-01', '--dry-run')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^enquiries: \d+ windows, about \d+ requests$/m)
+    expect(stdout).toMatch(/^ +1 +20.*Z +20.*Z +\d+ +\d+$/m)
+    expect(stdout).toMatch(/nothing was written/)
+  })
+
+  it('that is stopped says how to go on, and the same command goes on with what is missing', async () => {
+    await using world = await aWorld({ ...SMALL, sandbox: { rows: 400, faults: ['slow:60'] } })
+    const running = world.start(['backfill', 'enquiries'])
+    const isUnderWay = () =>
+      world.sandbox.requests.list().filter(({ body }) => /modifiedSince.*pageSize":10\b/.test(body ?? '')).length > 12
+    await until(isUnderWay, 'windows are read')
+    running.kill('SIGINT')
+    const stopped = await running.ended
+    expect(stopped.code).toBe(130)
+    const [, done, all, id] =
+      /enquiries: (\d+) of (\d+) windows done; the same command goes on with backfill (\S+)/.exec(stopped.stderr) ?? []
+    expect(id, stopped.stderr).toBeDefined()
+    expect(Number(done)).toBeLessThan(Number(all))
+    world.sandbox.setFaults([])
+    const dry = await world.run('backfill', 'enquiries', '--dry-run')
+    expect(dry.stdout).toContain(`goes on with backfill ${id}`)
+    const again = await world.run('backfill', 'enquiries', '--json')
+    expect(again.code).toBe(0)
+    expect(told(again).backfills[0]).toMatchObject({ state: 'done', backfill_id: id, windows: Number(all) })
+    const [held] = await rowsOf<{ n: number }>(world, 'SELECT count(*) AS n FROM enquiries')
+    expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
+  }, 60_000)
+
+  it('ends with 1 and says which report failed, after the others are done', async () => {
+    await using world = await aWorld({
+      sandbox: { rows: 20, clients: [{ forbidden: ['enquiries'] }] } as never,
+      settings: { defaults: { page_size: 10 } },
+    })
+    const { code, stdout } = await world.run('backfill', 'enquiries', 'events')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^events +done/m)
+    expect(stdout).toMatch(/^enquiries failed: .*REPORT_FORBIDDEN/m)
+    expect(stdout).toMatch(/what to do: /)
+  }, 30_000)
+})
+
+describe('a range that cannot be', () => {
+  it.each([
+    [['events', '--from', '2024-02-01', '--to', '2024-01-01'], 'the range ends before it begins'],
+    [['events', '--to', '2099-01-01'], 'the range ends in the future'],
+    [['events', '--from', '1990-01-01'], 'where events is configured to start'],
+    [['events', '--from', 'yesterday'], 'It must be a time such as'],
+    [['audit_entries'], "audit_entries can't be backfilled"],
+    [[], 'missing required argument'],
+    [['event'], 'there is no report "event"'],
+  ])('%j ends with 2: %s', async (args, message) => {
+    await using world = await aWorld()
+    const { code, stderr } = await world.run('backfill', ...args)
+    expect({ code, told: stderr.includes(message) || stderr }).toEqual({ code: 2, told: true })
+    expect(stderr).toMatch(/what to do {2}\S/)
+    expect(reportRequests(world)).toBe(0)
+  })
+})

@@ -1,0 +1,63 @@
+/**
+ * Backfills over real HTTP into a real warehouse: a range read again in windows is equal to the service, moves no mark,
+ * goes on where it stopped, and says what is missing.
+ */
+import { describe, expect, it } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
+import { fromMillis, type Instant } from '../../src/instant.ts'
+import { type BackfillOptions, backfillReport } from '../../src/sync/backfill.ts'
+import type { BackfillProgress } from '../../src/sync/backfillTally.ts'
+import { pullHere } from '../../src/sync/pullWindow.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+import { at } from '../support/warehouse.ts'
+import { differencesButAbsence, markOf, WORLD_REPORTS } from './stories.ts'
+
+const FROM = at('2000-01-01T00:00:00Z')
+const now = (): Instant => fromMillis(Date.now())
+
+const optionsFor = ({ rooms }: Pick<Tide, 'rooms'>, report: ReportName, given: Partial<BackfillOptions> = {}) => ({
+  backfillId: 'backfill-1',
+  report,
+  from: FROM,
+  to: now(),
+  lanes: 3,
+  pull: pullHere(rooms),
+  ...given,
+})
+
+const windowsOf = (tide: Tide, id = 'backfill-1') => tide.warehouse.backfills.windows(id)
+
+describe.each(WORLD_REPORTS)('a backfill of %s', (report) => {
+  it('over the whole range equals the service, in windows with a proof each, and moves no mark', async () => {
+    await using tide = await aTide({ sandbox: { rows: 120 }, settings: { defaults: { page_size: 10 } } })
+    const told: BackfillProgress[] = []
+    const options = optionsFor(tide, report, { onProgress: (progress) => void told.push(progress) })
+    const outcome = await backfillReport(tide.rooms, options)
+    expect(outcome).toMatchObject({ state: 'done', failures: [] })
+    expect(await differencesButAbsence(tide, report)).toEqual([])
+    const { backfills } = tide.warehouse
+    expect(await backfills.book('backfill-1')).toMatchObject({ state: 'done', windows: outcome.figures.windows })
+    const windows = await windowsOf(tide)
+    expect(windows.length, 'windows').toBeGreaterThan(1)
+    expect(windows.map(({ state }) => state)).toEqual(windows.map(() => 'done'))
+    const proofs = await tide.warehouse.rows<{ n: number; marks: number }>(
+      `SELECT count(*) AS n, count(proof) AS marks FROM tidemark.windows WHERE report = '${report}'`,
+    )
+    expect(proofs[0]?.n).toBeGreaterThanOrEqual(windows.length)
+    for (const scope of ['', 'EUR', 'USD']) expect(await markOf(tide, report, scope)).toBeUndefined()
+    expect(told.at(-1)).toMatchObject({ windows: windows.length, windowsDone: windows.length, windowsFailed: 0 })
+    const runs = await tide.warehouse.rows(`SELECT kind, state, rows FROM tidemark.runs WHERE run_id = 'backfill-1'`)
+    expect(runs).toEqual([{ kind: 'backfill', state: 'done', rows: outcome.figures.rows }])
+  })
+
+  it('after a sync brings nothing new and leaves the mark where it was', async () => {
+    await using tide = await aTide({ sandbox: { rows: 60 }, settings: { defaults: { page_size: 20 } } })
+    await tide.sync(report)
+    const marks = () => tide.warehouse.rows(`SELECT scope, mark, value FROM tidemark.marks ORDER BY ALL`)
+    const before = await marks()
+    const { figures } = await backfillReport(tide.rooms, optionsFor(tide, report))
+    expect(figures).toMatchObject({ inserted: 0, updated: 0, deleted: 0, failed: 0 })
+    expect(figures.rows).toBeGreaterThan(0)
+    expect(await marks()).toEqual(before)
+  })
+})

@@ -1,0 +1,325 @@
+/**
+ * What a backfill meets: windows that fail, edits while it runs, files that go away, an operator who cancels or pauses,
+ * an owner that is killed, and a puller that is another process.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
+import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
+import { systemClock } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
+import { fromMillis } from '../../src/instant.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
+import { type BackfillOptions, backfillReport } from '../../src/sync/backfill.ts'
+import { cancelBackfill } from '../../src/sync/backfillEnd.ts'
+import { readPulled } from '../../src/sync/handover.ts'
+import { loadPulled } from '../../src/sync/loadPulled.ts'
+import { type PullAsk, questionOf } from '../../src/sync/pullAsk.ts'
+import { type Pull, pullHere } from '../../src/sync/pullWindow.ts'
+import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+import { at } from '../support/warehouse.ts'
+import { aPlace, type Place } from './ownProcess.ts'
+import { bodiesOf, differencesButAbsence, markOf, microsOf } from './stories.ts'
+
+const PROGRAM = fileURLToPath(new URL('programs/backfillOnce.ts', import.meta.url))
+const ID = 'backfill-1'
+const FROM = at('2000-01-01T00:00:00Z')
+const SMALL = { sandbox: { rows: 150 }, settings: { defaults: { page_size: 10 } } }
+
+function optionsFor(rooms: Rooms, given: Partial<BackfillOptions> = {}): BackfillOptions {
+  const to = fromMillis(Date.now())
+  return { backfillId: ID, report: 'enquiries', from: FROM, to, lanes: 2, pull: pullHere(rooms), ...given }
+}
+
+const stagedIn = async ({ config }: Pick<Tide, 'config'>): Promise<string[]> => readdir(config.staging).catch(() => [])
+
+const statesOf = async ({ warehouse }: Pick<Tide, 'warehouse'>) =>
+  (await warehouse.backfills.windows(ID)).map(({ state }) => state)
+
+/** A client that refuses each question whose window lies in the range. */
+function refusing(client: ReportingClient, isRefused: (since: number, until: number) => boolean): ReportingClient {
+  const read: ReportingClient['read'] = (request, signal) => {
+    const { modifiedSince, modifiedUntil } = request.body as { modifiedSince?: string; modifiedUntil?: string }
+    const refused =
+      modifiedSince !== undefined &&
+      modifiedUntil !== undefined &&
+      isRefused(microsOf(modifiedSince), microsOf(modifiedUntil))
+    const error = new SyncError('REQUEST_INVALID', 'the service answered 400', { cure: 'Ask for something else.' })
+    return refused ? Promise.reject(error) : client.read(request, signal)
+  }
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'read') return read
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+describe('a window that always fails', () => {
+  it('is reported, the others are done, the mark stays, and the next time only it is read', async () => {
+    await using tide = await aTide(SMALL)
+    await tide.sync('enquiries')
+    const mark = await markOf(tide, 'enquiries')
+    let bad = { since: 0, until: 0 }
+    const pull: Pull = (ask, signal) => {
+      if (ask.number === 3) bad = { since: ask.since, until: ask.until }
+      const client = refusing(tide.client, (since, until) => since >= bad.since && until <= bad.until)
+      return pullHere({ ...tide.rooms, client })(ask, signal)
+    }
+    const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))
+    expect(outcome.state).toBe('failed')
+    expect(outcome.failures.map(({ number, errorCode }) => ({ number, errorCode }))).toEqual([
+      { number: 3, errorCode: 'REQUEST_INVALID' },
+    ])
+    expect((await statesOf(tide)).filter((state) => state !== 'done')).toEqual(['failed'])
+    expect(await markOf(tide, 'enquiries')).toBe(mark)
+    const [run] = await tide.warehouse.rows<{ state: string; error: string }>(
+      `SELECT state, error FROM tidemark.runs WHERE run_id = '${ID}'`,
+    )
+    expect(run).toMatchObject({
+      state: 'failed',
+      error: expect.stringContaining(`1 of ${outcome.figures.windows} windows`),
+    })
+    const asked: number[] = []
+    const again = await backfillReport(
+      tide.rooms,
+      optionsFor(tide.rooms, { pull: (ask, signal) => (asked.push(ask.number), pullHere(tide.rooms)(ask, signal)) }),
+    )
+    expect(asked).toEqual([3])
+    expect(again.state).toBe('done')
+    expect(await stagedIn(tide)).toEqual([])
+  })
+})
+
+describe('what changes while a window waits to be loaded', () => {
+  it.each(['enquiries', 'events', 'budgets', 'merf_submissions'] as const)(
+    'is not overwritten by the older version: %s',
+    async (report) => {
+      await using tide = await aTide({ ...SMALL, settings: { ...SMALL.settings, currencies: ['EUR'] } })
+      const keys = tide.sandbox.world.liveKeys(report).slice(0, 150)
+      const pull: Pull = async (ask, signal) => {
+        const pulled = await pullHere(tide.rooms)(ask, signal)
+        const edited = keys.splice(0, 50)
+        for (const key of edited) tide.sandbox.world.edit(report, key)
+        if (edited.length > 0) await tide.sync(report)
+        return pulled
+      }
+      const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { report, lanes: 1, pull }))
+      expect(outcome.state).toBe('done')
+      expect(await differencesButAbsence(tide, report)).toEqual([])
+    },
+  )
+})
+
+describe('staged rows that went away', () => {
+  it('are pulled again', async () => {
+    await using tide = await aTide(SMALL)
+    const tries: number[] = []
+    const pull: Pull = async (ask, signal) => {
+      const pulled = await pullHere(tide.rooms)(ask, signal)
+      tries.push(ask.number)
+      if (ask.number === 2 && tries.filter((number) => number === 2).length === 1)
+        await rm(join(tide.config.staging, pulled.directory), { recursive: true })
+      return pulled
+    }
+    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))).state).toBe('done')
+    expect(tries.filter((number) => number === 2)).toHaveLength(2)
+    expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
+  })
+
+  it('are pulled again, too, when a file lost all lines but the first', async () => {
+    await using tide = await aTide(SMALL)
+    let cuts = 0
+    const pull: Pull = async (ask, signal) => {
+      const pulled = await pullHere(tide.rooms)(ask, signal)
+      const file = join(tide.config.staging, pulled.directory, 'segment-0.ndjson')
+      if (ask.number !== 1 || cuts > 0) return pulled
+      cuts += 1
+      const [first = ''] = (await readFile(file, 'utf8')).split('\n')
+      await writeFile(file, `${first}\n`)
+      return pulled
+    }
+    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))).state).toBe('done')
+    expect(cuts).toBe(1)
+    expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
+  })
+
+  it('end in a clear error when they go away every time', async () => {
+    await using tide = await aTide(SMALL)
+    const pull: Pull = async (ask, signal) => {
+      const pulled = await pullHere(tide.rooms)(ask, signal)
+      if (ask.number === 1) await rm(join(tide.config.staging, pulled.directory), { recursive: true })
+      return pulled
+    }
+    const { failures } = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))
+    expect(failures).toMatchObject([
+      { number: 1, errorCode: 'STAGED_MISSING', error: expect.stringMatching(/are gone$/) },
+    ])
+  })
+})
+
+describe('an operator', () => {
+  it('cancels: nothing more is committed, nothing staged is left, and what was done stays', async () => {
+    await using tide = await aTide(SMALL)
+    const loads = () => tide.warehouse.rows(`SELECT load_id FROM tidemark.loads WHERE run_id = '${ID}'`)
+    let loadsThen: unknown[] = []
+    const pull: Pull = async (ask, signal) => {
+      const pulled = await pullHere(tide.rooms)(ask, signal)
+      if (ask.number === 3) {
+        expect(await cancelBackfill(tide.rooms, ID)).toBe('enquiries')
+        loadsThen = await loads()
+      }
+      return pulled
+    }
+    const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull, lanes: 1 }))
+    expect(outcome.state).toBe('cancelled')
+    expect(await loads()).toEqual(loadsThen)
+    expect((await statesOf(tide)).slice(0, 4)).toEqual(['done', 'done', 'cancelled', 'cancelled'])
+    expect(await stagedIn(tide)).toEqual([])
+    expect(await cancelBackfill(tide.rooms, ID)).toBeUndefined()
+    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('cancelled')
+  })
+
+  it('pauses the report: the backfill stops, and goes on after resume', async () => {
+    await using tide = await aTide(SMALL)
+    const pause = {
+      report: 'enquiries',
+      code: 'REPORT_PAUSED',
+      reason: 'paused',
+      cure: 'Resume it.',
+      with: '',
+    } as const
+    const pull: Pull = async (ask, signal) => {
+      if (ask.number === 2) await tide.warehouse.pause(pause, fromMillis(Date.now()))
+      return pullHere(tide.rooms)(ask, signal)
+    }
+    const options = optionsFor(tide.rooms, { pull, lanes: 1 })
+    await expect(backfillReport(tide.rooms, options)).rejects.toMatchObject({ code: 'REPORT_PAUSED' })
+    expect(await tide.warehouse.backfills.book(ID)).toMatchObject({ state: 'pending' })
+    expect((await statesOf(tide)).slice(0, 3)).toEqual(['done', 'done', 'pending'])
+    await tide.warehouse.resume(['enquiries'])
+    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('done')
+    expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
+  })
+})
+
+/** The program, started in the place; gives what it tells, line by line. */
+function startProgram(folder: string, wanted: object) {
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, ['--no-warnings', PROGRAM], {
+    env: {
+      PATH,
+      REPORTING_CLIENT_SECRET: 'demo-secret',
+      TIDEMARK_TEST_FOLDER: folder,
+      TIDEMARK_TEST_WANTED: JSON.stringify(wanted),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return { child, lines: createInterface(child.stdout), exited: once(child, 'exit') }
+}
+
+describe('another process', () => {
+  it('that is killed in the middle leaves a backfill that goes on without reading again what was done', async () => {
+    await using sandbox = await startSandbox({ rows: 300, faults: ['slow:15'] })
+    await using place = await aPlace(sandbox.url, { ...SMALL.settings, reports: {} })
+    const to = fromMillis(Date.now())
+    const backfill = { backfillId: ID, report: 'enquiries', from: FROM, to, lanes: 2 }
+    const { child, lines, exited } = startProgram(place.folder, { backfill })
+    for await (const line of lines) {
+      const { windowsDone = 0 } = JSON.parse(line) as { windowsDone?: number }
+      if (windowsDone >= 3) child.kill('SIGKILL')
+    }
+    await exited
+    await using tide = await aTideAt(place, sandbox)
+    const before = await tide.warehouse.backfills.windows(ID)
+    const done = before.filter(({ state }) => state === 'done')
+    expect(done.length, 'windows done before').toBeGreaterThanOrEqual(3)
+    expect(done.length).toBeLessThan(before.length)
+    sandbox.requests.clear()
+    const { state } = await backfillReport(tide.rooms, optionsFor(tide.rooms, { to }))
+    expect(state).toBe('done')
+    const asked = bodiesOf(tide, 'enquiries').flatMap((body) =>
+      body.modifiedSince === undefined || body.modifiedUntil === undefined
+        ? []
+        : [{ since: microsOf(body.modifiedSince), until: microsOf(body.modifiedUntil) }],
+    )
+    const readAgain = asked.filter((span) => done.some(({ since, until }) => span.since < until && span.until > since))
+    expect(asked.length).toBeGreaterThan(0)
+    expect(readAgain).toEqual([])
+    expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
+  }, 60_000)
+
+  it.each(['events', 'budgets', 'automated_bookings'] as const)(
+    'pulls a window of %s and hands it over by its manifest alone',
+    async (report) => {
+      await using sandbox = await startSandbox({ rows: 60 })
+      await using place = await aPlace(sandbox.url, SMALL.settings)
+      await using tide = await aTideAt(place, sandbox)
+      const ask = await begunWindow(tide, report)
+      const { lines } = startProgram(place.folder, { pull: ask })
+      const told = await lines[Symbol.asyncIterator]().next()
+      const { directory } = JSON.parse(String(told.value)) as { directory: string }
+      await loadPulled(tide.rooms, await readPulled(tide.config.staging, directory))
+      expect(await statesOf(tide)).toEqual(['done'])
+      expect(await differencesButAbsence(tide, report)).toEqual([])
+      expect(await stagedIn(tide)).toEqual([])
+      await expect(readPulled(tide.config.staging, directory)).rejects.toMatchObject({ code: 'STAGED_MISSING' })
+    },
+    30_000,
+  )
+
+  it('that pulled under an epoch of the past commits nothing', async () => {
+    await using tide = await aTide(SMALL)
+    const ask = await begunWindow(tide, 'enquiries')
+    const pulled = await pullHere(tide.rooms)(ask, tide.rooms.signal)
+    await tide.warehouse.takeFence({ report: 'enquiries', kind: 'backfill', holder: 'a newer one' })
+    await expect(loadPulled(tide.rooms, pulled)).rejects.toMatchObject({ code: 'FENCED' })
+    expect(await tide.warehouse.liveRows('enquiries', '')).toBe(0)
+    expect(await statesOf(tide)).toEqual(['pending'])
+    expect(await stagedIn(tide)).toEqual([])
+  })
+
+  it('that is configured otherwise refuses to pull', async () => {
+    await using tide = await aTide(SMALL)
+    const ask = await begunWindow(tide, 'enquiries')
+    const other = pullHere(tide.rooms)({ ...ask, question: 'another' }, tide.rooms.signal)
+    await expect(other).rejects.toMatchObject({ code: 'CONFIG_INVALID', report: 'enquiries' })
+  })
+})
+
+type OpenTide = Omit<Tide, 'sync' | 'attempt'>
+
+/** A Tidemark in a folder that another process uses too, each at its time. */
+async function aTideAt({ config }: Place, sandbox: Sandbox): Promise<OpenTide> {
+  const client = openClient(config.service, { clock: systemClock })
+  const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
+  const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
+  const { signal } = new AbortController()
+  const rooms = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
+  const close = async () => {
+    await client.close()
+    await warehouse.close()
+  }
+  return { sandbox, client, warehouse, config, rooms, [Symbol.asyncDispose]: close }
+}
+
+/** A backfill of one window in the books, and what a puller is told of it. */
+async function begunWindow({ warehouse, config }: OpenTide, report: ReportName): Promise<PullAsk> {
+  const scope = report === 'budgets' || report === 'automated_bookings' ? 'EUR' : ''
+  const range = { since: FROM, until: fromMillis(Date.now()) }
+  const window = { ...range, scope, number: 1, plannedRows: undefined, plannedRequests: 1 }
+  await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
+  const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
+  const { numberMark } = warehouse
+  const sizes = { fullMin: undefined, seenMax: 0 }
+  const question = questionOf(config.reports[report])
+  return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, sizes }
+}

@@ -1,0 +1,105 @@
+/**
+ * Two sets of rooms on one warehouse, as two workers would have them: the run that began later is the one that may
+ * commit, and nothing of the other is kept.
+ */
+import { describe, expect, it } from 'vitest'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import type { LoadInput } from '../../src/warehouse/load.ts'
+import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+import { differencesButAbsence, failureOf, markOf } from './stories.ts'
+
+/** Rooms whose loads wait until they are let go, like those of a worker that was frozen before its commit. */
+function frozenRooms(rooms: Rooms) {
+  const reached = Promise.withResolvers<LoadInput>()
+  const woken = Promise.withResolvers<void>()
+  const load: Warehouse['load'] = async (input) => {
+    reached.resolve(input)
+    await woken.promise
+    return rooms.warehouse.load(input)
+  }
+  const warehouse = new Proxy(rooms.warehouse, {
+    get(target, name) {
+      if (name === 'load') return load
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  return { rooms: { ...rooms, warehouse }, frozen: reached.promise, wake: () => woken.resolve() }
+}
+
+const loadsOf = (tide: Tide, report: string) =>
+  tide.warehouse.rows<{ run: string; rows: number }>(
+    `SELECT run_id AS run, sum(rows) AS rows FROM tidemark.loads WHERE report = '${report}' GROUP BY 1`,
+  )
+
+describe('a run that another one has overtaken', () => {
+  it('commits nothing, and moves no mark', async () => {
+    await using tide = await aTide()
+    const older = frozenRooms(tide.rooms)
+    const overtaken = syncAll(older.rooms, ['events'])
+    await older.frozen
+    const [newer] = await tide.sync('events')
+    const [mark, loads] = [await markOf(tide, 'events'), await loadsOf(tide, 'events')]
+    older.wake()
+    const failed = failureOf(await overtaken, 'events')
+    expect(failed.code).toBe('FENCED')
+    expect(failed.message).toContain(newer?.runId)
+    expect(await markOf(tide, 'events')).toBe(mark)
+    expect(await loadsOf(tide, 'events')).toEqual(loads)
+    expect(loads.map(({ run }) => run)).toEqual([newer?.runId])
+    expect(await differencesButAbsence(tide, 'events')).toEqual([])
+  })
+
+  it('is refused even where it began to load before', async () => {
+    await using tide = await aTide({ settings: { limits: { load_rows_max: 10 }, defaults: { page_size: 10 } } })
+    const { warehouse } = tide
+    const first = await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'first' })
+    await syncAll({ ...tide.rooms, fence: first }, ['events'])
+    await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'second' })
+    const again = await syncAll({ ...tide.rooms, fence: first }, ['events'])
+    expect(failureOf(again, 'events').code).toBe('FENCED')
+  })
+
+  it('ends no reconcile either', async () => {
+    await using tide = await aTide()
+    const options = { runId: 'reconcile-1', allowMassDelete: false }
+    const older = frozenRooms(tide.rooms)
+    const fence = await tide.warehouse.takeFence({ report: 'events', kind: 'reconcile', holder: 'older' })
+    await tide.warehouse.takeFence({ report: 'events', kind: 'reconcile', holder: 'newer' })
+    older.wake()
+    await expect(reconcileReport({ ...older.rooms, fence }, 'events', options)).rejects.toMatchObject({
+      code: 'FENCED',
+    })
+    const [ended] = await tide.warehouse.rows('SELECT 1 FROM tidemark.reconciles WHERE ended_at IS NOT NULL')
+    expect(ended).toBeUndefined()
+  })
+})
+
+describe('runs of different kinds or reports', () => {
+  it("don't fence each other off", async () => {
+    await using tide = await aTide()
+    const older = frozenRooms(tide.rooms)
+    const run = syncAll(older.rooms, ['events'])
+    await older.frozen
+    await tide.warehouse.takeFence({ report: 'events', kind: 'backfill', holder: 'a backfill' })
+    await tide.warehouse.takeFence({ report: 'budgets', kind: 'incremental', holder: 'another report' })
+    older.wake()
+    expect((await run).map(({ state }) => state)).toEqual(['done'])
+  })
+
+  it('get epochs of their own, each one later than the one before', async () => {
+    await using tide = await aTide()
+    const take = (kind: 'incremental' | 'backfill') =>
+      tide.warehouse.takeFence({ report: 'events', kind, holder: kind })
+    const taken = [await take('incremental'), await take('backfill'), await take('incremental')]
+    expect(taken.map(({ epoch }) => epoch)).toEqual([1, 1, 2])
+    const held = await tide.warehouse.rows('SELECT kind, epoch, holder FROM tidemark.fences ORDER BY kind')
+    expect(held).toEqual([
+      { kind: 'backfill', epoch: 1, holder: 'backfill' },
+      { kind: 'incremental', epoch: 2, holder: 'incremental' },
+    ])
+  })
+})
