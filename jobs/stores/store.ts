@@ -4,6 +4,8 @@
  */
 import type { Processor, Queue, QueueEvents, Worker, WorkerOptions } from 'bullmq'
 import type { TokenStore } from '../../src/client/tokens.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Log } from '../../src/log.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
@@ -36,3 +38,17 @@ export interface QueueStore extends AsyncDisposable {
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
 }
+
+export interface OpenOptions {
+  /** Of the embedded store: `<warehouse>.queue`. */
+  readonly directory: string
+  readonly log?: Log | undefined
+  readonly clock: Clock
+  /** Keeps the queues of several installations on one server apart: the prefix of Redis keys, the schema in PostgreSQL. */
+  readonly prefix?: string | undefined
+  /** How long a process that died while it asked for a token holds the others up. */
+  readonly leaseMs?: number | undefined
+}
+
+/** With the prefix decided. */
+export type Opening = OpenOptions & { readonly prefix: string }

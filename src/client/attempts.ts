@@ -2,14 +2,23 @@
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'
-import { afterAttempts, delayMsAfter, hasHadItsAttempts, isFinal, isThrottled, type RetryRules } from './retry.ts'
+import type { Permit } from './limiter.ts'
+import {
+  afterAttempts,
+  delayMsAfter,
+  hasHadItsAttempts,
+  isFinal,
+  isStrain,
+  isThrottled,
+  type RetryRules,
+} from './retry.ts'
 
 export interface Persistence {
   clock: Clock
   rules: RetryRules
   signal: AbortSignal
   /** What each attempt holds until its failure is judged, so that a pause begins before the next one is let through. */
-  permit: () => Promise<Disposable>
+  permit: () => Promise<Permit>
   /** The service said 429: nothing more should be sent for so long, whether or not this request is repeated. */
   onThrottled: (pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
@@ -31,11 +40,14 @@ export async function persistently<T>(attempt: () => Promise<T>, persistence: Pe
 
 async function once<T>(attempt: () => Promise<T>, number: number, persistence: Persistence): Promise<Outcome<T>> {
   const { clock, rules, signal, permit, onRetry, onThrottled } = persistence
-  using _permit = await permit()
+  using held = await permit()
   try {
-    return { value: await attempt() }
+    const value = await attempt()
+    held.answered()
+    return { value }
   } catch (error) {
     throwIfAborted(signal)
+    if (error instanceof SyncError && isStrain(error)) held.strained()
     if (!(error instanceof SyncError) || hasHadItsAttempts(error)) throw error
     const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
     if (isThrottled(error)) onThrottled(retryInMs)

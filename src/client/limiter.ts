@@ -1,18 +1,28 @@
 /**
- * Permits to send: so many at once, so many a second, in the order they were asked for, and none at all while the
- * service wants a pause. Whoever stops waiting leaves the queue.
+ * Permits to send: as many at once as the service has shown to bear, so many a second, in the order they were asked for
+ * within a priority, and none at all while the service wants a pause. Whoever stops waiting leaves the line.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../errors.ts'
+import { Allowance } from './allowance.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
+import { type Priority, WaitingLine } from './waitingLine.ts'
+
+export type { Priority } from './waitingLine.ts'
 
 export interface LimiterRules {
+  /** At most so many at once; how many of them are given out is learnt. */
   concurrency: number
   requestsPerSecond?: number | undefined
 }
 
-/** Held while a request is under way; disposing it lets the next one go. */
-export type Permit = Disposable
+/** Held while a request is under way; disposing it lets the next one go. Without a word it teaches nothing. */
+export interface Permit extends Disposable {
+  /** The service took it well: more may be under way at once. */
+  answered(): void
+  /** It was too much for the service (429, 5xx, a timeout): fewer may be. */
+  strained(): void
+}
 
 interface Waiter {
   grant(permit: Permit): void
@@ -21,31 +31,33 @@ interface Waiter {
 
 export class Limiter {
   readonly #clock: Clock
-  readonly #concurrency: number
+  readonly #allowance: Allowance
   readonly #spacingMs: number
-  readonly #queue: Waiter[] = []
+  readonly #line = new WaitingLine<Waiter>()
   #held = 0
   /** Monotonic time before which nothing starts: the next slot of the rate, or the end of a pause. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
 
   constructor(rules: LimiterRules, clock: Clock) {
-    assert(Number.isInteger(rules.concurrency) && rules.concurrency > 0, 'concurrency must be a positive whole number')
     const { requestsPerSecond } = rules
     assert(requestsPerSecond === undefined || requestsPerSecond > 0, 'requestsPerSecond must be positive')
     this.#clock = clock
-    this.#concurrency = rules.concurrency
+    this.#allowance = new Allowance(rules.concurrency)
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit behind everybody who asked before. */
-  async acquire(signal: AbortSignal): Promise<Permit> {
+  /** Waits for a permit behind everybody of the same priority who asked before. */
+  async acquire(
+    signal: AbortSignal,
+    { priority = 'first' }: { priority?: Priority | undefined } = {},
+  ): Promise<Permit> {
     throwIfAborted(signal)
     const { promise, resolve, reject } = Promise.withResolvers<Permit>()
     const waiter: Waiter = { grant: resolve, refuse: reject }
     const leave = () => this.#leave(waiter, reasonOf(signal))
     signal.addEventListener('abort', leave, { once: true })
-    this.#queue.push(waiter)
+    this.#line.join(waiter, priority)
     this.#serve()
     try {
       return await promise
@@ -59,19 +71,28 @@ export class Limiter {
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#clock.monotonicMs() + ms)
   }
 
+  /** How many may be under way at once now. */
+  get permits(): number {
+    return this.#allowance.permits
+  }
+
   #serve(): void {
-    while (this.#queue.length > 0 && this.#held < this.#concurrency) {
+    while (this.#line.length > 0 && this.#held < this.#allowance.permits) {
       const nowMs = this.#clock.monotonicMs()
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
       if (this.#spacingMs > 0) this.#nextStartMs = nowMs + this.#spacingMs
       this.#held += 1
-      this.#queue.shift()?.grant(this.#permit())
+      this.#line.next()?.grant(this.#permit())
     }
   }
 
   #permit(): Permit {
+    const allowance = this.#allowance
+    const { era } = allowance
     let held = true
     return {
+      answered: () => allowance.answered(this.#held >= allowance.permits),
+      strained: () => allowance.strained(era),
       [Symbol.dispose]: () => {
         if (!held) return
         held = false
@@ -82,11 +103,9 @@ export class Limiter {
   }
 
   #leave(waiter: Waiter, reason: Error): void {
-    const place = this.#queue.indexOf(waiter)
-    if (place < 0) return
-    this.#queue.splice(place, 1)
+    if (!this.#line.leave(waiter)) return
     waiter.refuse(reason)
-    if (this.#queue.length === 0) this.#silence()
+    if (this.#line.length === 0) this.#silence()
   }
 
   /** A sleep and not a bare timer: while somebody waits for a permit the process must stay alive. */

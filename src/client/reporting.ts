@@ -12,16 +12,19 @@ import { type Asked, reportRefusal, scopeMissing } from './answers.ts'
 import { type Persistence, persistently } from './attempts.ts'
 import { cancelled, linkedSignal } from './cancellation.ts'
 import type { ClientEvent } from './events.ts'
-import { Limiter } from './limiter.ts'
+import { Limiter, type Permit, type Priority } from './limiter.ts'
 import { type ClientLimits, limitsFrom, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
 import { Redactor } from './redaction.ts'
 import { ServiceClock } from './serviceClock.ts'
+import { PauseWatch, type SharedPauses } from './sharedPauses.ts'
 import { type IssuedToken, issuedToken } from './tokenAnswers.ts'
 import { type Token, TokenCache, type TokenStore } from './tokens.ts'
 import { type Post, type RawAnswer, Transport } from './transport.ts'
 
 export type { ClientEvent } from './events.ts'
+export type { Priority } from './limiter.ts'
 export type { ClientLimits } from './limits.ts'
+export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
 export interface ClientSettings {
@@ -31,7 +34,7 @@ export interface ClientSettings {
   clientSecret: Secret
   /** Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
-  /** How many requests may be under way at once. */
+  /** How many requests may be under way at once at most; how many are is learnt from the service. */
   concurrency: number
   requestsPerSecond?: number | undefined
   limits?: Partial<ClientLimits> | undefined
@@ -43,7 +46,10 @@ export interface ClientParts {
   onEvent?: ((event: ClientEvent) => void) | undefined
   /** Used instead of a pool of the client's own, and left open. */
   dispatcher?: Dispatcher | undefined
+  /** Shares one token with other processes. */
   tokenStore?: TokenStore | undefined
+  /** Keeps every pause that the service asks any process for. */
+  sharedPauses?: SharedPauses | undefined
 }
 
 export interface ReportRequest<T> {
@@ -59,6 +65,8 @@ export interface ReportRequest<T> {
    * as with the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined
+  /** `first` (the default) is served before `behind`, which still gets a turn now and then: backfills. */
+  priority?: Priority | undefined
   /**
    * Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) counts as a failed attempt and is retried;
    * anything else that it throws reaches the caller.
@@ -105,7 +113,9 @@ const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
 /** Whoever waits for a token has a permit already. */
-const haveOne = async (): Promise<Disposable> => ({ [Symbol.dispose]: () => undefined })
+const haveOne = async (): Promise<Permit> => ({ answered: doNothing, strained: doNothing, [Symbol.dispose]: doNothing })
+
+function doNothing(): void {}
 
 /** Opens a client; whoever opens it closes it. Nothing is sent before the first call. */
 export function openClient(settings: ClientSettings, parts: ClientParts): ReportingClient {
@@ -120,6 +130,7 @@ class Client implements ReportingClient {
   readonly #tell: (event: ClientEvent) => void
   readonly #transport: Transport
   readonly #limiter: Limiter
+  readonly #pauses: PauseWatch
   readonly #tokens: TokenCache
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
@@ -128,7 +139,7 @@ class Client implements ReportingClient {
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, parts: ClientParts) {
-    const { clock, onEvent = () => undefined, dispatcher, tokenStore } = parts
+    const { clock, onEvent = () => undefined, dispatcher, tokenStore, sharedPauses } = parts
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
     this.#limits = limitsFrom(settings.limits)
@@ -137,6 +148,7 @@ class Client implements ReportingClient {
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
     this.#limiter = new Limiter({ concurrency, requestsPerSecond }, clock)
+    this.#pauses = new PauseWatch(sharedPauses, clock)
     this.#transport = new Transport({ baseUrl, connections: concurrency, limits: this.#limits, clock, dispatcher })
     this.#tokens = new TokenCache({
       clock,
@@ -149,13 +161,13 @@ class Client implements ReportingClient {
   async read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>> {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
-    const permit = () => this.#limiter.acquire(stop)
+    const permit = () => this.#permit(stop, request.priority)
     return await persistently(() => this.#attempt(request, stop), this.#persistence(request.report, stop, permit))
   }
 
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
     using linked = linkedSignal([signal, this.#closing.signal])
-    using _permit = await this.#limiter.acquire(linked.signal)
+    using _permit = await this.#permit(linked.signal, 'first')
     const { expiresAt, scopes } = await this.#token(linked.signal)
     return { expiresAt, scopes }
   }
@@ -255,8 +267,19 @@ class Client implements ReportingClient {
     return await persistently(attempt, this.#persistence(undefined, signal, haveOne))
   }
 
-  /** A 429 pauses everything this client sends, even when it met the last attempt. */
-  #persistence(report: string | undefined, signal: AbortSignal, permit: () => Promise<Disposable>): Persistence {
+  /** A permit, unless others were asked for a pause in the meantime: then it is given back and waited for once more. */
+  async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
+    for (;;) {
+      const permit = await this.#limiter.acquire(signal, { priority })
+      const pauseMs = await this.#pauses.newsMs()
+      if (pauseMs <= 0) return permit
+      this.#limiter.pause(pauseMs)
+      permit[Symbol.dispose]()
+    }
+  }
+
+  /** A 429 pauses everything this client sends, even when it met the last attempt, and everybody who shares pauses. */
+  #persistence(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): Persistence {
     return {
       permit,
       clock: this.#clock,
@@ -265,6 +288,7 @@ class Client implements ReportingClient {
       onThrottled: (pauseMs) => {
         this.counters.throttled += 1
         this.#limiter.pause(pauseMs)
+        this.#pauses.tell(pauseMs)
         this.#tell({ kind: 'throttled', report, pauseMs })
       },
       onRetry: (failed, attempt, delayMs) => {

@@ -16,6 +16,10 @@ export const isFinal = (error: SyncError, attempt: number, rules: RetryRules): b
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
+/** The service has more to do than it can: fewer requests at once are what helps. */
+export const isStrain = (error: SyncError): boolean =>
+  isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
+
 /** How long to wait after attempt number `attempt`: as long as the service asked for, within limits, else the backoff. */
 export function delayMsAfter(
   error: SyncError,

@@ -27,6 +27,11 @@ export interface TokenStore {
   drop(accessToken: Secret): Promise<void>
   /** Runs one refresh at a time over all who share the store. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Whether anybody was told lately that these credentials are wrong: then nobody else asks. */
+  refused?(): Promise<boolean>
+  refuse?(): Promise<void>
+  /** An operator has acted: they may be tried again. */
+  forgive?(): Promise<void>
 }
 
 export interface Token {
@@ -86,6 +91,7 @@ export class TokenCache {
   /** An operator has acted: credentials may be tried again, and the next token is a new one. */
   async forget(): Promise<void> {
     this.#refused = false
+    await this.#parts.store?.forgive?.()
     if (this.#held !== undefined) await this.drop(this.#held)
   }
 
@@ -115,15 +121,32 @@ export class TokenCache {
     try {
       const { store } = this.#parts
       if (store === undefined) return this.#keep(await this.#ask(signal))
-      return await store.oneAtATime(async () => {
-        const known = await store.read()
-        const shared = known === undefined ? undefined : this.#fresh(this.#tokenOf(known, 0))
-        return this.#keep(shared ?? (await this.#ask(signal)))
-      }, signal)
+      // Most of the time another process has one already, and nobody needs to wait for a turn.
+      const shared = await this.#sharedIn(store)
+      if (shared !== undefined) return this.#keep(shared)
+      return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
     } catch (error) {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') this.#refused = true
       throw error
     }
+  }
+
+  /** Whoever had the turn before may have brought one, or bad news. */
+  async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
+    const shared = await this.#sharedIn(store)
+    if (shared !== undefined) return shared
+    if ((await store.refused?.()) === true) throw credentialsRefused()
+    try {
+      return await this.#ask(signal)
+    } catch (error) {
+      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await store.refuse?.()
+      throw error
+    }
+  }
+
+  async #sharedIn(store: TokenStore): Promise<Token | undefined> {
+    const known = await store.read()
+    return known === undefined ? undefined : this.#fresh(this.#tokenOf(known, 0))
   }
 
   async #ask(signal: AbortSignal): Promise<Token> {

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type ClientEvent, type ClientSettings, openClient, type ReportRequest } from '../../src/client/reporting.ts'
-import type { TokenStore } from '../../src/client/reporting.ts'
+import type { SharedPauses, TokenStore } from '../../src/client/reporting.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis } from '../../src/instant.ts'
@@ -127,12 +127,13 @@ export interface ClientOptions {
   settings?: Partial<ClientSettings>
   clock?: Clock
   tokenStore?: TokenStore
+  sharedPauses?: SharedPauses
 }
 
 /** A client of that service with quick retries, and everything it told. */
 export function aClient(
   { url }: Pick<Service, 'url'>,
-  { settings = {}, clock = new QuickClock(), tokenStore }: ClientOptions = {},
+  { settings = {}, clock = new QuickClock(), tokenStore, sharedPauses }: ClientOptions = {},
 ) {
   const events: ClientEvent[] = []
   const client = openClient(
@@ -144,7 +145,7 @@ export function aClient(
       ...settings,
       limits: { attemptsMax: 3, ...settings.limits },
     },
-    { clock, tokenStore, onEvent: (event) => events.push(event) },
+    { clock, tokenStore, sharedPauses, onEvent: (event) => events.push(event) },
   )
   return Object.assign(client, { events })
 }

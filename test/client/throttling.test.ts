@@ -60,7 +60,7 @@ describe('the limiter', () => {
     const startedMs: number[] = []
     await Promise.all(
       Array.from({ length: 5 }, async () => {
-        await limiter.acquire(signal)
+        using _permit = await limiter.acquire(signal)
         startedMs.push(clock.monotonicMs() - 1_000)
       }),
     )

@@ -1,0 +1,42 @@
+/**
+ * One process for one directory: PGlite takes no lock, and two processes on one directory lose jobs without an error.
+ * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it: it
+ * ends with its process, also after kill -9, and there is nothing stale to take over.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { SyncError } from '../../src/errors.ts'
+
+/** SQLite's own number for "database is locked". */
+const SQLITE_BUSY = 5
+
+/** Takes the lock or rejects with QUEUE_LOCKED; disposing gives it back. */
+export function lockDirectory(directory: string): Disposable {
+  mkdirSync(dirname(directory), { recursive: true })
+  const holder = `${directory}.holder`
+  const lock = new DatabaseSync(`${directory}.lock`, { timeout: 0 })
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch (error) {
+    lock.close()
+    if (!(error instanceof Error) || !('errcode' in error) || error.errcode !== SQLITE_BUSY) throw error
+    throw inUse(directory, textOf(holder))
+  }
+  writeFileSync(holder, `process ${process.pid}`)
+  return { [Symbol.dispose]: () => lock.close() }
+}
+
+const inUse = (directory: string, holder: string): SyncError =>
+  new SyncError('QUEUE_LOCKED', `the embedded queue ${directory} is in use by ${holder}`, {
+    cure: 'Let the worker that runs do the work, or end it; for several workers set queue to a Redis.',
+    data: { directory },
+  })
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return 'another process'
+  }
+}

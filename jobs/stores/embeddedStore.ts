@@ -1,0 +1,68 @@
+/**
+ * The store that needs nothing: BullMQ's PostgreSQL backend on a PGlite in this process, in a directory beside the
+ * warehouse. It has room for one process, and survives kill -9, but not a power cut in the middle of a write.
+ */
+import { SyncError } from '../../src/errors.ts'
+import { lockDirectory } from './directoryLock.ts'
+import { EmbeddedPool } from './embeddedPool.ts'
+import { Queues } from './queues.ts'
+import { prepareTables, sqlBackend } from './sqlBackend.ts'
+import { SqlShelf } from './sqlShelf.ts'
+import type { Opening, QueueStore } from './store.ts'
+import { storeOver } from './storeOver.ts'
+import { messageOf, Troubles } from './troubles.ts'
+
+/** Its messages hold no address, and so no password. */
+const mask = (text: string): string => text
+
+/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT. */
+export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
+  const { directory, clock, log, prefix: schema, leaseMs } = options
+  using opening = new DisposableStack()
+  opening.use(lockDirectory(directory))
+  const troubles = new Troubles({ log, clock, mask })
+  const pool = await opened({ directory, schema, clock, onError: troubles.tell })
+  pool.on('error', troubles.tell)
+  const lock = opening.move()
+  const queues = new Queues({
+    backend: sqlBackend(pool, schema),
+    prefix: schema,
+    asking: {},
+    waiting: {},
+    onError: troubles.tell,
+    isConnected: () => true,
+  })
+  return storeOver({
+    kind: 'embedded',
+    clock,
+    queues,
+    shelf: new SqlShelf(pool),
+    mask,
+    leaseMs,
+    check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],
+    workersOf: async (name) => Math.min(1, queues.workersHere(name)),
+    release: async () => {
+      try {
+        await pool.end()
+      } finally {
+        lock.dispose()
+      }
+    },
+  })
+}
+
+async function opened(settings: Parameters<typeof EmbeddedPool.open>[0]): Promise<EmbeddedPool> {
+  let pool: EmbeddedPool | undefined
+  try {
+    pool = await EmbeddedPool.open(settings)
+    const session = await pool.connect()
+    await prepareTables(session, settings.schema)
+    session.release()
+    return pool
+  } catch (error) {
+    await pool?.end()
+    throw new SyncError('QUEUE_UNFIT', `the embedded queue cannot be opened: ${messageOf(error)}`, {
+      cure: `Move ${settings.directory} away: schedules and open backfills are made anew from the warehouse.`,
+    })
+  }
+}

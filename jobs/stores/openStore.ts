@@ -1,0 +1,24 @@
+/** The one way to a queue store: the `queue` setting decides which. Whoever opens it closes it. */
+import { assert } from '../../src/errors.ts'
+import { addressOf } from './address.ts'
+import type { OpenOptions, QueueStore } from './store.ts'
+
+export type { OpenOptions } from './store.ts'
+
+const PREFIX = 'tidemark_queue'
+/** It becomes the name of a schema and part of an application's name, which PostgreSQL cuts at 63 characters. */
+const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
+
+/**
+ * Opens the store and looks whether it is fit. Rejects with CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT or, on the
+ * embedded store, QUEUE_LOCKED. The driver of the store in use is loaded, and no other.
+ */
+export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
+  const { prefix = PREFIX } = options
+  assert(PREFIX_FORM.test(prefix), 'a prefix is made of small letters, digits and underscores, 40 at most')
+  const address = addressOf(setting)
+  const opening = { ...options, prefix }
+  if (address.kind === 'redis') return (await import('./redisStore.ts')).openRedisStore(address, opening)
+  if (address.kind === 'postgres') return (await import('./postgresStore.ts')).openPostgresStore(address, opening)
+  return (await import('./embeddedStore.ts')).openEmbeddedStore(opening)
+}

@@ -1,0 +1,105 @@
+/** The store on a PostgreSQL server: one pool for everything in this process, in a schema of its own. */
+import { Pool, type PoolClient } from 'pg'
+import type { PgPool, PgPoolClient } from 'bullmq'
+import { SyncError } from '../../src/errors.ts'
+import { type ServerAddress, withoutSecrets } from './address.ts'
+import { postgresFindings, type PostgresFacts } from './postgresFindings.ts'
+import { Queues } from './queues.ts'
+import { prepareTables, sessionName, sqlBackend } from './sqlBackend.ts'
+import { SqlShelf } from './sqlShelf.ts'
+import type { Opening, QueueStore, StoreFinding } from './store.ts'
+import { storeOver } from './storeOver.ts'
+import { Troubles, unfit, unreachable } from './troubles.ts'
+
+/** Each worker and each listener keeps one session for itself, about ten in all; the others are for short questions. */
+const SESSIONS_MAX = 24
+const CONNECT_MS = 10_000
+/** A server that is gone without a word is noticed within seconds, not hours. */
+const KEEP_ALIVE_MS = 10_000
+
+const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,
+  current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
+
+const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = $1`
+
+/** Connects, looks whether this server is fit and makes the tables: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+export async function openPostgresStore(
+  address: ServerAddress,
+  { clock, log, prefix: schema, leaseMs }: Opening,
+): Promise<QueueStore> {
+  const mask = (text: string) => withoutSecrets(text, address)
+  const troubles = new Troubles({ log, clock, mask })
+  const pool = poolFor(address, schema)
+  pool.on('error', troubles.tell)
+  try {
+    await prepare(pool, address, schema)
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
+  const shared = pool as unknown as PgPool
+  const queues = new Queues({
+    backend: sqlBackend(shared, schema),
+    prefix: schema,
+    asking: {},
+    waiting: {},
+    workerName: schema,
+    onError: troubles.tell,
+    isConnected: () => true,
+  })
+  return storeOver({
+    kind: 'postgres',
+    clock,
+    queues,
+    shelf: new SqlShelf(shared),
+    mask,
+    leaseMs,
+    check: () => findingsOf(pool),
+    workersOf: async (name) => {
+      const { rows } = await pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
+      return rows[0]?.workers ?? 0
+    },
+    release: () => pool.end(),
+  })
+}
+
+function poolFor({ url }: ServerAddress, schema: string): Pool {
+  // What stands in an address goes before what stands beside it, so the path of schemas goes into the address.
+  const address = new URL(url)
+  const given = address.searchParams.get('options')
+  address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)
+  const pool = new Pool({
+    connectionString: address.href,
+    max: SESSIONS_MAX,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'tidemark',
+  })
+  // Every queue and worker listens on it.
+  return pool.setMaxListeners(0)
+}
+
+async function prepare(pool: Pool, address: ServerAddress, schema: string): Promise<void> {
+  const session = await pool.connect().catch((error: unknown) => {
+    throw unreachable(address, error)
+  })
+  try {
+    const failed = (await findingsOf(session)).find(({ state }) => state === 'failed')
+    if (failed !== undefined) throw unfit(address.shown, failed.what, failed.cure ?? '')
+    await prepareTables(session as unknown as PgPoolClient, schema)
+  } catch (error) {
+    if (error instanceof SyncError) throw error
+    const what = `its tables cannot be made: ${withoutSecrets(error instanceof Error ? error.message : '', address)}`
+    throw unfit(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner make the schema.')
+  } finally {
+    session.release()
+  }
+}
+
+async function findingsOf(database: Pick<Pool, 'query'> | Pick<PoolClient, 'query'>): Promise<readonly StoreFinding[]> {
+  const { rows } = await database.query<PostgresFacts>(FACTS)
+  return rows.flatMap(postgresFindings)
+}

@@ -1,0 +1,109 @@
+/**
+ * BullMQ's queues, workers and events over one store, whichever it is: each made once with the defaults that this
+ * product needs, listened to for errors (an error event without a listener ends the process), and closed in the order
+ * in which they need each other.
+ */
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  type Processor,
+  Queue,
+  type QueueBaseOptions,
+  QueueEvents,
+  type RedisQueueBackend,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq'
+
+export interface QueueParts {
+  readonly backend: BackendFactory<RedisQueueBackend>
+  readonly prefix: string
+  /** Gives up soon: for who adds jobs. */
+  readonly asking: ConnectionOptions
+  /** Waits for the store however long it takes: for who takes jobs. */
+  readonly waiting: ConnectionOptions
+  /** Marks a worker's session where the store has no prefix for it. */
+  readonly workerName?: string
+  readonly onError: (error: unknown) => void
+  /** False while the store is away: then nothing can be closed with its help. */
+  readonly isConnected: () => boolean
+}
+
+const DAY_S = 24 * 3_600
+
+/** By age alone: with a count, BullMQ's PostgreSQL backend deadlocks and turns successes into failures. */
+const RETENTION = { removeOnComplete: { age: DAY_S }, removeOnFail: { age: 7 * DAY_S } }
+
+/** A killed worker's job is with another one within 20 s; a worker may be blocked for half of the lock's time. */
+const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
+
+/** After a failed question to the store a worker asks again; BullMQ's own quarter of a minute is long for a restart. */
+const ASK_AGAIN = { runRetryDelay: 2_000 }
+
+/** A job whose worker died did nothing wrong: crashes alone never fail it for good. */
+const STALLED_COUNT_MAX = 1_000_000
+
+export class Queues {
+  readonly #parts: QueueParts
+  readonly #queues = new Map<string, Queue>()
+  readonly #events = new Map<string, QueueEvents>()
+  readonly #workers = new Set<Worker>()
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts
+  }
+
+  queue<Data>(name: string): Queue<Data> {
+    const known = this.#queues.get(name)
+    if (known !== undefined) return known as Queue<Data>
+    const { asking, backend, onError } = this.#parts
+    const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: RETENTION }, backend)
+    queue.on('error', onError)
+    this.#queues.set(name, queue)
+    return queue as Queue<Data>
+  }
+
+  worker<Data, Result>(
+    name: string,
+    processor: Processor<Data, Result>,
+    options: Partial<WorkerOptions> = {},
+  ): Worker<Data, Result> {
+    const { waiting, backend, onError, workerName } = this.#parts
+    const named = workerName === undefined ? {} : { name: workerName }
+    const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
+    const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
+    worker.on('error', onError)
+    // Without its lock a job may be running elsewhere already: its work here is to end.
+    worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
+    const kept = worker as Worker
+    this.#workers.add(kept)
+    worker.on('closed', () => this.#workers.delete(kept))
+    return worker
+  }
+
+  events(name: string): QueueEvents {
+    const known = this.#events.get(name)
+    if (known !== undefined) return known
+    const { waiting, backend, onError } = this.#parts
+    const events = new QueueEvents(name, this.#base(waiting), backend)
+    events.on('error', onError)
+    this.#events.set(name, events)
+    return events
+  }
+
+  workersHere(name: string): number {
+    return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
+  }
+
+  /** Workers wait for their running jobs, unless the store is away: then nothing could be written of them anyway. */
+  async close(): Promise<void> {
+    const force = !this.#parts.isConnected()
+    await Promise.allSettled([...this.#workers].map((worker) => worker.close(force)))
+    await Promise.allSettled([...this.#events.values()].map((events) => events.close()))
+    await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
+  }
+
+  #base(connection: ConnectionOptions): QueueBaseOptions & { prefix: string } {
+    return { connection, prefix: this.#parts.prefix }
+  }
+}

@@ -1,0 +1,68 @@
+/** Whether a Redis may keep our jobs, judged from what it says of itself; pure, so that every verdict can be tested. */
+import type { StoreFinding } from './store.ts'
+
+export interface RedisFacts {
+  /** The text of INFO. */
+  readonly info: string
+  /** CONFIG GET save; undefined where the server does not let us ask. */
+  readonly save: string | undefined
+  /** CONFIG GET maxmemory-policy, where INFO does not tell and the server lets us ask. */
+  readonly policy: string | undefined
+}
+
+/** Below this BullMQ's scripts do not run. */
+const VERSION_MIN = [5, 0] as const
+const VERSION_ADVISED = [6, 2] as const
+
+export function redisFindings(facts: RedisFacts): readonly StoreFinding[] {
+  const told = fieldsOf(facts.info)
+  return [version(told), role(told), eviction(told.get('maxmemory_policy') ?? facts.policy), persistence(told, facts)]
+}
+
+function version(told: ReadonlyMap<string, string>): StoreFinding {
+  const text = told.get('valkey_version') ?? told.get('redis_version') ?? ''
+  const product = told.has('valkey_version') ? 'Valkey' : 'Redis'
+  const what = `${product} ${text === '' ? 'of unknown version' : text}`
+  const cure = 'Use Redis 6.2 or newer.'
+  if (text === '') return { state: 'warned', what, cure }
+  if (isOlder(text, VERSION_MIN)) return { state: 'failed', what: `${what} is too old`, cure }
+  return isOlder(text, VERSION_ADVISED) ? { state: 'warned', what: `${what} is old`, cure } : { state: 'passed', what }
+}
+
+function role(told: ReadonlyMap<string, string>): StoreFinding {
+  if (told.get('role') === 'slave') {
+    return { state: 'failed', what: 'it is a read-only replica', cure: 'Give the address of the primary.' }
+  }
+  if (told.get('cluster_enabled') === '1') {
+    const cure = 'Use a Redis that is no cluster: one small server carries far more jobs than there are.'
+    return { state: 'failed', what: 'it is a cluster', cure }
+  }
+  return { state: 'passed', what: 'takes writes' }
+}
+
+function eviction(policy: string | undefined): StoreFinding {
+  const cure = 'Run: redis-cli CONFIG SET maxmemory-policy noeviction; and set it in redis.conf.'
+  if (policy === undefined) return { state: 'warned', what: 'whether it evicts keys is not told', cure }
+  if (policy === 'noeviction') return { state: 'passed', what: 'never evicts keys' }
+  return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
+}
+
+/** What is lost comes back by itself (schedules are made anew, windows are in the books), but late. */
+function persistence(told: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
+  const aof = told.get('aof_enabled')
+  if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
+  const cure = 'Set appendonly yes in redis.conf.'
+  if (aof === undefined) return { state: 'warned', what: 'whether it keeps its data is not told', cure }
+  const lost = save === '' ? 'keeps nothing over a restart' : 'may lose the last minutes in a crash'
+  return { state: 'warned', what: `${lost} (appendonly no)`, cure }
+}
+
+function fieldsOf(info: string): ReadonlyMap<string, string> {
+  const lines = info.split(/\r?\n/).filter((line) => line.includes(':') && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]))
+}
+
+function isOlder(text: string, [major, minor]: readonly [number, number]): boolean {
+  const [hasMajor = 0, hasMinor = 0] = text.split('.').map((part) => Number.parseInt(part, 10))
+  return hasMajor < major || (hasMajor === major && hasMinor < minor)
+}

@@ -1,0 +1,112 @@
+/**
+ * The store on Redis. Two connections are shared by everything: one that gives up at once when Redis is away, so that a
+ * command line never hangs, and one that waits however long it takes, of which BullMQ makes itself copies to block on.
+ */
+import { createRedisBackend } from 'bullmq'
+import { Redis, type RedisOptions } from 'ioredis'
+import { type ServerAddress, withoutSecrets } from './address.ts'
+import { Queues } from './queues.ts'
+import { redisFindings } from './redisFindings.ts'
+import { RedisShelf } from './redisShelf.ts'
+import type { Opening, QueueStore, StoreFinding } from './store.ts'
+import { storeOver } from './storeOver.ts'
+import { Troubles, unfit, unreachable } from './troubles.ts'
+
+const CONNECT_MS = 5_000
+const RECONNECT_MS_MIN = 50
+const RECONNECT_MS_MAX = 2_000
+/** A server that is frozen rather than gone closes no connection: the answer just never comes. */
+const ANSWER_MS = 15_000
+
+const SHARED = {
+  lazyConnect: true,
+  connectTimeout: CONNECT_MS,
+  keepAlive: 10_000,
+  retryStrategy: (times: number) => Math.min(RECONNECT_MS_MAX, RECONNECT_MS_MIN * 2 ** Math.min(times, 10)),
+} satisfies RedisOptions
+const ASKING = {
+  ...SHARED,
+  maxRetriesPerRequest: 1,
+  enableOfflineQueue: false,
+  commandTimeout: ANSWER_MS,
+} satisfies RedisOptions
+const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
+
+/** Connects and looks whether this Redis is fit: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+export async function openRedisStore(
+  address: ServerAddress,
+  { clock, log, prefix, leaseMs }: Opening,
+): Promise<QueueStore> {
+  const mask = (text: string) => withoutSecrets(text, address)
+  const troubles = new Troubles({ log, clock, mask })
+  const asking = await connected(new Redis(address.url.href, ASKING), address)
+  const waiting = new Redis(address.url.href, WAITING)
+  for (const redis of [asking, waiting]) redis.on('error', troubles.tell).on('ready', troubles.isOver)
+  try {
+    await refuseUnfit(asking, address)
+    await waiting.connect()
+  } catch (error) {
+    for (const redis of [asking, waiting]) redis.disconnect()
+    throw error
+  }
+  const queues = new Queues({
+    backend: createRedisBackend,
+    prefix,
+    asking,
+    waiting,
+    onError: troubles.tell,
+    isConnected: () => asking.status === 'ready',
+  })
+  return storeOver({
+    kind: 'redis',
+    clock,
+    queues,
+    shelf: new RedisShelf(asking, prefix),
+    mask,
+    leaseMs,
+    check: () => findingsOf(asking),
+    workersOf: (name) => queues.queue(name).getWorkersCount(),
+    release: async () => {
+      for (const redis of [asking, waiting]) redis.disconnect()
+    },
+  })
+}
+
+/** Why a connection failed is only told by events; the call itself says no more than that it is closed. */
+async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
+  let why: unknown
+  const note = (error: unknown) => {
+    why = error
+  }
+  redis.on('error', note)
+  try {
+    await redis.connect()
+    return redis
+  } catch (error) {
+    redis.disconnect()
+    throw unreachable(address, why ?? error)
+  } finally {
+    // Until then it listens: an error event without a listener is written to standard error.
+    if (redis.status === 'ready') redis.off('error', note)
+  }
+}
+
+async function refuseUnfit(redis: Redis, address: ServerAddress): Promise<void> {
+  const failed = (await findingsOf(redis)).find(({ state }) => state === 'failed')
+  if (failed !== undefined) throw unfit(address.shown, failed.what, failed.cure ?? '')
+}
+
+async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
+  const info = await redis.info()
+  return redisFindings({ info, save: await asked(redis, 'save'), policy: await asked(redis, 'maxmemory-policy') })
+}
+
+/** Hosted servers often forbid CONFIG. */
+async function asked(redis: Redis, name: string): Promise<string | undefined> {
+  try {
+    const answer: unknown = await redis.config('GET', name)
+    return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
+  } catch {
+    return undefined
+  }
+}

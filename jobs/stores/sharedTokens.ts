@@ -1,0 +1,145 @@
+/**
+ * The token of all processes on one store: sealed, and forgotten by the store itself at its end. One process at a time
+ * refreshes it, under a lease that it keeps renewing; when that process dies, its lease ends by itself and another one
+ * takes over.
+ */
+import { randomUUID } from 'node:crypto'
+import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
+import type { Clock } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
+import { Secret } from '../../src/secret.ts'
+import { nameOf, Seal } from './seal.ts'
+import type { Shelf } from './shelf.ts'
+import { messageOf } from './troubles.ts'
+
+/** Long enough for a process that is busy parsing, short enough that its death holds nobody up for long. */
+export const REFRESH_LEASE_MS = 10_000
+const RENEWALS_PER_LEASE = 3
+/** How often those who wait look again: a refresh takes a few hundred milliseconds. */
+const LOOK_AGAIN_MS = 100
+/** So long one refusal of the credentials speaks for all processes, also for those that start anew. */
+const REFUSAL_MS = 10 * 60_000
+
+const REFUSED = 'refused'
+
+export interface SharedTokenParts {
+  readonly shelf: Shelf
+  readonly clock: Clock
+  readonly access: { readonly identity: string; readonly secret: Secret }
+  readonly leaseMs?: number | undefined
+  /** What a store's own message must not show. */
+  readonly mask: (text: string) => string
+}
+
+export class SharedTokens implements TokenStore {
+  readonly #parts: SharedTokenParts
+  readonly #seal: Seal
+  readonly #names: { readonly token: string; readonly lease: string; readonly refusal: string }
+  readonly #leaseMs: number
+
+  constructor(parts: SharedTokenParts) {
+    const { identity } = parts.access
+    const name = nameOf(identity)
+    this.#parts = parts
+    this.#seal = new Seal(parts.access)
+    this.#names = { token: `token:${name}`, lease: `lease:${name}`, refusal: `refusal:${name}` }
+    this.#leaseMs = parts.leaseMs ?? REFRESH_LEASE_MS
+  }
+
+  async read(): Promise<StoredToken | undefined> {
+    const { token } = await this.#read()
+    return token
+  }
+
+  async write({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken): Promise<void> {
+    if (remainingMs <= 0) return
+    const text = this.#seal.close(JSON.stringify({ accessToken: accessToken.reveal(), lifetimeMs, scopes }))
+    await this.#reached(this.#parts.shelf.write(this.#names.token, text, remainingMs))
+  }
+
+  async drop(accessToken: Secret): Promise<void> {
+    const { token, text } = await this.#read()
+    if (token?.accessToken.reveal() !== accessToken.reveal()) return
+    await this.#reached(this.#parts.shelf.remove(this.#names.token, text))
+  }
+
+  async refused(): Promise<boolean> {
+    const kept = await this.#reached(this.#parts.shelf.read(this.#names.refusal))
+    return kept !== undefined && this.#seal.open(kept.text) === REFUSED
+  }
+
+  async refuse(): Promise<void> {
+    await this.#reached(this.#parts.shelf.write(this.#names.refusal, this.#seal.close(REFUSED), REFUSAL_MS))
+  }
+
+  async forgive(): Promise<void> {
+    const kept = await this.#reached(this.#parts.shelf.read(this.#names.refusal))
+    if (kept !== undefined) await this.#reached(this.#parts.shelf.remove(this.#names.refusal, kept.text))
+  }
+
+  async oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const holder = randomUUID()
+    const { shelf, clock } = this.#parts
+    while (!(await this.#reached(shelf.claim(this.#names.lease, holder, this.#leaseMs)))) {
+      await clock.sleep(LOOK_AGAIN_MS * (0.5 + clock.random()), signal)
+    }
+    using _renewing = this.#renewing(holder)
+    try {
+      signal.throwIfAborted()
+      return await refresh()
+    } finally {
+      // A lease that cannot be given back ends by itself.
+      await shelf.remove(this.#names.lease, holder).catch(() => undefined)
+    }
+  }
+
+  /** A refresh may take minutes where the service makes it wait. */
+  #renewing(holder: string): Disposable {
+    const { shelf, clock } = this.#parts
+    const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
+    let ended = false
+    let callOff: (() => void) | undefined
+    const renew = () => {
+      shelf.renew(this.#names.lease, holder, this.#leaseMs).then(again, again)
+    }
+    const again = () => {
+      if (!ended) callOff = clock.after(everyMs, renew)
+    }
+    again()
+    return {
+      [Symbol.dispose]: () => {
+        ended = true
+        callOff?.()
+      },
+    }
+  }
+
+  async #read(): Promise<{ token: StoredToken | undefined; text: string }> {
+    const kept = await this.#reached(this.#parts.shelf.read(this.#names.token))
+    const opened = kept === undefined ? undefined : this.#seal.open(kept.text)
+    if (kept === undefined || opened === undefined) return { token: undefined, text: '' }
+    const { accessToken, lifetimeMs, scopes } = JSON.parse(opened) as Sealed
+    const token = { accessToken: new Secret(accessToken), lifetimeMs, remainingMs: kept.remainingMs, scopes }
+    return { token, text: kept.text }
+  }
+
+  /** To the client a store that is away is passing trouble, like a service that is away. */
+  async #reached<T>(call: Promise<T>): Promise<T> {
+    try {
+      return await call
+    } catch (error) {
+      throw new SyncError(
+        'QUEUE_UNREACHABLE',
+        `the shared token cannot be reached: ${this.#parts.mask(messageOf(error))}`,
+        { cure: 'Check that the queue store runs; the worker goes on by itself when it is back.' },
+      )
+    }
+  }
+}
+
+/** We wrote it ourselves: the seal vouches for it. */
+interface Sealed {
+  readonly accessToken: string
+  readonly lifetimeMs: number
+  readonly scopes: readonly string[] | undefined
+}

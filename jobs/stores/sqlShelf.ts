@@ -1,0 +1,67 @@
+/**
+ * The shelf on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is one
+ * statement, and a row lock does what a lock service would; nothing is held open while a token is on its way.
+ */
+import type { PgQueryable } from 'bullmq'
+import type { Kept, Shelf } from './shelf.ts'
+
+const TABLE = 'tidemark_shelf'
+/** `$n` milliseconds from now, on the server's clock and not on the transaction's. */
+const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
+
+/** Run in the store's schema, beside BullMQ's own tables. */
+export const SHELF_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
+  name text PRIMARY KEY,
+  text text NOT NULL,
+  until timestamptz NOT NULL
+)`
+
+const READ = `SELECT text, extract(epoch FROM until - clock_timestamp())::float8 * 1000 AS remaining_ms
+FROM ${TABLE} WHERE name = $1 AND until > clock_timestamp()`
+
+const WRITE = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, $2, ${fromNow('$3')})
+ON CONFLICT (name) DO UPDATE SET text = excluded.text, until = excluded.until`
+
+const CLAIM = `${WRITE} WHERE ${TABLE}.until <= clock_timestamp() RETURNING name`
+
+const RENEW = `UPDATE ${TABLE} SET until = ${fromNow('$3')}
+WHERE name = $1 AND text = $2 AND until > clock_timestamp() RETURNING name`
+
+const REMOVE = `DELETE FROM ${TABLE} WHERE name = $1 AND text = $2`
+
+const PROLONG = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, '', ${fromNow('$2')})
+ON CONFLICT (name) DO UPDATE SET until = greatest(${TABLE}.until, excluded.until)`
+
+export class SqlShelf implements Shelf {
+  readonly #database: PgQueryable
+
+  constructor(database: PgQueryable) {
+    this.#database = database
+  }
+
+  async read(name: string): Promise<Kept | undefined> {
+    const { rows } = await this.#database.query<{ text: string; remaining_ms: number }>(READ, [name])
+    const [row] = rows
+    return row === undefined ? undefined : { text: row.text, remainingMs: row.remaining_ms }
+  }
+
+  async write(name: string, text: string, ms: number): Promise<void> {
+    await this.#database.query(WRITE, [name, text, ms])
+  }
+
+  async claim(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#database.query(CLAIM, [name, text, ms])).rows.length > 0
+  }
+
+  async renew(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#database.query(RENEW, [name, text, ms])).rows.length > 0
+  }
+
+  async remove(name: string, text: string): Promise<void> {
+    await this.#database.query(REMOVE, [name, text])
+  }
+
+  async prolong(name: string, ms: number): Promise<void> {
+    await this.#database.query(PROLONG, [name, ms])
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * What goes wrong between us and a store, made fit for people: errors of the family without a driver's own error behind
+ * them (it may carry the command that failed, and AUTH carries the password), and a log that says each trouble once
+ * instead of once per attempt to connect.
+ */
+import type { Clock } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
+import type { Log } from '../../src/log.ts'
+import { type ServerAddress, withoutSecrets } from './address.ts'
+
+/** A trouble that goes on is said again after this. */
+const SAID_AGAIN_MS = 60_000
+
+export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
+  new SyncError(
+    'QUEUE_UNREACHABLE',
+    `the queue store ${address.shown} cannot be reached: ${withoutSecrets(messageOf(error), address)}`,
+    { cure: 'Check queue (TIDEMARK_QUEUE_URL) and that the server runs; on one machine queue: embedded needs none.' },
+  )
+
+export const unfit = (shown: string, what: string, cure: string): SyncError =>
+  new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
+
+/** Node's name for several failed connections has no message of its own. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== '') return error.message
+  return 'code' in error ? String(error.code) : error.name
+}
+
+export class Troubles {
+  readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
+  #last = ''
+  #saidMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {
+    this.#parts = parts
+  }
+
+  /** Writes one line for it, unless the same was said a moment ago. */
+  readonly tell = (error: unknown): void => {
+    const { log, clock, mask } = this.#parts
+    const message = mask(messageOf(error))
+    const nowMs = clock.monotonicMs()
+    if (message === this.#last && nowMs - this.#saidMs < SAID_AGAIN_MS) return
+    this.#last = message
+    this.#saidMs = nowMs
+    log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
+  }
+
+  /** The store is back: the next trouble is a new one. */
+  readonly isOver = (): void => {
+    if (this.#last === '') return
+    this.#last = ''
+    this.#parts.log?.info('the queue store is back')
+  }
+}

@@ -1,0 +1,257 @@
+/** How many requests go at once and in which order: what is learnt from answers, priorities, and pauses of others. */
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Allowance } from '../../src/client/allowance.ts'
+import { Limiter, type Permit, type Priority } from '../../src/client/limiter.ts'
+import type { SharedPauses } from '../../src/client/sharedPauses.ts'
+import { WaitingLine } from '../../src/client/waitingLine.ts'
+import { aClient, aRequest, aService, inTurn, json, QuickClock, type Reply, status } from './support.ts'
+
+const { signal } = new AbortController()
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+/** As many good answers as are under way at once. */
+function round(allowance: Allowance): void {
+  for (let left = allowance.permits; left > 0; left -= 1) allowance.answered(true)
+}
+
+describe('the allowance', () => {
+  it('begins with two and doubles with every round of good answers, up to the concurrency', () => {
+    const allowance = new Allowance(20)
+    const seen = [1, 2, 3, 4, 5].map(() => {
+      const { permits } = allowance
+      round(allowance)
+      return permits
+    })
+    expect(seen).toEqual([2, 4, 8, 16, 20])
+    expect(new Allowance(1).permits).toBe(1)
+  })
+
+  it('is halved by trouble, and then grows by one a round', () => {
+    const allowance = new Allowance(16)
+    for (let rounds = 0; rounds < 4; rounds += 1) round(allowance)
+    allowance.strained(allowance.era)
+    const seen = [1, 2, 3, 4].map(() => {
+      const { permits } = allowance
+      round(allowance)
+      return permits
+    })
+    expect(seen).toEqual([8, 8, 9, 10])
+  })
+
+  it('is halved once by all requests that were under way together, and again by a later one', () => {
+    const allowance = new Allowance(16)
+    for (let rounds = 0; rounds < 4; rounds += 1) round(allowance)
+    const { era } = allowance
+    for (let request = 0; request < 16; request += 1) allowance.strained(era)
+    expect(allowance.permits).toBe(8)
+    allowance.strained(allowance.era)
+    expect(allowance.permits).toBe(4)
+  })
+
+  it('does not grow from answers that came while fewer were under way than allowed', () => {
+    const allowance = new Allowance(16)
+    for (let answers = 0; answers < 100; answers += 1) allowance.answered(false)
+    expect(allowance.permits).toBe(2)
+  })
+
+  it('stays between one and the concurrency whatever happens', () => {
+    const happenings = fc.array(fc.constantFrom('good', 'idle', 'strain', 'late strain'))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 64 }), happenings, (max, happened) => {
+        const allowance = new Allowance(max)
+        for (const what of happened) {
+          if (what === 'strain') allowance.strained(allowance.era)
+          else if (what === 'late strain') allowance.strained(allowance.era - 1)
+          else allowance.answered(what === 'good')
+          expect(allowance.permits).toBeGreaterThanOrEqual(1)
+          expect(allowance.permits).toBeLessThanOrEqual(max)
+        }
+      }),
+    )
+  })
+})
+
+describe('the line for permits', () => {
+  const arrivals = fc.array(fc.constantFrom<Priority>('first', 'behind'), { maxLength: 60 })
+
+  it('serves what goes first before what goes behind, each in the order it came', () => {
+    const line = new WaitingLine<string>()
+    line.join('old 1', 'behind')
+    line.join('old 2', 'behind')
+    line.join('new 1', 'first')
+    line.join('new 2', 'first')
+    expect([1, 2, 3, 4, 5].map(() => line.next())).toEqual(['new 1', 'new 2', 'old 1', 'old 2', undefined])
+  })
+
+  it('lets one from behind through after at most seven, however many come first', () => {
+    fc.assert(
+      fc.property(arrivals, (before) => {
+        const line = new WaitingLine<Priority>()
+        for (const priority of before) line.join(priority, priority)
+        line.join('behind', 'behind')
+        let waitingBehind = before.filter((priority) => priority === 'behind').length + 1
+        for (let inARow = 0; waitingBehind > 0; ) {
+          line.join('first', 'first')
+          const isFirst = line.next() === 'first'
+          inARow = isFirst ? inARow + 1 : 0
+          if (!isFirst) waitingBehind -= 1
+          expect(inARow).toBeLessThanOrEqual(7)
+        }
+      }),
+    )
+  })
+
+  it('serves each waiter exactly once, and none that left', () => {
+    fc.assert(
+      fc.property(arrivals, fc.array(fc.nat(59)), (priorities, leavers) => {
+        const line = new WaitingLine<number>()
+        priorities.forEach((priority, number) => line.join(number, priority))
+        const gone = new Set(leavers.filter((number) => line.leave(number)))
+        const served = Array.from({ length: line.length }, () => line.next())
+        const expected = priorities.map((_, number) => number).filter((number) => !gone.has(number))
+        expect(served.toSorted((a, b) => Number(a) - Number(b))).toEqual(expected)
+        expect(line.next()).toBeUndefined()
+      }),
+    )
+  })
+})
+
+describe('the limiter', () => {
+  it('gives out more permits as answers come, and half of them after trouble', async () => {
+    const limiter = new Limiter({ concurrency: 8 }, new QuickClock())
+    const held: Permit[] = []
+    for (let waiting = 0; waiting < 40; waiting += 1) void limiter.acquire(signal).then((permit) => held.push(permit))
+    const end = async (how: 'answered' | 'strained') => {
+      for (const permit of held.splice(0)) {
+        permit[how]()
+        permit[Symbol.dispose]()
+      }
+      await settled()
+      return held.length
+    }
+    await settled()
+    expect(held).toHaveLength(2)
+    expect(await end('answered')).toBe(4)
+    expect(await end('answered')).toBe(8)
+    expect(await end('strained')).toBe(4)
+    expect(await end('answered')).toBe(4)
+    expect(await end('answered')).toBe(5)
+  })
+
+  it('lets incremental reads overtake those of a backfill', async () => {
+    const limiter = new Limiter({ concurrency: 1 }, new QuickClock())
+    const permit = await limiter.acquire(signal)
+    const order: Priority[] = []
+    const waits = (['behind', 'behind', 'first'] as const).map(async (priority) => {
+      using _permit = await limiter.acquire(signal, { priority })
+      order.push(priority)
+    })
+    permit[Symbol.dispose]()
+    await Promise.all(waits)
+    expect(order).toEqual(['first', 'behind', 'behind'])
+  })
+})
+
+const slowly =
+  (reply: Reply): Reply =>
+  (response, call, number) =>
+    setTimeout(() => void reply(response, call, number), 20)
+const many = (client: ReturnType<typeof aClient>, count: number) =>
+  Promise.all(Array.from({ length: count }, () => client.read(aRequest())))
+
+describe('a client', () => {
+  it('begins with two requests at once and comes to use all that it may', async () => {
+    await using service = await aService({ report: slowly(json([])) })
+    await using client = aClient(service, { settings: { concurrency: 6 } })
+    await many(client, 2)
+    expect(service.seen.atOnceMax).toBeLessThanOrEqual(2)
+    await many(client, 30)
+    expect(service.seen.atOnceMax).toBe(6)
+  })
+
+  it.each([
+    ['503', status(503)],
+    ['429', status(429, '', { 'retry-after': '1' })],
+  ])('sends fewer at once after a %s', async (_, trouble) => {
+    let isStrained = false
+    const report: Reply = (response, call, number) => (isStrained ? trouble : slowly(json([])))(response, call, number)
+    await using service = await aService({ report })
+    await using client = aClient(service, { settings: { concurrency: 8, limits: { attemptsMax: 1 } } })
+    await many(client, 40)
+    expect(service.seen.atOnceMax).toBe(8)
+    isStrained = true
+    await client.read(aRequest()).catch(() => undefined)
+    await client.read(aRequest()).catch(() => undefined)
+    isStrained = false
+    service.seen.atOnceMax = 0
+    await many(client, 4)
+    expect(service.seen.atOnceMax).toBe(2)
+  })
+
+  it('learns nothing bad from an answer that only refuses one request', async () => {
+    await using service = await aService({ report: slowly(inTurn(status(400), status(400), json([]))) })
+    await using client = aClient(service, { settings: { concurrency: 4 } })
+    await Promise.allSettled([client.read(aRequest()), client.read(aRequest())])
+    await many(client, 20)
+    expect(service.seen.atOnceMax).toBe(4)
+  })
+})
+
+describe('shared pauses', () => {
+  /** One pause for all clients of a test, on one clock, and how often it was asked for. */
+  class Board implements SharedPauses {
+    looks = 0
+    readonly #clock: QuickClock
+    #untilMs = 0
+
+    constructor(clock: QuickClock) {
+      this.#clock = clock
+    }
+
+    async pause(ms: number) {
+      this.#untilMs = Math.max(this.#untilMs, this.#clock.elapsedMs + ms)
+    }
+
+    async remainingMs() {
+      this.looks += 1
+      return Math.max(0, this.#untilMs - this.#clock.elapsedMs)
+    }
+  }
+
+  it('hold up a client that met no 429 itself', async () => {
+    const clock = new QuickClock()
+    const sharedPauses = new Board(clock)
+    await using service = await aService({ report: inTurn(status(429, '', { 'retry-after': '9' }), json([])) })
+    await using one = aClient(service, { clock, sharedPauses, settings: { limits: { attemptsMax: 1 } } })
+    await using other = aClient(service, { clock, sharedPauses })
+    await one.read(aRequest()).catch(() => undefined)
+    const pausedMs = clock.elapsedMs
+    await other.read(aRequest())
+    expect(clock.elapsedMs - pausedMs).toBeGreaterThanOrEqual(9_000)
+    expect(clock.sleeps).toEqual([9_000])
+  })
+
+  it('are looked up once for many requests, and again after a quarter of a second', async () => {
+    const clock = new QuickClock()
+    const sharedPauses = new Board(clock)
+    await using service = await aService()
+    await using client = aClient(service, { clock, sharedPauses })
+    await Promise.all(Array.from({ length: 20 }, () => client.read(aRequest())))
+    expect(sharedPauses.looks).toBe(1)
+    clock.pass(250)
+    await client.read(aRequest())
+    expect(sharedPauses.looks).toBe(2)
+  })
+
+  it('that cannot be looked up hold nobody up', async () => {
+    const sharedPauses: SharedPauses = {
+      pause: () => Promise.reject(new TypeError('away')),
+      remainingMs: () => Promise.reject(new TypeError('away')),
+    }
+    await using service = await aService({ report: inTurn(status(429, '', { 'retry-after': '1' }), json([])) })
+    await using client = aClient(service, { sharedPauses })
+    await client.read(aRequest())
+    expect(client.counters.requests).toBe(2)
+  })
+})

@@ -1,0 +1,8 @@
+/** Ends a run of container tests with one clear line where no container engine answers; it never passes by skipping. */
+import { hasDockerEngine } from './redis.ts'
+
+export default async function setup(): Promise<void> {
+  if (await hasDockerEngine()) return
+  console.error('No container engine answers: start Docker (or set DOCKER_HOST), then run: npm run test:containers')
+  process.exit(1)
+}

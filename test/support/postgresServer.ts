@@ -1,0 +1,98 @@
+/**
+ * A PostgreSQL of the tests' own, where its programs are on this machine: a cluster in a temporary folder, on loopback.
+ * PostgreSQL refuses to run as root, so root runs it as the user `postgres` or as nobody.
+ */
+import { execFileSync } from 'node:child_process'
+import { chownSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
+
+const START_MS_MAX = 30_000
+/** Where Debian keeps the programs that it does not put on the PATH. */
+const DEBIAN = '/usr/lib/postgresql'
+
+export interface PostgresServer extends AsyncDisposable {
+  readonly url: string
+  stop(): Promise<void>
+  /** Ends it at once and starts it again on the same data. */
+  restart(): Promise<void>
+}
+
+interface Programs {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** Undefined where there is no PostgreSQL. */
+export function findPostgres(): Programs | undefined {
+  const folders = versionsIn(DEBIAN).map((version) => join(DEBIAN, version, 'bin'))
+  const initdb = programOnPath('initdb', folders)
+  const postgres = programOnPath('postgres', folders)
+  return initdb === undefined || postgres === undefined ? undefined : { initdb, postgres }
+}
+
+/** Makes a cluster and starts it; whoever starts it stops it. */
+export async function startPostgres({ initdb, postgres }: Programs): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-postgres-'))
+  const user = process.getuid?.() === 0 ? unprivileged() : undefined
+  if (user !== undefined) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' }, stdio: 'pipe' as const }
+  execFileSync(initdb, ['-D', data, '-U', 'tidemark', '--auth=trust', '-E', 'UTF8', '--no-sync'], options)
+  const port = await freePort()
+  const command = [postgres, '-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-F']
+  const url = `postgres://tidemark@127.0.0.1:${port}/postgres`
+  const start = async () => {
+    const started = startTied(command, { dyingSignal: 'QUIT', user })
+    await answers(url, started)
+    return started
+  }
+  let started = await start()
+  const stop = async () => {
+    await started.stop('SIGQUIT')
+    await rm(folder, { recursive: true, force: true })
+  }
+  return {
+    url,
+    stop,
+    restart: async () => {
+      await started.stop('SIGQUIT')
+      started = await start()
+    },
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+async function answers(url: string, { child, output }: Started): Promise<void> {
+  for (let waitedMs = 0; waitedMs < START_MS_MAX; waitedMs += 50) {
+    if (child.exitCode !== null) break
+    const client = new Client({ connectionString: url })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return await client.end()
+    } catch {
+      await sleep(50)
+    }
+  }
+  throw new TypeError(`postgres does not start: ${output()}`)
+}
+
+function unprivileged(): { uid: number; gid: number } {
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+  const line = ['postgres', 'nobody'].map((name) => users.find((each) => each.startsWith(`${name}:`))).find(Boolean)
+  const [, , uid, gid] = (line ?? '').split(':')
+  return { uid: Number(uid ?? 65_534), gid: Number(gid ?? 65_534) }
+}
+
+function versionsIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).toSorted((a, b) => Number(b) - Number(a))
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Where the tests get a real Redis from, decided from what this machine has; pure, so that the order can be tested
+ * without a machine of each kind. No way ends in tests that are skipped.
+ */
+export interface Machine {
+  readonly redisUrl: string | undefined
+  /** The path of `redis-server`. */
+  readonly server: string | undefined
+  readonly hasDockerEngine: boolean
+  /** Debian or Ubuntu, and we may install packages. */
+  readonly mayInstall: boolean
+}
+
+export type RedisChoice =
+  | { readonly way: 'given'; readonly url: string }
+  | { readonly way: 'spawn'; readonly server: string }
+  | { readonly way: 'container' }
+  | { readonly way: 'install' }
+  | { readonly way: 'none'; readonly message: string }
+
+export const INSTALL = 'apt-get update && apt-get install -y --no-install-recommends redis-server'
+
+/** A Redis that somebody gave first, then the cheapest, and an installation last. */
+export function chooseRedis({ redisUrl, server, hasDockerEngine, mayInstall }: Machine): RedisChoice {
+  if (redisUrl !== undefined && redisUrl !== '') return { way: 'given', url: redisUrl }
+  if (server !== undefined) return { way: 'spawn', server }
+  if (hasDockerEngine) return { way: 'container' }
+  if (mayInstall) return { way: 'install' }
+  return {
+    way: 'none',
+    message: 'The tests need a real Redis. Type: brew install redis   (or: sudo apt-get install redis-server)',
+  }
+}

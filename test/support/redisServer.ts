@@ -1,0 +1,80 @@
+/** A Redis of the tests' own: on loopback, keeping nothing on disk unless it is asked to, and gone with the test run. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
+
+const START_MS_MAX = 10_000
+
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  stop(signal?: NodeJS.Signals): Promise<void>
+  /** Starts it again at the same place, as after a crash or a restart of its machine. */
+  restart(): Promise<void>
+}
+
+export interface RedisServerOptions {
+  readonly server?: string | undefined
+  /** Such as `['--maxmemory-policy', 'allkeys-lru']`. */
+  readonly settings?: readonly string[]
+  readonly password?: string
+}
+
+/** Starts `redis-server`; whoever starts it stops it. */
+export async function startRedis({ server, settings = [], password }: RedisServerOptions = {}): Promise<RedisServer> {
+  const program = server ?? programOnPath('redis-server')
+  if (program === undefined) throw new TypeError('no redis-server on the PATH')
+  const port = await freePort()
+  const command = [
+    program,
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    ...settings,
+  ]
+  if (password !== undefined) command.push('--requirepass', password)
+  let started = startTied(command)
+  await answers({ port, password }, started)
+  const stop = (signal?: NodeJS.Signals) => started.stop(signal)
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    stop,
+    restart: async () => {
+      await stop()
+      started = startTied(command)
+      await answers({ port, password }, started)
+    },
+    [Symbol.asyncDispose]: () => stop(),
+  }
+}
+
+/** That this very process answers, and not another one that had the port before. */
+async function answers(at: { port: number; password: string | undefined }, { child, output }: Started): Promise<void> {
+  const redis = new Redis({
+    port: at.port,
+    host: '127.0.0.1',
+    lazyConnect: true,
+    retryStrategy: () => null,
+    ...(at.password === undefined ? {} : { password: at.password }),
+  })
+  redis.on('error', () => undefined)
+  for (let waitedMs = 0; waitedMs < START_MS_MAX; waitedMs += 20) {
+    if (child.exitCode !== null) break
+    try {
+      await redis.connect()
+      const info = await redis.info('server')
+      if (info.includes(`process_id:${child.pid}\r`)) return redis.disconnect()
+    } catch {
+      // Not yet.
+    }
+    redis.disconnect()
+    await sleep(20)
+  }
+  throw new TypeError(`redis-server does not start: ${output()}`)
+}
