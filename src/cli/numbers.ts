@@ -1,5 +1,6 @@
-/** Numbers on the command line: refused with a sentence that says what was expected, and one that help names. */
+/** Numbers and times on the command line: refused with a sentence that says what was expected, and one that help names. */
 import { InvalidArgumentError } from 'commander'
+import { type Instant, parseInstant } from '../instant.ts'
 
 /** The sandbox's port when it is free, so that a configuration can name it. */
 export const PORT_PREFERRED = 7_800
@@ -12,4 +13,10 @@ export function wholeNumber(text: string): number {
 export function anyNumber(text: string): number {
   if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a number, not less than 0.')
+}
+
+export function timeGiven(text: string): Instant {
+  const time = parseInstant(text)
+  if (time !== undefined) return time
+  throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')
 }

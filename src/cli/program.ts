@@ -1,14 +1,20 @@
 /** The commands and their options, as `--help` shows them, and what happens when they are called wrongly. */
 import { Command, CommanderError } from 'commander'
 import { SyncError } from '../errors.ts'
+import { backfillCommand } from './commands/backfill.ts'
+import { cancelCommand } from './commands/cancel.ts'
 import { checkCommand } from './commands/check.ts'
 import { demoCommand } from './commands/demo.ts'
+import { exportCommand } from './commands/export.ts'
 import { pauseCommands } from './commands/pauses.ts'
 import { queryCommand } from './commands/query.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
+import { retryRejectedCommand } from './commands/retryRejected.ts'
 import { sandboxCommand } from './commands/sandbox.ts'
+import { schemaCommand } from './commands/schema.ts'
 import { statusCommand } from './commands/status.ts'
 import { syncCommand } from './commands/sync.ts'
+import { workerCommand } from './commands/worker.ts'
 import { tellFailure } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from './version.ts'
@@ -33,10 +39,16 @@ const COMMANDS = [
   demoCommand,
   checkCommand,
   syncCommand,
+  workerCommand,
+  backfillCommand,
   reconcileCommand,
   statusCommand,
   pauseCommands,
+  retryRejectedCommand,
+  cancelCommand,
   queryCommand,
+  schemaCommand,
+  exportCommand,
   sandboxCommand,
 ]
 

@@ -5,7 +5,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Progress } from '../sync/rooms.ts'
+import type { Progress, WindowsProgress } from '../sync/rooms.ts'
 import type { ReportOutcome } from '../sync/outcome.ts'
 import { counted, duration, grouped } from './layout.ts'
 import type { Listener } from './rooms.ts'
@@ -83,20 +83,26 @@ export class LiveProgress implements ProgressView {
 }
 
 /** `events                    12 pages     6,000 rows     850 rows/s  40 s left` */
-export function progressLine({ report, pages, rows, rowsExpected }: Progress, elapsedMs: number): string {
+export function progressLine({ report, pages, rows, rowsExpected, windows }: Progress, elapsedMs: number): string {
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
   const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
-  const left = rate === undefined || rate === 0 || rowsLeft <= 0 ? '' : `${duration((rowsLeft / rate) * 1_000)} left`
+  const byRows = rate === undefined || rate === 0 || rowsLeft <= 0 ? undefined : (rowsLeft / rate) * 1_000
+  const msLeft = windows === undefined ? byRows : windows.msLeft
+  const pace = rate === undefined ? '' : `${grouped(Math.round(rate))} rows/s`
   return [
     report.padEnd(22),
     counted(pages, 'page').padStart(12),
     counted(rows, 'row').padStart(15),
-    (rate === undefined ? '' : `${grouped(Math.round(rate))} rows/s`).padStart(15),
-    left,
+    (windows === undefined ? pace : windowsText(windows)).padStart(windows === undefined ? 15 : 20),
+    msLeft === undefined ? '' : `${duration(msLeft)} left`,
   ]
     .join('  ')
     .trimEnd()
 }
+
+/** `12 of 40 windows`, and how many of them failed. */
+export const windowsText = ({ done, failed, total }: Omit<WindowsProgress, 'msLeft'>): string =>
+  `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
 /** One plain line when a report ends. */
 export const lineProgress = (out: Output): ProgressView => ({

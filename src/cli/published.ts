@@ -2,17 +2,20 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
-import { Database } from '../warehouse/duckdb.ts'
+import { Database, type DatabaseOptions } from '../warehouse/duckdb.ts'
 
 /** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
-export async function openPublished({ published, limits }: Config): Promise<Database> {
+export async function openPublished(
+  { published, limits }: Config,
+  more: Pick<DatabaseOptions, 'spillDirectory'> = {},
+): Promise<Database> {
   if (!existsSync(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
       cure: 'Run "tidemark sync": it publishes at its end.',
       data: { path: published },
     })
   }
-  return openToRead(published, limits.warehouseMemory)
+  return Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more })
 }
 
 export const openToRead = (path: string, memory: string): Promise<Database> =>

@@ -4,9 +4,12 @@
  */
 import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
-import { identityOf, type Progress, type Rooms } from '../sync/rooms.ts'
+import { removeForgotten } from '../sync/forgotten.ts'
+import { identityOf, type Progress, type Rooms, type SyncSettings } from '../sync/rooms.ts'
 import type { ReportOutcome } from '../sync/outcome.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { logClientEvent } from './clientLog.ts'
@@ -44,14 +47,7 @@ export async function openRooms(config: Config, { shell, log, listener }: Wiring
     client,
     warehouse,
     clock: shell.clock,
-    settings: {
-      reports: config.reports,
-      currencies: config.currencies,
-      limits: config.limits,
-      concurrency: config.service.concurrency,
-      identity: identityOf(config.service),
-      staging: config.staging,
-    },
+    settings: settingsOf(config),
     onProgress: (progress) => listener.onProgress(progress),
     onOutcome: (outcome) => listener.onOutcome(outcome),
     signal,
@@ -60,19 +56,35 @@ export async function openRooms(config: Config, { shell, log, listener }: Wiring
   return { rooms, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
+export const settingsOf = (config: Config): SyncSettings => ({
+  reports: config.reports,
+  currencies: config.currencies,
+  limits: config.limits,
+  concurrency: config.service.concurrency,
+  identity: identityOf(config.service),
+  staging: config.staging,
+})
+
 export interface ClientWiring extends Pick<Wiring, 'shell' | 'log'> {
   /** How often a request is sent before its failure is told; the client's own measure without it. */
   readonly attemptsMax?: number
+  /** Where the token and the pauses are shared with other processes. */
+  readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
 }
 
-export function clientOf(config: Config, { shell, log, attemptsMax }: ClientWiring): ReportingClient {
+export function clientOf(config: Config, { shell, log, attemptsMax, store }: ClientWiring): ReportingClient {
   guardSecrets(config, log)
   const limits = {
     answerBytesMax: config.limits.pageBytesMax,
     ...(attemptsMax !== undefined && { attemptsMax }),
   }
   const onEvent = (event: ClientEvent) => logClientEvent(log, event)
-  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent })
+  const identity = `${config.service.baseUrl.href} ${identityOf(config.service)}`
+  const shared = store && {
+    tokenStore: store.tokens({ identity, secret: config.service.clientSecret }),
+    sharedPauses: store.pauses({ identity }),
+  }
+  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, ...shared })
 }
 
 function guardSecrets({ service, console }: Config, log: GuardedLog): void {
@@ -80,9 +92,19 @@ function guardSecrets({ service, console }: Config, log: GuardedLog): void {
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** The file's lock is ours now, so staged rows that lie here are what a killed process left. */
-export async function openWarehouse({ warehouse: path, limits, staging }: Config): Promise<Warehouse> {
+/** What nothing was written to for so long was left by a process that is gone. */
+const LEFT_MS = 15 * 60_000
+
+/**
+ * The file's lock is ours now, so staged rows that lie here are what a killed process left; unless other processes pull
+ * windows into the same directory.
+ */
+export async function openWarehouse(
+  { warehouse: path, limits, staging }: Config,
+  { isShared = false } = {},
+): Promise<Warehouse> {
   const warehouse = await Warehouse.open({ path, memory: limits.warehouseMemory, threads: limits.warehouseThreads })
-  await rm(staging, { recursive: true, force: true })
+  if (isShared) await removeForgotten(staging, systemClock.now(), LEFT_MS)
+  else await rm(staging, { recursive: true, force: true })
   return warehouse
 }

@@ -1,10 +1,11 @@
 /** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
-import type { ReportName } from '../../schema/index.ts'
+import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { ReportOutcome } from '../sync/outcome.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import { type Column, duration, grouped, line, table, timeText } from './layout.ts'
+import { latenessText } from './lateness.ts'
+import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 
@@ -67,7 +68,13 @@ function notes({ outcomes, publishFailure }: Summary): string {
       ({ report, figures }) =>
         `${report}: ${grouped(figures.rejected)} rejected; see them with: tidemark query "SELECT * FROM tidemark.rejected_rows WHERE report = '${report}'"`,
     )
-  return [...off, ...rejected, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
+  const late = outcomes
+    .filter(({ figures }) => figures.late > 0)
+    .map(
+      ({ report, figures }) =>
+        `${report}: ${counted(figures.late, 'row')} came late; ${latenessText(figures.latenessMs)}`,
+    )
+  return [...off, ...rejected, ...late, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
 }
 
 /** What failed and what to do about it, a line each. */
@@ -120,6 +127,8 @@ export function summaryDocument({ outcomes, marks, published, publishFailure, el
         rejected: figures.rejected,
         child_rows: figures.childrenWritten,
         new_columns: figures.schemaChanges,
+        late_rows: reportOf(report).newerBy.length === 0 ? null : figures.late,
+        largest_lateness_seconds: figures.late === 0 ? null : figures.latenessMs / 1_000,
         seconds: Math.round(elapsedMs) / 1_000,
         mark: mark === undefined ? null : formatInstant(mark),
         ...(offReason !== undefined && { off_because: offReason }),

@@ -3,7 +3,8 @@
  * that may hold a password (addresses), since problems are printed and logged.
  */
 import { parseInstant } from '../instant.ts'
-import { isCron, parseDuration } from './units.ts'
+import { cronProblem, isCron } from './cron.ts'
+import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
 /** Node's timers hold 31 bits of milliseconds; further apart than this a cron line says it better. */
@@ -38,11 +39,23 @@ export const fileProblem: Check = (text) => {
 }
 
 export const everyProblem: Check = (text) => {
-  if (isCron(text)) return undefined
+  if (isCron(text)) return cronProblem(text)
   const ms = parseDuration(text)
   if (ms === undefined) return `must be a duration ${DURATION_FORMS}, or a cron line of five or six fields`
   if (ms < EVERY_MS_MIN) return 'must be at least 1s'
   return ms > EVERY_MS_MAX ? 'must be at most 24d; write a cron line for anything rarer' : undefined
+}
+
+/** A rhythm, or `never`. */
+export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
+
+/** Names of the IANA list, such as Europe/Paris. */
+export const timeZoneProblem: Check = (text) => {
+  try {
+    return Intl.DateTimeFormat('en', { timeZone: text }) && undefined
+  } catch {
+    return 'must be a time zone such as UTC or Europe/Paris'
+  }
 }
 
 export const durationProblem: Check = (text) => {

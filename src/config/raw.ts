@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
-import { baseUrlProblem, currencyProblem, fileProblem, queueProblem } from './checks.ts'
+import { baseUrlProblem, currencyProblem, durationProblem, fileProblem, queueProblem } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
-import { reportSection, rhythm, type RawReport } from './reportSection.ts'
+import { reconcileEvery, reportSection, rhythm, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
@@ -52,6 +52,8 @@ const consoleSection = z
 const defaults = z
   .strictObject({
     every: rhythm.every.default('5m'),
+    time_zone: rhythm.time_zone.default('UTC'),
+    reconcile_every: reconcileEvery.default('7d'),
     page_size: rhythm.page_size.default(500),
     overlap: rhythm.overlap.default('10m'),
     settle: rhythm.settle.default('30s'),
@@ -63,14 +65,14 @@ const defaults = z
 const limits = z
   .strictObject({
     load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
-    load_bytes_max: byteSize('Bytes in one load').default(256 * MIB),
+    load_bytes_max: byteSize('Bytes in one load').default(64 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
     walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
     warehouse_memory: z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('1GB')
+      .default('256MB')
       .describe('Memory that DuckDB may take'),
     warehouse_threads: z
       .int()
@@ -96,6 +98,10 @@ export const RawConfig = z
       'embedded',
     ),
     console: consoleSection,
+    history: checked(
+      durationProblem,
+      'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
+    ).default('90d'),
     currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),

@@ -1,7 +1,7 @@
 /** The part of the configuration schema that follows from the declarations: one section per report, with its own keys. */
 import { z } from 'zod'
 import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
-import { durationProblem, everyProblem, instantProblem } from './checks.ts'
+import { durationProblem, everyProblem, instantProblem, reconcileEveryProblem, timeZoneProblem } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
 /** Reports that can be followed: those that find changed rows by themselves. */
@@ -11,11 +11,17 @@ export const followable: readonly ReportName[] = reports
 
 export const rhythm = {
   every: checked(everyProblem, 'How often a worker syncs: a duration such as 5m, or a cron line'),
+  time_zone: checked(timeZoneProblem, 'The time zone that cron lines are read in, such as Europe/Paris'),
   page_size: whole().min(1).max(10_000).describe('Rows per page asked for'),
   overlap: checked(durationProblem, 'How far a new window reaches back behind the mark'),
   settle: checked(durationProblem, 'How long the service may take to show a change'),
   start: checked(instantProblem, 'Where the first run of a windowed report begins'),
 }
+
+export const reconcileEvery = checked(
+  reconcileEveryProblem,
+  'How often a worker compares the whole report with the service: a duration such as 7d, a cron line, or never',
+)
 
 const entity = z.strictObject({
   entity_id: whole().min(0).describe("The service's number for this kind of record"),
@@ -31,6 +37,7 @@ export function reportSection(report: Declaration) {
     .strictObject({
       enabled: z.boolean().default(true).describe('false switches the report off'),
       ...z.object(rhythm).partial().shape,
+      ...(report.perRecord === undefined && { reconcile_every: reconcileEvery.optional() }),
       ...(flags.length > 0 && {
         expand: z.array(z.enum(flags)).optional().describe('Flags to ask with; all when left out'),
       }),
@@ -57,6 +64,8 @@ export function reportSection(report: Declaration) {
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string
+  readonly time_zone?: string
+  readonly reconcile_every?: string
   readonly page_size?: number
   readonly overlap?: string
   readonly settle?: string

@@ -5,6 +5,7 @@ import type { Secret } from '../secret.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
 import type { Config, Limits, ReportConfig, ServiceConfig } from './shape.ts'
+import { parseDuration } from './units.ts'
 
 /** What resolving needs besides the settings themselves. */
 export interface Resolving {
@@ -25,6 +26,7 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     staging: `${warehouse}.staging`,
     queue: raw.queue,
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
+    historyMs: parseDuration(raw.history) ?? 0,
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),

@@ -3,7 +3,7 @@ import { reports, type Declaration } from '../../schema/index.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawConfig } from './raw.ts'
 import type { RawReport } from './reportSection.ts'
-import type { OffReason, ReportConfig } from './shape.ts'
+import type { OffReason, ReportConfig, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 
 type Registered = (typeof reports)[number]
@@ -15,15 +15,14 @@ export function resolveReport(
 ): ReportConfig {
   const own: RawReport = raw.reports[report.name] ?? { enabled: true }
   const { name, expand, created }: Declaration & Registered = report
-  const every = own.every ?? raw.defaults.every
-  const everyMs = parseDuration(every)
   const offReason = offReasonOf(report, { own, raw, onlyReports })
   return {
     name,
     enabled: offReason === undefined,
     ...(offReason && { offReason }),
-    every,
-    ...(everyMs !== undefined && { everyMs }),
+    ...rhythmOf(own.every ?? raw.defaults.every),
+    timeZone: own.time_zone ?? raw.defaults.time_zone,
+    ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
@@ -35,6 +34,15 @@ export function resolveReport(
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }
 }
+
+function rhythmOf(every: string): Rhythm {
+  const everyMs = parseDuration(every)
+  return { every, ...(everyMs !== undefined && { everyMs }) }
+}
+
+/** Entries of audits never change, so there is nothing to compare. */
+const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
+  perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
 interface Situation {
   readonly own: RawReport

@@ -18,15 +18,23 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-export interface ReportConfig {
-  readonly name: ReportName
-  readonly enabled: boolean
-  /** Why it is off, in words, when it is. */
-  readonly offReason?: OffReason
+/** When something is done again and again. */
+export interface Rhythm {
   /** As written: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
   /** The same in milliseconds, when it is a duration. */
   readonly everyMs?: number
+}
+
+export interface ReportConfig extends Rhythm {
+  readonly name: ReportName
+  readonly enabled: boolean
+  /** Why it is off, in words, when it is. */
+  readonly offReason?: OffReason
+  /** The zone that cron lines are read in. */
+  readonly timeZone: string
+  /** When a worker compares the whole report with the service; undefined: never by itself. */
+  readonly reconcile?: Rhythm
   readonly pageSize: number
   readonly overlapMs: number
   readonly settleMs: number
@@ -77,6 +85,8 @@ export interface Config {
   readonly staging: string
   readonly queue: string
   readonly console: ConsoleConfig
+  /** How long the books keep each run and each window by itself. */
+  readonly historyMs: number
   /** ISO 4217. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>

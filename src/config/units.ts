@@ -1,5 +1,5 @@
 /**
- * Durations, sizes and cron lines as people write them: `90s`, `5m`, `256MB`. Each reader gives undefined for anything
+ * Durations and sizes as people write them: `90s`, `5m`, `256MB`. Each reader gives undefined for anything
  * else, so that the caller can say where the text stood.
  */
 
@@ -8,8 +8,6 @@ const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB
 
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
-/** Five fields, or six with seconds in front. Whether each number is in range is for the scheduler to say. */
-export const CRON = /^[\d*/,A-Za-z?#-]+(?: +[\d*/,A-Za-z?#-]+){4,5}$/
 
 /** Milliseconds. */
 export function parseDuration(text: string): number | undefined {
@@ -24,5 +22,3 @@ export function parseByteSize(text: string): number | undefined {
   if (amount === undefined || unit === undefined) return undefined
   return Math.round(Number(amount) * BYTES_PER[unit as keyof typeof BYTES_PER])
 }
-
-export const isCron = (text: string): boolean => CRON.test(text)

@@ -154,6 +154,12 @@ describe('settings of a report', () => {
     ],
     ['events: { settle: -1s }', 'reports.events.settle must be a duration such as 500ms, 30s, 5m, 2h or 1d'],
     ['events: { every: 500ms }', 'reports.events.every must be at least 1s'],
+    ['events: { every: "0 25 * * *" }', 'reports.events.every is no cron line: "25" is no hour (0-23)'],
+    ['events: { time_zone: Mars/Olympus }', 'reports.events.time_zone must be a time zone such as UTC or Europe/Paris'],
+    [
+      'events: { reconcile_every: sometimes }',
+      'reports.events.reconcile_every must be a duration such as 500ms, 30s, 5m, 2h or 1d, or a cron line of five or six fields',
+    ],
     ['events: { every: 25d }', 'reports.events.every must be at most 24d; write a cron line for anything rarer'],
     ['events: { page_size: 10001 }', 'reports.events.page_size must be at most 10000'],
     ['events: { pageSize: 10 }', 'reports.events.pageSize is not a setting; did you mean "page_size"?'],
@@ -189,7 +195,7 @@ describe('other settings', () => {
     ['limits: { load_bytes_max: big }', 'limits.load_bytes_max must be a size such as 256MB, 1GiB or 1048576'],
     ['limits: { warehouse_memory: 80% }', 'limits.warehouse_memory must be a size such as 1GB'],
     ['service: { requests_per_second: 0 }', 'service.requests_per_second must be more than 0'],
-    ['history: true', expect.stringContaining('history is not a setting; known are service, warehouse')],
+    ['archive: true', expect.stringContaining('archive is not a setting; known are service, warehouse')],
   ])('refuses %s', async (yaml, problem) => {
     const problems = await problemsOf({ yaml })
     expect(problems.map((each) => each.replace('tidemark.yaml:1 ', ''))).toEqual([problem])

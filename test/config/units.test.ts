@@ -1,7 +1,8 @@
 /** Durations, sizes and cron lines as people write them. */
 import { describe, expect, it } from 'vitest'
 import { hint, nearest } from '../../src/config/suggest.ts'
-import { isCron, parseByteSize, parseDuration } from '../../src/config/units.ts'
+import { cronProblem, isCron } from '../../src/config/cron.ts'
+import { parseByteSize, parseDuration } from '../../src/config/units.ts'
 
 describe('durations', () => {
   it.each([
@@ -30,12 +31,31 @@ describe('sizes', () => {
 })
 
 describe('cron lines', () => {
-  it.each(['*/5 * * * *', '0 0 1,15 * MON-FRI', '30 */5 * * * *', '0 0 L * ?'])('takes %s', (text) =>
-    expect(isCron(text)).toBe(true),
-  )
-  it.each(['', '* * * *', '* * * * * * *', '5m', '@daily', '* * * * ;'])('refuses %j', (text) =>
+  it.each([
+    '*/5 * * * *',
+    '0 0 1,15 * MON-FRI',
+    '30 */5 * * * *',
+    '0 0 L * ?',
+    '0 6 29 2 *',
+    '5/15 8-18 * jan,jul 7',
+    '0 0 31 2 MON',
+  ])('takes %s', (text) => {
+    expect(isCron(text)).toBe(true)
+    expect(cronProblem(text)).toBeUndefined()
+  })
+  it.each(['', '* * * *', '* * * * * * *', '5m', '@daily'])('does not take %j for one', (text) =>
     expect(isCron(text)).toBe(false),
   )
+  it.each([
+    ['61 * * * *', 'is no cron line: "61" is no minute (0-59)'],
+    ['0 24 * * *', 'is no cron line: "24" is no hour (0-23)'],
+    ['0 0 * FOO *', 'is no cron line: "FOO" is no month (1-12 or JAN-DEC)'],
+    ['0 0 * * 5-2', 'is no cron line: "5-2" is no day of week (0-7 or SUN-SAT)'],
+    ['*/0 * * * *', 'is no cron line: "*/0" is no minute (0-59)'],
+    ['60 0 0 * * *', 'is no cron line: "60" is no second (0-59)'],
+    ['* * * * ;', 'is no cron line: ";" is no day of week (0-7 or SUN-SAT)'],
+    ['0 0 30 2 *', 'is a cron line whose day never comes'],
+  ])('refuses %s', (text, problem) => expect(cronProblem(text)).toBe(problem))
 })
 
 describe('suggestions', () => {

@@ -2,6 +2,7 @@
 import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
 import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
+import { checkOverlap } from '../check/lateness.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
@@ -25,8 +26,9 @@ export async function check(shell: Shell, { config: file, json = false }: CheckO
     ...(await checkService({ config, client, clock, signal: stop.signal })),
     await checkWarehouse(config),
     await checkPublished(config),
+    ...(await checkOverlap(config)),
   ]
-  findings.push(...(await resumeChecked(config, findings)))
+  findings.push(...(await resumeChecked(shell, config, findings)))
   if (json) {
     const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
     out.write(`${JSON.stringify({ ok: !hasFailed(findings), checks }, undefined, 2)}\n`)

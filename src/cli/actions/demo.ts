@@ -1,14 +1,15 @@
-/** What `tidemark demo` does: a first sync, live changes, a second sync, and queries that show what came of it. */
+/** What `tidemark demo` does: a service, a worker that keeps up with it, live changes, and queries that show what came of them. */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { type Changed, type DemoService, startService } from '../demo/service.ts'
+import { startWorker } from '../demo/worker.ts'
 import { changesOf, configText, queriesOf, SUBJECTS } from '../demo/story.ts'
+import { syncInWorker } from '../control/syncInWorker.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
 import { openPublished } from '../published.ts'
 import { printResult, tablePrinter } from '../results.ts'
-import { runSync } from '../run.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { failuresText, hasFailed, type Summary } from '../summary.ts'
 
@@ -25,20 +26,23 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write(`It runs at ${service.url}, in a process of its own.\n`)
   const config = await configure(folder, service)
 
-  out.write(heading('2. The first sync: everything'))
-  const first = await runSync(shell, { config, wanted: reportNames, loudness: {} })
+  out.write(heading('2. A worker: first it reads everything'))
+  await using worker = await startWorker(shell, config, folder)
+  out.write('It runs on the embedded queue, in a process of its own, and does what it is asked.\n')
+  const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: {} }, worker.remote)
   if (hasFailed(first)) return failed(shell, first)
   out.write(await tablesText(config))
   out.write(`All eight reports in ${duration(first.elapsedMs)}.\n`)
 
   out.write(heading('3. Meanwhile, people work with the service'))
+  const before = await lastLoad(config)
   const changed = await makeChanges(service, config)
   out.write(changed.map((each) => `${changeText(each)}\n`).join(''))
 
-  out.write(heading('4. The second sync: only what changed'))
-  const second = await runSync(shell, { config, wanted: reportNames, loudness: {} })
+  out.write(heading('4. The worker reads only what changed'))
+  const second = await syncInWorker(shell, { config, wanted: reportNames, loudness: {} }, worker.remote)
   if (hasFailed(second)) return failed(shell, second)
-  out.write(differencesText(second))
+  out.write(await differencesText(config, before))
   await showQueries(shell, config, changed[0]?.key ?? 0)
   out.write(closingText())
   return 0
@@ -48,8 +52,9 @@ const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.len
 
 /** Only what a demo writes: the folder may hold more. */
 async function clear(folder: string): Promise<void> {
-  const names = ['tidemark.yaml', '.env', 'published.duckdb']
-  const warehouse = ['', '.wal', '.staging', '.spill'].map((ending) => `warehouse.duckdb${ending}`)
+  const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
+  const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
+  const warehouse = ['', '.wal', '.staging', '.spill', '.sock', ...queue].map((ending) => `warehouse.duckdb${ending}`)
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
@@ -100,16 +105,33 @@ function changeText({ report, key, action, field }: Changed): string {
   return `  ${report.padEnd(20)} ${key} ${DONE[action] ?? action}${where}`
 }
 
-function differencesText({ outcomes, elapsedMs }: Summary): string {
-  const heads = ['pages', 'rows read', 'new', 'changed', 'deleted'] as const
-  const rows = outcomes.map(({ report, pages, figures }) => [
-    report,
-    ...[pages, figures.rows, figures.inserted, figures.updated, figures.deleted].map(grouped),
-  ])
-  const drawn = table([{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))], rows)
-  const moved = outcomes.filter(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
-  return `${drawn}${counted(moved.length, 'report')} changed, read in ${duration(elapsedMs)}.\n`
+async function lastLoad(config: Config): Promise<number> {
+  await using copy = await openPublished(config)
+  const [last] = await copy.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
+  return last?.id ?? 0
 }
+
+/** From the books: what was asked for just now, and what the worker had read by itself before. */
+async function differencesText(config: Config, before: number): Promise<string> {
+  await using copy = await openPublished(config)
+  const changes = await copy.rows<{ report: string; pages: number } & Record<(typeof FIGURES)[number], number>>(`
+    SELECT report, coalesce(any_value(w.pages), 0)::BIGINT AS pages, ${FIGURES.map((figure) => `sum(${figure})::BIGINT AS ${figure}`).join(', ')}
+    FROM tidemark.loads LEFT JOIN (
+      SELECT report, sum(pages) AS pages FROM tidemark.windows WHERE load_id > ${before} GROUP BY report) w USING (report)
+    WHERE load_id > ${before} GROUP BY report`)
+  const heads = ['pages', 'rows read', 'new', 'changed', 'deleted'] as const
+  const rows = reportNames.flatMap((report) => {
+    const found = changes.find((each) => each.report === report)
+    return found === undefined
+      ? []
+      : [[report, grouped(found.pages), ...FIGURES.map((figure) => grouped(found[figure]))]]
+  })
+  const drawn = table([{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))], rows)
+  const moved = changes.filter(({ inserted, updated, deleted }) => inserted + updated + deleted > 0)
+  return `${drawn}${counted(moved.length, 'report')} changed.\n`
+}
+
+const FIGURES = ['rows', 'inserted', 'updated', 'deleted'] as const
 
 async function showQueries({ out }: Shell, config: Config, changedEvent: number): Promise<void> {
   out.write(heading('5. Questions to the published copy'))

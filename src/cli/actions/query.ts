@@ -1,25 +1,65 @@
-/** What `tidemark query` does: one reading statement on the published copy, printed as asked. */
+/** What `tidemark query` does: one reading statement on the published copy, printed or written as asked. */
+import { open, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { SyncError } from '../../errors.ts'
+import type { Database } from '../../warehouse/duckdb.ts'
 import { configOf } from '../configOf.ts'
+import { counted } from '../layout.ts'
 import { openPublished } from '../published.ts'
 import { type Format, printerOf, printResult } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 
 export interface QueryOptions {
   readonly config?: string
-  readonly format: Format
+  /** Parquet is no text, so it goes into a file. */
+  readonly format: Format | 'parquet'
+  readonly output?: string
   readonly limit: number
 }
 
-export async function query(
-  shell: Shell,
-  sql: string,
-  { config: file, format, limit }: QueryOptions,
-): Promise<ExitCode> {
-  const { out, stop } = shell
+export async function query(shell: Shell, sql: string, options: QueryOptions): Promise<ExitCode> {
+  const { out, stop, cwd } = shell
+  const { config: file, format, limit } = options
+  const output = outputOf(options)
   await using copy = await openPublished(await configOf(shell, file))
   const interrupt = () => copy.interrupt()
   stop.signal.addEventListener('abort', interrupt)
-  await printResult(copy, sql, printerOf(format, out, limit))
+  if (format !== 'parquet') await printResult(copy, sql, printerOf(format, out, limit))
+  else out.write(`${counted(await writeFile(copy, sql, path.resolve(cwd, output)), 'row')} written to ${output}\n`)
   stop.signal.removeEventListener('abort', interrupt)
   return 0
 }
+
+function outputOf({ format, output }: QueryOptions): string {
+  if (format === 'parquet' && output === undefined) {
+    throw new SyncError('USAGE_INVALID', 'parquet goes into a file, and none is named', {
+      cure: 'Add --output FILE, such as --output result.parquet.',
+    })
+  }
+  if (format !== 'parquet' && output !== undefined) {
+    throw new SyncError('USAGE_INVALID', `--output is for parquet; ${format} is printed`, {
+      cure: `Add --format parquet, or send the output to a file: tidemark query --format ${format} … > ${output}`,
+    })
+  }
+  return output ?? ''
+}
+
+/** Beside the file first, so that it is there whole or not at all. */
+async function writeFile(copy: Database, sql: string, file: string): Promise<number> {
+  const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
+  try {
+    await (await open(temporary, 'w')).close()
+    const rows = await copy.writeParquet(sql, temporary)
+    await rename(temporary, file)
+    return rows
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error instanceof SyncError ? error : notWritable(file, error as Error)
+  }
+}
+
+const notWritable = (file: string, cause: Error): SyncError =>
+  new SyncError('USAGE_INVALID', `${file} cannot be written: ${cause.message}`, {
+    cure: 'Name a file in a folder that is there and can be written.',
+    cause,
+  })

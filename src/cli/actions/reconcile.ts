@@ -1,11 +1,16 @@
 /** What `tidemark reconcile` does: each report compared whole, then the published copy, then what was found. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { errorFrom, type OutcomeDocument } from '../../../jobs/wire.ts'
+import type { Config } from '../../config/config.ts'
 import { asSyncError, type SyncError } from '../../errors.ts'
+import type { GuardedLog } from '../../log.ts'
 import { type ReconcileFound, reconcileReport } from '../../sync/reconcile.ts'
 import { configOf } from '../configOf.ts'
+import { findWorker, type Remote } from '../control/remote.ts'
+import { told } from '../control/syncInWorker.ts'
 import { type Column, grouped, line, table } from '../layout.ts'
-import { openRooms, type OpenRooms } from '../rooms.ts'
+import { type Listener, openRooms, type OpenRooms } from '../rooms.ts'
 import { type Loudness, voices } from '../run.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { wantedReports } from '../wanted.ts'
@@ -33,15 +38,44 @@ export async function reconcile(
   )
   const { log, view } = voices(shell, loudness)
   using progress = view
-  await using open = await openRooms(config, { shell, log, listener: progress })
-  const compared: Compared[] = []
-  for (const report of wanted) compared.push(await compareOne(open, report, allowMassDelete))
-  await open.warehouse.publish(config.published)
+  const work = { shell, config, log, progress, wanted, allowMassDelete }
+  await using worker = await findWorker(shell, config)
+  const compared = await (worker === undefined ? compareHere(work) : compareInWorker(work, worker))
   progress[Symbol.dispose]()
   const failed = compared.some(({ error }) => error !== undefined)
   if (loudness.json === true) shell.out.write(`${JSON.stringify({ reports: compared }, undefined, 2)}\n`)
   else if (loudness.quiet !== true || failed) shell.out.write(foundText(compared))
   return failed ? 1 : 0
+}
+
+interface Work {
+  readonly shell: Shell
+  readonly config: Config
+  readonly log: GuardedLog
+  readonly progress: Listener
+  readonly wanted: readonly ReportName[]
+  readonly allowMassDelete: boolean
+}
+
+async function compareHere({ shell, config, log, progress, wanted, allowMassDelete }: Work): Promise<Compared[]> {
+  await using open = await openRooms(config, { shell, log, listener: progress })
+  const compared: Compared[] = []
+  for (const report of wanted) compared.push(await compareOne(open, report, allowMassDelete))
+  await open.warehouse.publish(config.published)
+  return compared
+}
+
+async function compareInWorker({ progress, wanted, allowMassDelete }: Work, worker: Remote): Promise<Compared[]> {
+  const reports = [...wanted]
+  const ended = await worker.ask<{ compared: (OutcomeDocument & { found?: ReconcileFound })[] }>(
+    { do: 'reconcile', reports, allowMassDelete },
+    told(progress),
+  )
+  return ended.compared.map(({ report, error, found }) => ({
+    report,
+    ...(found !== undefined && { found }),
+    ...(error !== undefined && { error: errorFrom(error) }),
+  }))
 }
 
 async function compareOne({ rooms }: OpenRooms, report: ReportName, allowMassDelete: boolean): Promise<Compared> {

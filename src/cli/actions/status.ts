@@ -1,5 +1,6 @@
 /** What `tidemark status` does: it reads the books of the newest file that can be read. */
 import { configOf } from '../configOf.ts'
+import { askWorker, depthText } from '../control/workerStatus.ts'
 import { openNewest } from '../published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { type Standing, standingDocument, standingsOf, standingsText } from '../standing.ts'
@@ -11,6 +12,12 @@ export interface StatusOptions {
 
 export async function status(shell: Shell, { config: file, json = false }: StatusOptions): Promise<ExitCode> {
   const config = await configOf(shell, file)
+  const asked = await askWorker(shell, config)
+  if (asked !== undefined) {
+    if (json) tellMachine(shell, { from: 'worker', path: config.warehouse, ...asked })
+    else shell.out.write(`${standingsText(asked.standings)}\n${depthText(asked)}`)
+    return 0
+  }
   const newest = await openNewest(config)
   if (newest === undefined) return nothingYet(shell, json)
   await using database = newest.database
@@ -31,11 +38,14 @@ function nothingYet(shell: Shell, json: boolean): ExitCode {
 }
 
 interface Told {
-  readonly from: 'warehouse' | 'published' | null
+  readonly from: 'worker' | 'warehouse' | 'published' | null
   readonly path: string | null
   readonly standings: readonly Standing[]
+  readonly running?: readonly object[]
+  readonly waiting?: readonly object[]
+  readonly queues?: object
 }
 
-function tellMachine({ out }: Shell, { from, path, standings }: Told): void {
-  out.write(`${JSON.stringify({ from, path, reports: standings.map(standingDocument) }, undefined, 2)}\n`)
+function tellMachine({ out }: Shell, { from, path, standings, ...more }: Told): void {
+  out.write(`${JSON.stringify({ from, path, reports: standings.map(standingDocument), ...more }, undefined, 2)}\n`)
 }

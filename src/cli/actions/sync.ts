@@ -2,6 +2,8 @@
 import { configOf } from '../configOf.ts'
 import { type Loudness, runSync } from '../run.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { syncInWorker } from '../control/syncInWorker.ts'
+import { findWorker } from '../control/remote.ts'
 import { hasFailed, summaryDocument, summaryText } from '../summary.ts'
 import { wantedReports } from '../wanted.ts'
 
@@ -15,7 +17,9 @@ export async function sync(
   { config: file, ...loudness }: SyncOptions,
 ): Promise<ExitCode> {
   const config = await configOf(shell, file)
-  const summary = await runSync(shell, { config, wanted: wantedReports(names, config), loudness })
+  const run = { config, wanted: wantedReports(names, config), loudness }
+  await using worker = await findWorker(shell, config)
+  const summary = await (worker === undefined ? runSync(shell, run) : syncInWorker(shell, run, worker))
   const failed = hasFailed(summary)
   if (loudness.json === true) shell.out.write(`${JSON.stringify(summaryDocument(summary), undefined, 2)}\n`)
   else if (loudness.quiet !== true || failed) shell.out.write(summaryText(summary))

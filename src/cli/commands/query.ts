@@ -13,6 +13,7 @@ Examples:
   $ tidemark query "SELECT * FROM tidemark.freshness"
   $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
   $ tidemark query --format csv "FROM current.events" > events.csv
+  $ tidemark query --format parquet --output events.parquet "FROM current.events"
   $ tidemark query "SHOW ALL TABLES"
 
 It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
@@ -23,7 +24,8 @@ export function queryCommand(program: Command, shell: Shell, done: Done): void {
     .command('query')
     .description('ask the published copy in SQL')
     .argument('<sql>', 'one reading statement')
-    .addOption(new Option('--format <format>', 'how to print it').choices(FORMATS).default('table'))
+    .addOption(new Option('--format <format>', 'how to print it').choices([...FORMATS, 'parquet']).default('table'))
+    .option('--output <file>', 'where parquet goes')
     .option('--limit <n>', 'rows that a table shows at most', wholeNumber, ROWS_SHOWN)
     .option('--config <file>', 'configuration file (default: tidemark.yaml)')
     .addHelpText('after', EXAMPLES)

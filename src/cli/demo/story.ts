@@ -58,6 +58,7 @@ service:
 warehouse: ./warehouse.duckdb
 published: ./published.duckdb
 currencies: [EUR]
+defaults: { every: 15s }
 reports:
   audit_entries: { entities: [{ entity_id: ${ENTITY_IDS.events}, follows: events }] }
 `

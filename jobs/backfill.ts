@@ -1,0 +1,50 @@
+/**
+ * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
+ * state is in the books, so a job that comes back goes on where it stopped.
+ */
+import { errorCodes, SyncError } from '../src/errors.ts'
+import type { Instant } from '../src/instant.ts'
+import { backfillReport } from '../src/sync/backfill.ts'
+import type { BackfillOutcome } from '../src/sync/backfillEnd.ts'
+import { noFigures } from '../src/sync/figures.ts'
+import type { Rooms } from '../src/sync/rooms.ts'
+import type { BackfillJob } from './queues.ts'
+import type { Requests } from './requests.ts'
+import type { RunWork } from './runs.ts'
+import { pullThroughQueue } from './windows.ts'
+
+/** Windows of one backfill that are pulled, or wait for their load, at the same time. */
+const LANES = 6
+
+export interface BackfillParts {
+  readonly rooms: Rooms
+  readonly requests: Requests
+  readonly asked: BackfillJob
+  readonly onProgress: Parameters<RunWork>[0]
+}
+
+export interface BackfillRun {
+  readonly pages: number
+  readonly figures: ReturnType<typeof noFigures>
+  readonly ended: BackfillOutcome
+}
+
+export const backfillStory =
+  ({ rooms, requests, asked, onProgress }: BackfillParts) =>
+  async (): Promise<BackfillRun> => {
+    const { backfillId, report } = asked
+    const range = { from: asked.from as Instant, to: asked.to as Instant }
+    const pull = pullThroughQueue({ rooms, requests })
+    const ended = await backfillReport(rooms, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
+    const { pages, rows, inserted, updated, deleted, rejected } = ended.figures
+    return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
+  }
+
+/** Windows that failed make it fail when all others are done; they are in the books, and the same backfill reads them again. */
+export function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
+  const [newest] = failures
+  const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
+  const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
+  const cure = 'Run the same backfill again: it reads only the windows that are missing.'
+  return new SyncError(code, message, { cure, report, data: { backfillId } })
+}

@@ -1,0 +1,233 @@
+/**
+ * What can be asked of the process that owns the warehouse while it runs: the same operations whether a command asks
+ * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
+ * of the schedule, so nothing that is asked here meets a run of its own kind.
+ */
+import type { Queue } from 'bullmq'
+import { type ReportName, reportOf } from '../schema/index.ts'
+import { asSyncError, SyncError } from '../src/errors.ts'
+import { cancelBackfill } from '../src/sync/backfillEnd.ts'
+import { nameBackfill } from '../src/sync/backfillRequest.ts'
+import { retryRejected } from '../src/sync/retryRejected.ts'
+import type { ControlRequest } from './controlRequest.ts'
+import type { Housekeeping } from './housekeeping.ts'
+import { Followed, type Tell } from './followed.ts'
+import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
+import type { OwnerRooms } from './ownerRooms.ts'
+import { type BackfillJob, QUEUES } from './queues.ts'
+import type { Requests } from './requests.ts'
+import type { Runs } from './runs.ts'
+import { outcomeDocument, type Plain } from './wire.ts'
+
+/** What a command shows of the books; the shape is the command's own. */
+export interface Views {
+  standings(): Promise<unknown>
+  marks(): Promise<unknown>
+}
+
+export interface ControlParts {
+  readonly rooms: OwnerRooms
+  readonly requests: Requests
+  readonly runs: Runs
+  readonly housekeeping: Housekeeping
+  readonly views: Views
+}
+
+export interface Asking {
+  readonly tell: Tell
+  /** The asker is gone; what was asked for goes on. */
+  readonly signal: AbortSignal
+}
+
+/** What a request came to: its result, or its error as plain values. */
+export type Answer = { readonly result: unknown } | { readonly error: Plain }
+
+export class Control {
+  readonly #parts: ControlParts
+  readonly #closing = new AbortController()
+
+  constructor(parts: ControlParts) {
+    this.#parts = parts
+  }
+
+  /** Lets go of everybody who still waits. */
+  close(): void {
+    this.#closing.abort(calledOffError(STOPPING))
+  }
+
+  /** Never rejects: errors are answers too. */
+  async answer(request: ControlRequest, asking: Asking): Promise<Answer> {
+    const signal = AbortSignal.any([asking.signal, this.#closing.signal])
+    try {
+      return { result: await this.#do(request, { ...asking, signal }) }
+    } catch (thrown) {
+      return { error: asSyncError(thrown).toJSON() }
+    }
+  }
+
+  #do(request: ControlRequest, asking: Asking): Promise<unknown> {
+    switch (request.do) {
+      case 'sync':
+        return this.#sync(request.reports, asking)
+      case 'reconcile':
+        return this.#reconcile(request, asking)
+      case 'backfill':
+        return this.#backfill(request.backfills, asking)
+      case 'pause':
+        return this.#pause(request.reports)
+      case 'resume':
+        return this.#resume(request.reports, request.onlyRefused)
+      case 'cancel':
+        return this.#cancel(request.id)
+      case 'retry-rejected':
+        return this.#retryRejected(request.reports, asking.signal)
+      case 'status':
+        return this.#status()
+    }
+    // The schema lets nothing else through.
+    return Promise.resolve(undefined)
+  }
+
+  /** Audit reports after those that they follow, as in a sync without a worker. */
+  async #sync(reports: readonly ReportName[], asking: Asking): Promise<object> {
+    const { requests, housekeeping, views } = this.#parts
+    const followed = this.#followed('incremental', (report) => requests.incrementalNow(report), asking)
+    const ended = [
+      ...(await followed.allOf(reports.filter((report) => !isAudit(report)))),
+      ...(await followed.allOf(reports.filter(isAudit))),
+    ]
+    const published = await housekeeping.published()
+    return { outcomes: ended.map(({ outcome }) => outcomeDocument(outcome)), marks: await views.marks(), ...published }
+  }
+
+  async #reconcile(
+    { reports, allowMassDelete }: { reports: readonly ReportName[]; allowMassDelete: boolean },
+    asking: Asking,
+  ): Promise<object> {
+    const { requests, housekeeping } = this.#parts
+    const ask = (report: ReportName) => requests.reconcile(report, { allowMassDelete })
+    const ended = await this.#followed('reconcile', ask, asking).allOf(reports)
+    await housekeeping.published()
+    return { compared: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), found: result })) }
+  }
+
+  /** One that is known with this range goes on. */
+  async #backfill(asked: readonly AskedBackfill[], asking: Asking): Promise<object> {
+    const { rooms, requests, housekeeping } = this.#parts
+    const named = new Map<ReportName, BackfillJob>()
+    for (const { report, from, to } of asked) {
+      const { start } = rooms.settings.reports[report]
+      const parts = { books: rooms.warehouse.backfills, start, now: rooms.clock.now() }
+      const { goesOn: _, ...job } = await nameBackfill({ report, from, to }, parts)
+      named.set(report, job)
+    }
+    const ask = async (report: ReportName) => {
+      const job = named.get(report)
+      if (job !== undefined) await requests.backfill(job)
+    }
+    const ended = await this.#followed('backfill', ask, asking).allOf([...named.keys()])
+    const published = await housekeeping.published()
+    return { ends: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), ended: result })), ...published }
+  }
+
+  async #pause(reports: readonly ReportName[]): Promise<object> {
+    const { rooms, housekeeping } = this.#parts
+    for (const report of reports) {
+      const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: rooms.settings.identity }
+      await rooms.warehouse.pause({ report, ...words, cure: `Run: tidemark resume ${report}` }, rooms.clock.now())
+    }
+    await housekeeping.published()
+    return { paused: reports }
+  }
+
+  /** Also forgets what the client was refused, and goes on with backfills that the pause had stopped. */
+  async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
+    const { rooms, requests, housekeeping } = this.#parts
+    const refused = (await rooms.warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
+    const reports = named.filter((report) => !onlyRefused || refused.some((pause) => pause.report === report))
+    if (reports.length === 0) return { resumed: [] }
+    await rooms.warehouse.resume(reports)
+    for (const report of reports) await rooms.client.resume(report)
+    for (const { backfillId, report, state, since, until } of await rooms.warehouse.backfills.open()) {
+      if (!reports.includes(report) || state === 'failed') continue
+      await requests.backfill({ backfillId, report, from: since, to: until })
+    }
+    await housekeeping.published()
+    return { resumed: reports }
+  }
+
+  /** A run, a backfill, or a job that waits. Error: USAGE_INVALID when there is no such thing. */
+  async #cancel(id: string): Promise<object> {
+    const { rooms, runs, requests, housekeeping } = this.#parts
+    const report = await cancelBackfill(rooms, id)
+    const wasRunning = runs.callOff(id, CALLED_OFF)
+    if (report !== undefined) {
+      for (const job of await requests.waiting('backfill')) {
+        if ((job.data as { backfillId?: string }).backfillId === id) await job.remove()
+      }
+      await housekeeping.published()
+      return { cancelled: id, what: `the backfill of ${report}` }
+    }
+    if (wasRunning) return { cancelled: id, what: 'a run' }
+    for (const queue of ['incremental', 'reconcile'] as const) {
+      const job = (await requests.waiting(queue)).find((each) => each.id === id)
+      if (job === undefined) continue
+      await job.remove()
+      return { cancelled: id, what: `a run of ${job.name} that had not begun` }
+    }
+    throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
+      cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers.',
+    })
+  }
+
+  async #retryRejected(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
+    const { rooms, housekeeping } = this.#parts
+    const retried = []
+    for (const report of reports) retried.push(await retryRejected({ ...rooms, signal }, report))
+    await housekeeping.published()
+    return { retried }
+  }
+
+  async #status(): Promise<object> {
+    const { requests, runs, views } = this.#parts
+    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
+    const running = runs.running.map(({ runId, report, kind, startedAt, progress }) => ({
+      runId,
+      report,
+      kind,
+      startedAt,
+      progress,
+    }))
+    const waiting = await requests.waiting('incremental')
+    return {
+      standings: await views.standings(),
+      running,
+      waiting: waiting.map(({ id, name }) => ({ id, report: name })),
+      queues: Object.fromEntries(counts),
+    }
+  }
+
+  #followed(
+    kind: 'incremental' | 'reconcile' | 'backfill',
+    ask: (report: ReportName) => Promise<void>,
+    asking: Asking,
+  ) {
+    const { runs, requests, rooms } = this.#parts
+    return new Followed({ kind, ask, runs, requests, clock: rooms.clock, ...asking })
+  }
+}
+
+const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
+
+type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]
+
+async function depthOf(queue: Queue): Promise<object> {
+  const {
+    waiting = 0,
+    prioritized = 0,
+    active = 0,
+    delayed = 0,
+    failed = 0,
+  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+  return { waiting: waiting + prioritized, active, delayed, failed }
+}

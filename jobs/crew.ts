@@ -1,0 +1,114 @@
+/**
+ * The workers of one process: each takes jobs of one queue, checks what they carry, does them under a signal that says
+ * why it was aborted, and hands them back within moments when the process stops.
+ */
+import type { Job, Worker } from 'bullmq'
+import type { z } from 'zod'
+import type { Clock } from '../src/clock.ts'
+import type { Log } from '../src/log.ts'
+import { calledOffError, retryDelayMs, settled, STOPPING } from './outcome.ts'
+import type { QueueName } from './queues.ts'
+import type { QueueStore } from './stores/store.ts'
+
+/** How long a lock holds without renewal, and how often lost ones are looked for; the store's own where left out. */
+export interface LockTimes {
+  readonly lockMs: number
+  readonly stalledMs: number
+}
+
+export interface CrewParts {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly locks?: LockTimes | undefined
+}
+
+/** What a processor is given. */
+export interface Task<Data> {
+  readonly id: string
+  readonly data: Data
+  readonly signal: AbortSignal
+  /** Aborts the signal; the first reason is the one that counts. */
+  readonly callOff: (why: string) => void
+  readonly job: Job
+}
+
+export interface Post<Data> {
+  readonly queue: QueueName
+  readonly schema: z.ZodType<Data>
+  readonly concurrency: number
+  readonly process: (task: Task<Data>) => Promise<unknown>
+}
+
+/** Jobs have this long to hand themselves back; what is left is found by its lost lock. */
+const STOP_MS_MAX = 1_500
+
+export class Crew {
+  readonly #parts: CrewParts
+  readonly #workers: Worker[] = []
+  readonly #callOffs = new Set<(why: string) => void>()
+  #stopping = false
+
+  constructor(parts: CrewParts) {
+    this.#parts = parts
+  }
+
+  /** Starts to take jobs of a queue. */
+  take<Data>(post: Post<Data>): void {
+    const { store, clock, locks } = this.#parts
+    // BullMQ makes a signal only for processors that name it.
+    const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
+      this.#process(post, { job, token, signal })
+    const worker = store.worker<unknown, unknown>(post.queue, process, {
+      concurrency: post.concurrency,
+      settings: { backoffStrategy: (tries, _, error) => retryDelayMs(tries, error, () => clock.random()) },
+      ...(locks !== undefined && { lockDuration: locks.lockMs, stalledInterval: locks.stalledMs }),
+    })
+    worker.on('failed', (job, error) => this.#tellFailure(post.queue, job, error))
+    this.#workers.push(worker as Worker)
+  }
+
+  /** Hands back what runs, without using a try. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
+    for (const callOff of this.#callOffs) callOff(STOPPING)
+    const late = this.#parts.clock.sleep(STOP_MS_MAX).then(() => true)
+    if ((await Promise.race([closing.then(() => false), late])) && this.#callOffs.size > 0)
+      this.#parts.log.warn(
+        { jobs: this.#callOffs.size },
+        'some jobs did not end in time; they are found by their locks',
+      )
+  }
+
+  async #process<Data>(
+    { schema, process }: Post<Data>,
+    taken: { job: Job<unknown>; token: string | undefined; signal: AbortSignal | undefined },
+  ): Promise<unknown> {
+    const { job, token, signal: lost } = taken
+    const aborting = new AbortController()
+    let calledOff: string | undefined
+    const callOff = (why: string) => {
+      calledOff ??= why
+      aborting.abort(calledOffError(calledOff))
+    }
+    lost?.addEventListener('abort', () => callOff(String(lost.reason)), { once: true })
+    if (this.#stopping) callOff(STOPPING)
+    this.#callOffs.add(callOff)
+    try {
+      return await settled({ job, token, calledOff: () => calledOff }, async () => {
+        aborting.signal.throwIfAborted()
+        return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, callOff, job })
+      })
+    } finally {
+      this.#callOffs.delete(callOff)
+    }
+  }
+
+  #tellFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {
+    const { log } = this.#parts
+    const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade }
+    if (job?.finishedOn !== undefined) log.error({ ...fields, reason: error.message }, `${queue} ${job.name}: given up`)
+    else log.debug({ ...fields, reason: error.message }, `${queue} ${job?.name ?? ''}: to be tried again`)
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * What keeps a worker in order for months: the published copy, checkpoints, and what is no longer needed: old jobs, staged
+ * files of processes that are gone, and the books of runs that nobody asks about any more.
+ */
+import { asSyncError } from '../src/errors.ts'
+import { minusMs } from '../src/instant.ts'
+import type { Log } from '../src/log.ts'
+import { removeForgotten } from '../src/sync/forgotten.ts'
+import type { OwnerRooms } from './ownerRooms.ts'
+import { type HousekeepingJob, QUEUES } from './queues.ts'
+import type { Requests } from './requests.ts'
+
+export interface HousekeepingParts {
+  readonly rooms: OwnerRooms
+  readonly requests: Requests
+  readonly log: Log
+  /** Where the published copy lies. */
+  readonly published: string
+  readonly historyMs: number
+}
+
+const HOUR_MS = 3_600_000
+/** Done and failed jobs that no run speaks of any more. */
+const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
+const JOBS_REMOVED_MAX = 10_000
+/** A window that was pulled and not loaded within a day is pulled again. */
+const STAGED_KEPT_MS = 24 * HOUR_MS
+
+/** A large copy is made less often: readers wait for at most a few times as long as it takes. */
+const PUBLISH_REST = 3
+
+export class Housekeeping {
+  readonly #parts: HousekeepingParts
+  #publishedMs = -Infinity
+  #publishTookMs = 0
+
+  constructor(parts: HousekeepingParts) {
+    this.#parts = parts
+  }
+
+  async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
+    if (work === 'publish') return this.#publishPatiently(signal)
+    if (work === 'checkpoint') return this.#parts.rooms.warehouse.checkpoint()
+    return this.#retention()
+  }
+
+  /** Not while the last one was just made. */
+  async #publishPatiently(signal: AbortSignal) {
+    const { clock } = this.#parts.rooms
+    const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
+    if (restMs > 0) await clock.sleep(restMs, signal)
+    return this.publish()
+  }
+
+  /** Replaces the published copy if it is outdated. */
+  async publish() {
+    const { rooms, published, log } = this.#parts
+    const { clock } = rooms
+    const startedMs = clock.monotonicMs()
+    const result = await rooms.warehouse.publish(published)
+    this.#publishedMs = clock.monotonicMs()
+    if (!result.replaced) return result
+    this.#publishTookMs = this.#publishedMs - startedMs
+    log.info({ path: published, ms: Math.round(this.#publishTookMs) }, 'published')
+    return result
+  }
+
+  /** Publishes for somebody who waits for it; a failure is told, since the rows are in the warehouse all the same. */
+  async published(): Promise<{ published?: object; publishError?: object }> {
+    try {
+      return { published: await this.publish() }
+    } catch (thrown) {
+      return { publishError: asSyncError(thrown).toJSON() }
+    }
+  }
+
+  async #retention(): Promise<object> {
+    const { rooms, requests, log, historyMs } = this.#parts
+    let jobs = 0
+    for (const name of QUEUES) {
+      for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
+        jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
+    }
+    const staged = await removeForgotten(rooms.settings.staging, rooms.clock.now(), STAGED_KEPT_MS)
+    const books = await rooms.warehouse.trimHistory(minusMs(rooms.clock.now(), historyMs))
+    const removed = { jobs, staged: staged.length, ...books }
+    log.info(removed, 'removed what is no longer needed')
+    return removed
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The one place that turns an error into a job's outcome; processors contain no `catch`. What may work later is tried
+ * again with growing waits; what never will is given up at once; what was called off because the worker stops goes back
+ * into the queue without using a try; what a newer run has overtaken is dropped.
+ */
+import { type Job, UnrecoverableError, WaitingError } from 'bullmq'
+import { asSyncError, errorCodes, SyncError } from '../src/errors.ts'
+
+/** Why a job's signal was aborted: each has its own outcome. */
+export const STOPPING = 'the worker stops'
+export const OVERTAKEN = 'a newer job of the same report took over'
+export const CALLED_OFF = 'called off on request'
+
+export type Verdict = 'hand back' | 'drop' | 'give up' | 'try again'
+
+/** `calledOff`: why the job was called off, if it was. */
+export function verdictOf(error: SyncError, calledOff: string | undefined): Verdict {
+  if (calledOff === STOPPING) return 'hand back'
+  if (calledOff === CALLED_OFF) return 'give up'
+  // Overtaken or without its lock: somebody else has the work already.
+  if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
+  return error.retry === 'never' ? 'give up' : 'try again'
+}
+
+export interface Taken {
+  readonly job: Job
+  readonly token: string | undefined
+  /** Why it was called off, once it was. */
+  readonly calledOff: () => string | undefined
+}
+
+/** Does the work and settles what becomes of the job when it fails. */
+export async function settled<T>(taken: Taken, work: () => Promise<T>): Promise<T | { dropped: string }> {
+  try {
+    return await work()
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    const verdict = verdictOf(error, taken.calledOff())
+    if (verdict === 'drop') return { dropped: taken.calledOff() ?? error.code }
+    if (verdict === 'hand back') {
+      await taken.job.moveToWait(taken.token)
+      throw new WaitingError()
+    }
+    if (verdict === 'try again' && !isLastTry(taken.job)) throw error
+    throw new UnrecoverableError(`${error.code}: ${error.message}`)
+  }
+}
+
+const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
+
+/** The error that a job of another process was given up with, as far as its words tell. */
+export function errorOfReason(reason: string): SyncError {
+  const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
+  const known = errorCodes.find((each) => each === code)
+  return new SyncError(known ?? 'UNEXPECTED', message ?? reason, {
+    cure: 'The log of the worker that did it says more.',
+  })
+}
+
+const DELAY_MS_MIN = 2_000
+const DELAY_MS_MAX = 5 * 60_000
+
+/** Before the next try: 2 s doubling to 5 min, between half of that and all of it; what the service asked for, if it is longer. */
+export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
+  const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
+  const asked = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
+  return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
+}
+
+export const calledOffError = (why: string): SyncError =>
+  new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

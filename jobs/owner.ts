@@ -1,0 +1,157 @@
+/**
+ * What the process does that owns the warehouse: incremental runs, reconciles, backfills and housekeeping, each taken from
+ * its queue, run once at a time for each report, and published when something changed.
+ */
+import type { ReportName } from '../schema/index.ts'
+import type { Log } from '../src/log.ts'
+import { endedAs, oneRun } from '../src/sync/oneRun.ts'
+import type { ReportOutcome } from '../src/sync/outcome.ts'
+import { pausedReports } from '../src/sync/pauses.ts'
+import { reconcileReport } from '../src/sync/reconcile.ts'
+import type { Rooms } from '../src/sync/rooms.ts'
+import { syncAll } from '../src/sync/syncAll.ts'
+import { syncReport } from '../src/sync/syncReport.ts'
+import { backfillStory, windowsFailed } from './backfill.ts'
+import type { Crew, Task } from './crew.ts'
+import type { Housekeeping } from './housekeeping.ts'
+import { Leases } from './leases.ts'
+import { OVERTAKEN } from './outcome.ts'
+import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from './queues.ts'
+import type { OwnerRooms } from './ownerRooms.ts'
+import type { Requests } from './requests.ts'
+import type { RunName, Runs, RunWork } from './runs.ts'
+import { changedRows, tellOutcome } from './told.ts'
+
+export interface OwnerParts {
+  readonly rooms: OwnerRooms
+  readonly crew: Crew
+  readonly requests: Requests
+  readonly runs: Runs
+  readonly housekeeping: Housekeeping
+  readonly log: Log
+  /** The warehouse no longer answers: it has to be opened anew. */
+  readonly onBroken: () => void
+}
+
+/** Runs of different reports side by side: enough to fill the waits for the service, few enough to bound memory. */
+const RUNS_AT_ONCE = 3
+const BACKFILLS_AT_ONCE = 2
+
+/** One run: what it is called, whose it is, and what holders of its lease are. */
+interface RunPlace {
+  readonly runId: string
+  readonly report: ReportName
+  readonly kind: RunName
+  /** A holder of the same kind is a leftover of this job and is called off. */
+  readonly as: string
+}
+
+export class Owner {
+  readonly #parts: OwnerParts
+  readonly #leases = new Leases()
+
+  constructor(parts: OwnerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { crew, housekeeping } = this.#parts
+    crew.take({
+      queue: 'incremental',
+      schema: IncrementalJob,
+      concurrency: RUNS_AT_ONCE,
+      process: (task) => this.#incremental(task),
+    })
+    crew.take({ queue: 'reconcile', schema: ReconcileJob, concurrency: 1, process: (task) => this.#reconcile(task) })
+    crew.take({
+      queue: 'backfill',
+      schema: BackfillJob,
+      concurrency: BACKFILLS_AT_ONCE,
+      process: (task) => this.#backfill(task),
+    })
+    crew.take({
+      queue: 'housekeeping',
+      schema: HousekeepingJob,
+      concurrency: 1,
+      process: ({ data, signal }) => housekeeping.do(data.work, signal),
+    })
+  }
+
+  #incremental(task: Task<IncrementalJob>): Promise<unknown> {
+    const { report } = task.data
+    const place = { runId: task.id, report, kind: 'incremental', as: 'incremental' } as const
+    return this.#run(task, place, async (rooms) => {
+      const [outcome] = await syncAll(rooms, [report], () => task.id)
+      return { outcome: outcome as ReportOutcome }
+    })
+  }
+
+  #reconcile(task: Task<ReconcileJob>): Promise<unknown> {
+    const { report, allowMassDelete } = task.data
+    const place = { runId: task.id, report, kind: 'reconcile', as: 'reconcile' } as const
+    return this.#run(task, place, async (rooms) => {
+      const error = (await pausedReports(rooms)).get(report)
+      if (error !== undefined) return { outcome: await pausedOutcome(rooms, report, error) }
+      const { outcome, run } = await oneRun(rooms, place, () =>
+        reconcileReport(rooms, report, { runId: task.id, allowMassDelete, before: () => this.#before(task, rooms) }),
+      )
+      return { outcome, result: run?.found }
+    })
+  }
+
+  /** The incremental run that a reconcile begins with: it waits for one that runs, and the next one waits for it. */
+  #before(task: Task<ReconcileJob>, rooms: Rooms) {
+    const { report } = task.data
+    const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
+    return this.#leases.hold(lease, () => syncReport(rooms, report, task.id))
+  }
+
+  #backfill(task: Task<BackfillJob>): Promise<unknown> {
+    const { requests } = this.#parts
+    const { backfillId: runId, report } = task.data
+    return this.#run(task, { runId, report, kind: 'backfill', as: runId }, async (rooms, onProgress) => {
+      const story = backfillStory({ rooms, requests, asked: task.data, onProgress })
+      const { outcome, run } = await endedAs(rooms, { report, runId }, story)
+      if (run?.ended.state !== 'failed') return { outcome, result: run?.ended }
+      return { outcome: { ...outcome, state: 'failed', error: windowsFailed(run.ended) }, result: run.ended }
+    })
+  }
+
+  /** One run under its lease, told to followers and to the log, published; a failed one throws its error. */
+  #run(task: Task<unknown>, place: RunPlace, work: (rooms: Rooms, onProgress: OnProgress) => ReturnType<RunWork>) {
+    const { runs, log, requests } = this.#parts
+    const { runId, report, kind, as } = place
+    const { signal, callOff } = task
+    return this.#leases.hold({ ...this.#lease(task, `${kind} ${report}`), as }, async () => {
+      const rooms = { ...this.#parts.rooms, signal, onProgress: () => undefined }
+      const run = { runId, report, kind, startedAt: rooms.clock.now(), callOff }
+      const { outcome, result } = await runs.during(run, (onProgress) => work({ ...rooms, onProgress }, onProgress))
+      tellOutcome(log, kind, outcome)
+      const { error, figures, state } = outcome
+      if (state === 'off' || state === 'paused') return { state }
+      if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
+      if (error === undefined) return { state, rows: figures.rows }
+      // A backfill that came to its end: trying its failed windows at once again would go the same way.
+      if (result !== undefined) return { state }
+      await this.#probe()
+      throw error
+    })
+  }
+
+  #lease({ signal, callOff }: Task<unknown>, name: string) {
+    return { name, signal, callOff: () => callOff(OVERTAKEN) }
+  }
+
+  /** After a fatal error (a full disk at the wrong moment) DuckDB refuses everything until its file is opened anew. */
+  async #probe(): Promise<void> {
+    const { rooms, onBroken } = this.#parts
+    if (!(await rooms.warehouse.answers())) onBroken()
+  }
+}
+
+type OnProgress = Parameters<RunWork>[0]
+
+async function pausedOutcome(rooms: Rooms, report: ReportName, error: ReportOutcome['error']): Promise<ReportOutcome> {
+  const { outcome } = await endedAs(rooms, { report, runId: '' }, () => Promise.reject(error))
+  return { ...outcome, runId: undefined, state: 'paused' }
+}

@@ -1,0 +1,55 @@
+/**
+ * The queues: their names, what their jobs carry, and how often a job is tried. Jobs carry names and small numbers, never
+ * rows and never secrets, and every payload is checked where it is taken: a queue outlives the program that filled it.
+ */
+import type { JobsOptions } from 'bullmq'
+import { z } from 'zod'
+import { reportNames } from '../schema/index.ts'
+import type { PullAsk } from '../src/sync/pullAsk.ts'
+
+export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
+
+export type QueueName = (typeof QUEUES)[number]
+
+const report = z.enum(reportNames)
+
+export const Tick = z.union([
+  z.strictObject({ work: z.enum(['incremental', 'reconcile']), report }),
+  z.strictObject({ work: z.enum(['checkpoint', 'retention']) }),
+])
+export type Tick = z.infer<typeof Tick>
+
+export const IncrementalJob = z.strictObject({ report })
+export type IncrementalJob = z.infer<typeof IncrementalJob>
+
+export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
+export type ReconcileJob = z.infer<typeof ReconcileJob>
+
+/** The range is in the books too, once the backfill has begun. */
+export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
+export type BackfillJob = z.infer<typeof BackfillJob>
+
+/** What a puller is told; it checks for itself that it would ask the same. */
+export const WindowJob = z.strictObject({
+  ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
+})
+export type WindowJob = z.infer<typeof WindowJob>
+
+/** Where a pulled window lies, below the staging directory. */
+export const WindowResult = z.object({ directory: z.string() })
+
+export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
+export type HousekeepingJob = z.infer<typeof HousekeepingJob>
+
+/** Tries of what may work later; between them it waits as `retryDelayMs` says. After the last one the next tick begins anew. */
+const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
+
+export const JOB_OPTIONS = {
+  ticks: { attempts: 3, backoff: { type: 'custom' } },
+  incremental: TRIES,
+  reconcile: TRIES,
+  backfill: { attempts: 20, backoff: { type: 'custom' } },
+  windows: { attempts: 2, backoff: { type: 'custom' } },
+  housekeeping: TRIES,
+  control: { attempts: 1 },
+} as const satisfies Record<QueueName, JobsOptions>

@@ -1,0 +1,100 @@
+/**
+ * When things are done by themselves: one scheduler for each enabled report, one for each that is reconciled, and those
+ * of housekeeping. A tick only asks for the run, which is done once however many ticks came meanwhile. Each report has its
+ * own place in the interval, so that they don't fire together, and the same one after every start. The store is brought
+ * in line at the start and again on a timer, so one that lost its data heals.
+ */
+import type { Queue } from 'bullmq'
+import { reportNames } from '../schema/index.ts'
+import type { Config, ReportConfig, Rhythm } from '../src/config/config.ts'
+import { JOB_OPTIONS, type Tick } from './queues.ts'
+
+export interface Scheduler {
+  readonly id: string
+  readonly repeat:
+    | { readonly every: number; readonly offset: number }
+    | { readonly pattern: string; readonly tz: string }
+  readonly tick: Tick
+}
+
+const MINUTE_MS = 60_000
+const HOUSEKEEPING: readonly Scheduler[] = [
+  { id: 'checkpoint', repeat: { every: 15 * MINUTE_MS, offset: 7 * MINUTE_MS }, tick: { work: 'checkpoint' } },
+  { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
+]
+
+/** Every scheduler that there should be. */
+export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
+  const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
+    const config = reports[report]
+    if (!config.enabled) return []
+    // Never 0: a scheduler without an offset fires as soon as it is set.
+    const share = (place + 0.5) / reportNames.length
+    const run: Scheduler = {
+      id: `incremental-${report}`,
+      repeat: repeatOf(config, config, share),
+      tick: { work: 'incremental', report },
+    }
+    if (config.reconcile === undefined) return [run]
+    const repeat = repeatOf(config.reconcile, config, share)
+    return [run, { id: `reconcile-${report}`, repeat, tick: { work: 'reconcile', report } }]
+  })
+  return [...ofReports, ...HOUSEKEEPING]
+}
+
+/** `share`: the report's place in the interval, in [0, 1). */
+function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
+  const { every, everyMs } = rhythm
+  return everyMs === undefined
+    ? { pattern: every, tz: timeZone }
+    : { every: everyMs, offset: Math.floor(share * everyMs) }
+}
+
+/** A tick that is later than this hasn't come. */
+const OVERDUE_MS = 60_000
+
+export class Schedule {
+  readonly #queue: Queue<Tick>
+  readonly #schedulers: readonly Scheduler[]
+  /** Overdue when they were last looked at, with the tick that they waited for. */
+  #overdue = new Map<string, number>()
+
+  constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
+    this.#queue = queue
+    this.#schedulers = schedulersOf(config)
+  }
+
+  /** Adds what is missing or differs, removes what no configuration names; what is right is left to its rhythm. */
+  async bringInLine(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
+    const held = await this.#queue.getJobSchedulers(0, -1)
+    const byId = new Map(held.map((each) => [each.key, each]))
+    const stuck = this.#stuck(held, nowMs)
+    const wrong = this.#schedulers.filter(({ id, repeat }) => stuck.has(id) || !isSame(repeat, byId.get(id)))
+    for (const { id, repeat, tick } of wrong) {
+      const opts = { ...JOB_OPTIONS.ticks }
+      await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
+    }
+    const wanted = new Set(this.#schedulers.map(({ id }) => id))
+    const strays = held.map(({ key }) => key).filter((id) => !wanted.has(id))
+    for (const id of strays) await this.#queue.removeJobScheduler(id)
+    return { added: wrong.map(({ id }) => id), removed: strays }
+  }
+
+  /** Twice overdue for the same tick: its job was lost. */
+  #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
+    const overdue = new Map(
+      held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
+    )
+    const stuck = [...overdue].filter(([id, next]) => this.#overdue.get(id) === next).map(([id]) => id)
+    this.#overdue = overdue
+    return new Set(stuck)
+  }
+}
+
+type Held = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined
+
+function isSame(repeat: Scheduler['repeat'], held: Held): boolean {
+  if (held === undefined) return false
+  if ('pattern' in repeat) return held.pattern === repeat.pattern && (held.tz ?? 'UTC') === repeat.tz
+  return held.every === repeat.every && (held.offset ?? 0) === repeat.offset
+}

@@ -1,0 +1,84 @@
+/** What `tidemark export` does: it opens the published copy, writes what changed, and says what that was. */
+import path from 'node:path'
+import { reportNames } from '../../../schema/index.ts'
+import { type Exported, exportTo } from '../../warehouse/export.ts'
+import { SPILL } from '../../warehouse/exportFolder.ts'
+import { configOf } from '../configOf.ts'
+import { type Column, counted, grouped, table } from '../layout.ts'
+import { openPublished } from '../published.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { known } from '../wanted.ts'
+
+export interface ExportOptions {
+  readonly config?: string
+  readonly to: string
+  readonly json?: boolean
+}
+
+export async function exportTables(
+  shell: Shell,
+  names: readonly string[],
+  { config: file, to, json = false }: ExportOptions,
+): Promise<ExitCode> {
+  const { out, stop, clock, cwd } = shell
+  const named = known(names)
+  const reports = reportNames.filter((report) => named.length === 0 || named.includes(report))
+  const folder = path.resolve(cwd, to)
+  await using copy = await openPublished(await configOf(shell, file), { spillDirectory: path.join(folder, SPILL) })
+  const interrupt = () => copy.interrupt()
+  stop.signal.addEventListener('abort', interrupt)
+  const exported = await exportTo(copy, { to: folder, reports, now: clock.now() })
+  stop.signal.removeEventListener('abort', interrupt)
+  out.write(json ? `${JSON.stringify(documentOf(exported), undefined, 2)}\n` : summaryOf(exported))
+  return 0
+}
+
+interface Line {
+  readonly report: string
+  readonly tables: number
+  readonly rows: number
+  readonly files: number
+  readonly written: number
+  readonly bytes: number
+}
+
+function linesOf({ manifest, written }: Exported): Line[] {
+  return manifest.reports.map((report) => {
+    const tables = manifest.tables.filter((each) => each.report === report)
+    const files = tables.flatMap((each) => each.files)
+    return {
+      report,
+      tables: tables.length,
+      rows: sum(tables.map((each) => each.rows)),
+      files: files.length,
+      written: files.filter((each) => written.has(each.path)).length,
+      bytes: sum(tables.map((each) => each.bytes)),
+    }
+  })
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+
+const FIGURES = ['tables', 'rows', 'files', 'written', 'bytes'] as const
+const COLUMNS: readonly Column[] = [{ head: 'report' }, ...FIGURES.map((head): Column => ({ head, align: 'right' }))]
+
+function summaryOf(exported: Exported): string {
+  const { to, manifest, replaced, written } = exported
+  const rows = linesOf(exported).map((each) => [each.report, ...FIGURES.map((figure) => grouped(each[figure]))])
+  const told = replaced
+    ? `${counted(written.size, 'file')} written, manifest ${manifest.generation}: ${path.join(to, 'manifest.json')}`
+    : `nothing changed since manifest ${manifest.generation}: ${path.join(to, 'manifest.json')}`
+  return `${table(COLUMNS, rows)}\n${told}\n`
+}
+
+function documentOf(exported: Exported): object {
+  const { to, manifest, replaced, written } = exported
+  return {
+    to,
+    replaced,
+    generation: manifest.generation,
+    written: written.size,
+    last_load_id: manifest.source.last_load_id,
+    reports: linesOf(exported),
+  }
+}

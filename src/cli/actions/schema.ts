@@ -1,0 +1,48 @@
+/** What `tidemark schema` does: it reads the catalogue of the newest copy, or of an empty warehouse, and prints it. */
+import path from 'node:path'
+import { existsSync } from 'node:fs'
+import { stringify } from 'yaml'
+import { dbtSources } from '../../../schema/dbt.ts'
+import { dictionary } from '../../../schema/dictionary.ts'
+import type { Config } from '../../config/config.ts'
+import { catalogueOf, columnsIn, type HeldTable } from '../../warehouse/catalogue.ts'
+import { definitionSql } from '../../warehouse/definition.ts'
+import { Warehouse } from '../../warehouse/warehouse.ts'
+import { configOf } from '../configOf.ts'
+import { openNewest, openPublished } from '../published.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+
+export interface SchemaOptions {
+  readonly config?: string
+  readonly format: 'sql' | 'markdown' | 'dbt'
+}
+
+export async function schema(shell: Shell, { config: file, format }: SchemaOptions): Promise<ExitCode> {
+  const config = await configOf(shell, file)
+  shell.out.write(textOf(await heldBy(config), config, format))
+  return 0
+}
+
+/** The published copy is what readers query; before there is one, what the first sync will make. */
+async function heldBy(config: Config): Promise<HeldTable[]> {
+  await using database = existsSync(config.published)
+    ? await openPublished(config)
+    : (await openNewest(config))?.database
+  if (database !== undefined) return await catalogueOf(database)
+  await using empty = await Warehouse.open({ path: ':memory:', memory: config.limits.warehouseMemory })
+  return await catalogueOf(empty)
+}
+
+function textOf(catalogue: readonly HeldTable[], config: Config, format: SchemaOptions['format']): string {
+  if (format === 'sql') return definitionSql(catalogue)
+  const held = columnsIn(catalogue, 'main')
+  if (format === 'markdown') return dictionary(held)
+  const running = Object.values(config.reports).filter(({ enabled }) => enabled)
+  const sources = dbtSources({
+    database: path.parse(config.published).name,
+    held,
+    books: catalogue.filter((table) => table.schema === 'tidemark'),
+    everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),
+  })
+  return `# Made by "tidemark schema --format dbt"; make it anew when columns were added.\n${stringify(sources, { lineWidth: 0, aliasDuplicateObjects: false })}`
+}

@@ -1,0 +1,74 @@
+/** What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped. */
+import { Crew } from '../../../jobs/crew.ts'
+import { Requests } from '../../../jobs/requests.ts'
+import { openStore } from '../../../jobs/stores/openStore.ts'
+import { tick } from '../../../jobs/ticker.ts'
+import { takeWindows } from '../../../jobs/windows.ts'
+import { createLog } from '../../log.ts'
+import { configOf } from '../configOf.ts'
+import { clientOf, settingsOf } from '../rooms.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { greeting } from '../worker/greeting.ts'
+import { ownOrStandBy } from '../worker/ownership.ts'
+import { rolesOf } from '../worker/roles.ts'
+
+export interface WorkerOptions {
+  readonly config?: string
+  readonly roles?: string
+  /** For tests: how long a job's lock holds, in milliseconds. */
+  readonly lock?: number
+}
+
+const HEAL_MS = 60_000
+const STANDBY_MS = 3_000
+/** The store looks for lost locks three times in the life of one. */
+const LOOKS_PER_LOCK = 3
+
+export async function worker(shell: Shell, options: WorkerOptions): Promise<ExitCode> {
+  const { clock, stop, out } = shell
+  const config = await configOf(shell, options.config)
+  const roles = rolesOf(options.roles)
+  const log = createLog({ level: 'info' })
+  stop.endsWell()
+  await using store = await openStore(config.queue, { directory: `${config.warehouse}.queue`, log, clock })
+  await using client = clientOf(config, { shell, log, store })
+  const { lock } = options
+  const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
+  const crew = new Crew({ store, clock, log, locks })
+  const requests = new Requests(store)
+  const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
+  const parts = {
+    config,
+    client,
+    requests,
+    log,
+    clock,
+    store,
+    locks,
+    crew,
+    healMs: HEAL_MS,
+    standbyMs: STANDBY_MS,
+    ...shortest,
+  }
+  out.write(greeting(config, roles))
+  // What ends one part for good ends the process: whoever watches it starts it again.
+  const failing = new AbortController()
+  const signal = AbortSignal.any([stop.signal, failing.signal])
+  const part = async (work: Promise<void>) => {
+    await work.catch((error: unknown) => {
+      failing.abort(error)
+      throw error
+    })
+  }
+  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config) })
+  const works = [
+    ...(roles.has('schedule') ? [part(tick(parts, signal))] : []),
+    ...(roles.has('load') ? [part(ownOrStandBy(parts, signal))] : []),
+  ]
+  const ended = Promise.allSettled(works)
+  await new Promise((resolve) => (signal.aborted ? resolve(undefined) : signal.addEventListener('abort', resolve)))
+  await Promise.all([crew.stop(), ended])
+  for (const each of await ended) if (each.status === 'rejected') throw each.reason
+  log.info('stopped')
+  return 0
+}

@@ -1,0 +1,47 @@
+/**
+ * Asks the worker on another machine through the queue that both use. The answer is looked for rather than waited for, so
+ * that a message that is lost with a store's restart keeps nobody waiting.
+ */
+import type { Answer } from '../../../jobs/control.ts'
+import type { ControlRequest } from '../../../jobs/controlRequest.ts'
+import { JOB_OPTIONS } from '../../../jobs/queues.ts'
+import { openStore } from '../../../jobs/stores/openStore.ts'
+import type { Config } from '../../config/config.ts'
+import type { Shell } from '../shell.ts'
+import { lost, type OnEvent } from './asked.ts'
+
+const LOOK_EVERY_MS = 250
+
+interface QueueRemote {
+  readonly send: (request: ControlRequest, onEvent: OnEvent) => Promise<Answer>
+  readonly close: () => Promise<void>
+}
+
+/** Undefined when no worker listens there, or nobody can be reached: then the work is done here. */
+export async function queueRemote({ clock, stop }: Shell, config: Config): Promise<QueueRemote | undefined> {
+  const store = await openStore(config.queue, { directory: '', clock }).catch(() => undefined)
+  if (store === undefined) return undefined
+  const isThere = await store.workersOf('control').then(
+    (workers) => workers > 0,
+    () => false,
+  )
+  if (!isThere) {
+    await store.close()
+    return undefined
+  }
+  const send = async (request: ControlRequest, onEvent: OnEvent): Promise<Answer> => {
+    const { id = '' } = await store.queue<ControlRequest>('control').add(request.do, request, JOB_OPTIONS.control)
+    let told = 0
+    for (;;) {
+      await clock.sleep(LOOK_EVERY_MS, stop.signal)
+      const job = await store.queue<ControlRequest>('control').getJob(id)
+      if (job === undefined) throw lost('has lost the request with its queue')
+      const events = Array.isArray(job.progress) ? (job.progress as Record<string, unknown>[]) : []
+      for (const event of events.slice(told)) onEvent(event)
+      told = Math.max(told, events.length)
+      if (await job.isCompleted()) return job.returnvalue as Answer
+      if (await job.isFailed()) throw lost(`could not do it: ${job.failedReason}`)
+    }
+  }
+  return { send, close: () => store.close() }
+}

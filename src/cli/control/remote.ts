@@ -1,0 +1,53 @@
+/**
+ * The worker that owns the warehouse, as a command sees it: something that can be asked. It is found by its socket, or,
+ * where it runs on another machine, by its place at the queue.
+ */
+import type { ControlRequest } from '../../../jobs/controlRequest.ts'
+import type { Answer } from '../../../jobs/control.ts'
+import { errorFrom } from '../../../jobs/wire.ts'
+import type { Config } from '../../config/config.ts'
+import type { Shell } from '../shell.ts'
+import type { OnEvent } from './asked.ts'
+import { answersAt, askSocket } from './socketClient.ts'
+import { socketPathOf } from './socketPath.ts'
+
+export interface Remote extends AsyncDisposable {
+  /** Rejects with the error that the work ended in; WORKER_LOST when the worker went away. */
+  ask<T>(request: ControlRequest, onEvent?: OnEvent): Promise<T>
+}
+
+/** The worker, where one runs; undefined: whoever asks does the work itself. */
+export async function findWorker(shell: Shell, config: Config): Promise<Remote | undefined> {
+  const path = socketPathOf(config.warehouse)
+  if (await answersAt(path)) {
+    const send = (request: ControlRequest, onEvent: OnEvent) =>
+      askSocket(path, request, { onEvent, clock: shell.clock, signal: shell.stop.signal })
+    return remoteOver(shell, send, () => Promise.resolve())
+  }
+  if (config.queue === 'embedded') return undefined
+  const { queueRemote } = await import('./queueClient.ts')
+  const found = await queueRemote(shell, config)
+  return found && remoteOver(shell, found.send, found.close)
+}
+
+function remoteOver(
+  shell: Shell,
+  send: (request: ControlRequest, onEvent: OnEvent) => Promise<Answer>,
+  close: () => Promise<void>,
+): Remote {
+  const goesOn = () => shell.err.write('The worker goes on with it; "tidemark status" shows how far it is.\n')
+  return {
+    ask: async <T>(request: ControlRequest, onEvent: OnEvent = () => undefined) => {
+      const { signal } = shell.stop
+      if (request.do !== 'status') signal.addEventListener('abort', goesOn)
+      try {
+        const answer = await send(request, onEvent)
+        if ('error' in answer) throw errorFrom(answer.error)
+        return answer.result as T
+      } finally {
+        signal.removeEventListener('abort', goesOn)
+      }
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The demo's worker: `tidemark worker` as a process of its own, as it would run for months. It ends with the channel to
+ * this process, so it never outlives it. What it logs lies in a file beside the warehouse.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import type { Config } from '../../config/config.ts'
+import { SyncError } from '../../errors.ts'
+import { findWorker, type Remote } from '../control/remote.ts'
+import type { Shell } from '../shell.ts'
+import { LAUNCHER } from '../version.ts'
+
+export interface DemoWorker extends AsyncDisposable {
+  readonly remote: Remote
+}
+
+const LOOK_EVERY_MS = 100
+/** The first start makes the queue's store. */
+const START_MS_MAX = 120_000
+const END_MS_MAX = 5_000
+
+/** Resolves when it owns the warehouse and answers. */
+export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
+  const log = openSync(`${folder}/worker.log`, 'w')
+  const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', log, 'ipc'],
+    // The environment stays outside, as it does for the configuration.
+    env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
+  })
+  closeSync(log)
+  const end = () => ended(child, shell)
+  try {
+    const remote = await ready(child, shell, config)
+    return { remote, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+async function ready(child: ChildProcess, shell: Shell, config: Config): Promise<Remote> {
+  const { clock, stop } = shell
+  const startedMs = clock.monotonicMs()
+  while (child.exitCode === null && clock.monotonicMs() - startedMs < START_MS_MAX) {
+    const remote = await findWorker(shell, config)
+    if (remote !== undefined) return remote
+    await clock.sleep(LOOK_EVERY_MS, stop.signal)
+  }
+  throw new SyncError('WORKER_LOST', "the demo's worker did not start", {
+    cure: 'Look at worker.log in the folder of the demo.',
+  })
+}
+
+async function ended(child: ChildProcess, { clock }: Shell): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  if (child.connected) child.disconnect()
+  const callOff = clock.after(END_MS_MAX, () => child.kill('SIGKILL'))
+  await exit
+  callOff()
+}

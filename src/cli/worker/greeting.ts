@@ -1,0 +1,34 @@
+/** What a worker says when it starts: its roles, where it works, and the rhythm of each report. */
+import { reportNames } from '../../../schema/index.ts'
+import type { Config, ReportConfig, Rhythm } from '../../config/config.ts'
+import { isCron } from '../../config/cron.ts'
+import type { Role } from './roles.ts'
+
+export function greeting(config: Config, roles: ReadonlySet<Role>): string {
+  const lines: [string, string][] = [
+    ['roles', [...roles].join(', ')],
+    ['queue', queueText(config)],
+    ['service', config.service.baseUrl.href],
+    ['warehouse', config.warehouse],
+    ['published', config.published],
+    ...reportNames.map((report): [string, string] => [report, rhythmText(config.reports[report])]),
+  ]
+  const width = Math.max(...lines.map(([name]) => name.length))
+  return `${lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n`
+}
+
+/** Without the password that an address may hold. */
+function queueText({ queue, warehouse }: Config): string {
+  if (queue === 'embedded') return `embedded, in ${warehouse}.queue`
+  const { protocol, host, pathname } = new URL(queue)
+  return `${protocol}//${host}${pathname}`
+}
+
+function rhythmText({ enabled, offReason, timeZone, reconcile, ...rhythm }: ReportConfig): string {
+  if (!enabled) return `off: ${offReason ?? 'by configuration'}`
+  const parts = [everyText(rhythm, timeZone), ...(reconcile ? [`reconciled ${everyText(reconcile, timeZone)}`] : [])]
+  return parts.join(', ')
+}
+
+const everyText = ({ every }: Rhythm, timeZone: string): string =>
+  isCron(every) ? `at ${every} (${timeZone})` : `every ${every}`

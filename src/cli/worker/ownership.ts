@@ -1,0 +1,117 @@
+/**
+ * Who holds the DuckDB file owns the warehouse: it runs the reports and answers commands. Everybody else with the role
+ * `load` stands by and tries the file again every few seconds, so the death of the owner is healed by the next in line.
+ */
+import { Control } from '../../../jobs/control.ts'
+import { takeRequests } from '../../../jobs/controlQueue.ts'
+import { Crew, type CrewParts } from '../../../jobs/crew.ts'
+import { Housekeeping } from '../../../jobs/housekeeping.ts'
+import { Owner } from '../../../jobs/owner.ts'
+import type { Requests } from '../../../jobs/requests.ts'
+import { Runs } from '../../../jobs/runs.ts'
+import type { ReportingClient } from '../../client/reporting.ts'
+import type { Config } from '../../config/config.ts'
+import { asSyncError, type ErrorCode } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { standingsOf } from '../standing.ts'
+import { marksOf } from '../summary.ts'
+import type { Warehouse } from '../../warehouse/warehouse.ts'
+import { listenAt } from '../control/socketServer.ts'
+import { socketPathOf } from '../control/socketPath.ts'
+import { openWarehouse, settingsOf } from '../rooms.ts'
+
+export interface OwnershipParts extends CrewParts {
+  readonly config: Config
+  readonly client: ReportingClient
+  readonly requests: Requests
+  readonly log: Log
+  /** How often a standby tries the file. */
+  readonly standbyMs: number
+}
+
+/** What may pass by itself: the owner ends, or space is freed. */
+const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
+const INTERRUPT_EVERY_MS = 100
+
+/** Owns the warehouse whenever it can, until the signal aborts. Errors: those of opening that don't pass by themselves. */
+export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): Promise<void> {
+  const { log, clock, config, standbyMs } = parts
+  let told: string | undefined
+  while (!signal.aborted) {
+    const opened = await opening(parts)
+    if ('warehouse' in opened) {
+      log.info({ path: config.warehouse }, 'this process owns the warehouse')
+      told = undefined
+      await own(parts, opened.warehouse, signal)
+      continue
+    }
+    if (opened.code !== told) log.info({ code: opened.code }, `standing by: ${opened.message}`)
+    told = opened.code
+    await clock.sleep(standbyMs, signal).catch(() => undefined)
+  }
+}
+
+async function opening({ config, store }: OwnershipParts) {
+  try {
+    return { warehouse: await openWarehouse(config, { isShared: store.kind !== 'embedded' }) }
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (PASSING.includes(error.code)) return error
+    throw error
+  }
+}
+
+/** Until the signal aborts, or the warehouse has to be opened anew. */
+async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+  const { config, client, clock, log, requests } = parts
+  const ended = Promise.withResolvers<void>()
+  const stop = () => ended.resolve()
+  signal.addEventListener('abort', stop)
+  if (signal.aborted) stop()
+  const crew = new Crew(parts)
+  const runs = new Runs()
+  const rooms = { client, warehouse, clock, settings: settingsOf(config) }
+  const { published, historyMs } = config
+  const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs })
+  const views = { standings: () => standingsOf(warehouse, config), marks: async () => [...(await marksOf(warehouse))] }
+  const control = new Control({ rooms, requests, runs, housekeeping, views })
+  const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
+  try {
+    await using _socket = await listenAt(socketPathOf(config.warehouse), control)
+    owner.start()
+    takeRequests(crew, control)
+    await goOnWithBackfills(parts, warehouse)
+    await ended.promise
+    control.close()
+    await stopped(crew, warehouse, parts)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await warehouse.close()
+    log.info('the warehouse is closed')
+  }
+}
+
+/** Those whose process ended under them; the queue may have forgotten them. */
+async function goOnWithBackfills({ requests, log }: OwnershipParts, warehouse: Warehouse): Promise<void> {
+  for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
+    if (state !== 'running') continue
+    log.info({ backfillId, report }, `${report}: a backfill goes on`)
+    await requests.backfill({ backfillId, report, from: since, to: until })
+  }
+}
+
+/** A statement may run for minutes: it is interrupted, as often as another one follows, until all jobs are handed back. */
+async function stopped(crew: Crew, warehouse: Warehouse, { clock, log }: OwnershipParts): Promise<void> {
+  const startedMs = clock.monotonicMs()
+  const done = new AbortController()
+  const interrupting = (async () => {
+    while (!done.signal.aborted) {
+      warehouse.interrupt()
+      await clock.sleep(INTERRUPT_EVERY_MS, done.signal).catch(() => undefined)
+    }
+  })()
+  await crew.stop()
+  done.abort()
+  await interrupting
+  log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
+}

@@ -1,0 +1,17 @@
+/** What a worker process takes upon itself. */
+import { SyncError } from '../../errors.ts'
+
+export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
+export type Role = (typeof ROLES)[number]
+
+/** All when none is named. Error: USAGE_INVALID. */
+export function rolesOf(text: string | undefined): ReadonlySet<Role> {
+  if (text === undefined) return new Set(ROLES)
+  const names = text.split(',').map((name) => name.trim())
+  const roles = ROLES.filter((role) => names.includes(role))
+  const unknown = names.find((name) => !ROLES.some((role) => role === name))
+  if (unknown === undefined && roles.length > 0) return new Set(roles)
+  throw new SyncError('USAGE_INVALID', `there is no role "${unknown ?? ''}"`, {
+    cure: `Roles are ${ROLES.join(', ')}, separated by commas; leave --roles out for all of them.`,
+  })
+}

@@ -1,0 +1,132 @@
+/**
+ * Processes that stand still (SIGSTOP, as a machine that sleeps or swaps) and wake when others have done their work:
+ * what they finish then is refused, and nothing is there twice. And a job that lost its lock is told so.
+ */
+import { readdir } from 'node:fs/promises'
+import { Redis } from 'ioredis'
+import { expect, it } from 'vitest'
+import { Crew } from '../../jobs/crew.ts'
+import { IncrementalJob } from '../../jobs/queues.ts'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createLog } from '../../src/log.ts'
+import type { Running } from '../cli/support.ts'
+import { startRedis } from '../support/redisServer.ts'
+import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until, type Workshop } from './support.ts'
+
+const LONG = { timeout: 300_000 }
+const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 20 } }
+const storeOf = ({ redis }: Workshop) => openStore(redis?.url ?? '', { directory: '', clock: systemClock })
+const activeWindows = (store: QueueStore) => store.queue('windows').getActiveCount()
+const PULLED = ['--roles', 'pull'] as const
+
+async function workersAre(store: QueueStore, count: number): Promise<void> {
+  await until(async () => (await store.workersOf('windows')) === count)
+}
+
+it('a puller that slept while others pulled its windows hands nothing over', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
+  const owner = shop.worker('--roles', 'load,schedule')
+  await until(() => hasSaid(owner, 'published'))
+  await using store = await storeOf(shop)
+  const sleeper = shop.worker(...PULLED)
+  await workersAre(store, 1)
+  shop.sandbox.setFaults(['slow@events:1000'])
+  const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
+  await until(async () => (await activeWindows(store)) === 2)
+  sleeper.kill('SIGSTOP')
+  shop.sandbox.setFaults([])
+  const other = shop.worker(...PULLED)
+  expect((await filling.ended).code).toBe(0)
+  sleeper.kill('SIGCONT')
+  expect(await stop(sleeper)).toMatchObject({ code: 0 })
+  const jobs = await store.queue<{ ask: { number: number } }>('windows').getCompleted()
+  expect(jobs.filter(({ stalledCounter }) => stalledCounter > 0)).toHaveLength(2)
+  const numbers = jobs.map(({ data }) => data.ask.number)
+  expect(new Set(numbers).size).toBe(numbers.length)
+  await stop(other)
+  await stop(owner)
+  expect(await readdir(`${shop.folder}/data/warehouse.duckdb.staging`).catch(() => [])).toEqual([])
+  await everythingOnce(shop)
+  const [loads] = await held<{ n: number }>(
+    shop,
+    `SELECT count(*)::INTEGER AS n FROM tidemark.loads WHERE run_id IN (SELECT backfill_id FROM tidemark.backfills)`,
+  )
+  expect(loads?.n).toBe(numbers.length)
+})
+
+it('an owner that slept through the life of its locks does its run once when it wakes', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120, faults: ['slow@events:1500'] } })
+  const owner = shop.worker()
+  await until(() => hasSaid(owner, OWNS))
+  await using store = await storeOf(shop)
+  await until(async () => (await shop.status()).running?.length === 1)
+  owner.kill('SIGSTOP')
+  // The sleeper holds the file, so the next in line waits for it.
+  const heir = shop.worker()
+  await until(() => hasSaid(heir, 'standing by'))
+  const [{ id: runId = '' } = {}] = await store.queue('incremental').getActive()
+  await until(async () => !(await isLocked(shop, runId)))
+  expect(hasSaid(heir, OWNS)).toBe(false)
+  shop.sandbox.setFaults([])
+  owner.kill('SIGCONT')
+  await until(() => done(owner) >= 2)
+  await stop(owner)
+  await until(() => done(heir) >= 1)
+  await stop(heir)
+  await everythingOnce(shop)
+  const overlaps = await held(
+    shop,
+    `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id AND a.kind = b.kind
+     WHERE a.started_at < b.ended_at AND b.started_at < a.ended_at`,
+  )
+  expect(overlaps).toEqual([])
+})
+
+const done = (worker: Running) => linesOf(worker).filter(({ state }) => state === 'done').length
+
+async function everythingOnce(shop: Workshop): Promise<void> {
+  const [counted] = await held<{ rows: number; keys: number }>(
+    shop,
+    'SELECT count(*)::INTEGER AS rows, count(DISTINCT event_id)::INTEGER AS keys FROM main.events',
+  )
+  expect(counted).toEqual({ rows: 120, keys: 120 })
+}
+
+it('a job whose lock is gone is called off through its signal, and comes back', LONG, async () => {
+  await using redis = await startRedis()
+  await using store = await openStore(redis.url, { directory: '', clock: systemClock, prefix: 'frozen' })
+  const log = createLog({ level: 'silent' })
+  const crew = new Crew({ store, clock: systemClock, log, locks: { lockMs: 900, stalledMs: 300 } })
+  const reasons: string[] = []
+  const backAgain = Promise.withResolvers<void>()
+  crew.take({
+    queue: 'incremental',
+    schema: IncrementalJob,
+    concurrency: 1,
+    process: async ({ signal, id, job }) => {
+      if (job.stalledCounter > 0) return backAgain.resolve()
+      await loseLock(redis.url, `frozen:incremental:${id}:lock`)
+      await systemClock.sleep(60_000, signal).catch((error: Error) => reasons.push(error.message))
+      return signal.throwIfAborted()
+    },
+  })
+  await store.queue<IncrementalJob>('incremental').add('events', { report: 'events' })
+  await backAgain.promise
+  expect(reasons).toEqual(['the lock of the job was lost'])
+  await crew.stop()
+})
+
+async function loseLock(url: string, key: string): Promise<void> {
+  const client = new Redis(url)
+  expect(await client.del(key)).toBe(1)
+  client.disconnect()
+}
+
+async function isLocked({ redis }: Workshop, runId: string): Promise<boolean> {
+  const client = new Redis(redis?.url ?? '')
+  const locks = await client.exists(`tidemark_queue:incremental:${runId}:lock`)
+  client.disconnect()
+  return locks === 1
+}

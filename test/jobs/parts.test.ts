@@ -1,0 +1,147 @@
+/** The small parts of the worker: what becomes of errors, who holds a lease, when things are done. */
+import { describe, expect, it } from 'vitest'
+import { Leases } from '../../jobs/leases.ts'
+import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/outcome.ts'
+import { schedulersOf } from '../../jobs/schedule.ts'
+import { reportNames } from '../../schema/index.ts'
+import { type Config, loadConfig } from '../../src/config/config.ts'
+import { type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
+
+const error = (code: ErrorCode, data = {}) => new SyncError(code, 'it broke', { cure: 'Mend it.', data })
+
+describe('an error', () => {
+  it('is tried again when it may pass, and given up when it never will', () => {
+    expect(verdictOf(error('SERVICE_TIMEOUT'), undefined)).toBe('try again')
+    expect(verdictOf(error('DISK_FULL'), undefined)).toBe('try again')
+    expect(verdictOf(error('UNEXPECTED'), undefined)).toBe('try again')
+    for (const code of ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED', 'CONFIG_INVALID'] as const)
+      expect(verdictOf(error(code), undefined)).toBe('give up')
+  })
+
+  it('of a stopping worker hands the job back, whatever it was', () => {
+    for (const code of errorCodes) expect(verdictOf(error(code), STOPPING)).toBe('hand back')
+  })
+
+  it('of a job that somebody else has by now is dropped', () => {
+    expect(verdictOf(error('FENCED'), undefined)).toBe('drop')
+    expect(verdictOf(error('CANCELLED'), OVERTAKEN)).toBe('drop')
+    expect(verdictOf(error('CANCELLED'), 'the lock of the job was lost')).toBe('drop')
+    expect(verdictOf(error('CANCELLED'), CALLED_OFF)).toBe('give up')
+  })
+
+  it('keeps its code on the way through the queue', () => {
+    expect(errorOfReason('SCOPE_MISSING: events: no\nscope')).toMatchObject({
+      code: 'SCOPE_MISSING',
+      message: 'events: no\nscope',
+    })
+    expect(errorOfReason('job stalled')).toMatchObject({ code: 'UNEXPECTED', message: 'job stalled' })
+  })
+
+  it('is tried again after growing waits, or after what the service asked for', () => {
+    const waits = [1, 2, 3, 4, 5, 20].map((tries) => retryDelayMs(tries, undefined, () => 1))
+    expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 300_000])
+    expect(retryDelayMs(1, undefined, () => 0)).toBe(1_000)
+    expect(retryDelayMs(1, error('RATE_LIMITED', { retryAfterMs: 90_000 }), () => 1)).toBe(90_000)
+  })
+})
+
+describe('a lease', () => {
+  const signal = new AbortController().signal
+
+  it('calls off a leftover of the same kind and begins when that has ended', async () => {
+    const leases = new Leases()
+    const events: string[] = []
+    const end = Promise.withResolvers<void>()
+    const callOff = () => {
+      events.push('first called off')
+      end.resolve()
+    }
+    const first = leases.hold({ name: 'incremental events', as: 'incremental', signal, callOff }, async () => {
+      await end.promise
+      await new Promise((resolve) => void setImmediate(resolve))
+      events.push('first ended')
+    })
+    const ask = { name: 'incremental events', as: 'incremental', signal, callOff: () => undefined }
+    await leases.hold(ask, async () => void events.push('second began'))
+    await first
+    expect(events).toEqual(['first called off', 'first ended', 'second began'])
+  })
+
+  it('waits for a holder of another kind, and for nobody else', async () => {
+    const leases = new Leases()
+    const events: string[] = []
+    const end = Promise.withResolvers<void>()
+    const callOff = () => void events.push('called off')
+    const name = 'incremental events'
+    const reconcile = leases.hold({ name, as: 'reconcile', signal, callOff }, async () => {
+      await end.promise
+      events.push('reconciled')
+    })
+    const run = leases.hold({ name, as: 'incremental', signal, callOff }, async () => void events.push('ran'))
+    await leases.hold(
+      { name: 'incremental budgets', as: 'incremental', signal, callOff },
+      async () => void events.push('another report ran'),
+    )
+    end.resolve()
+    await Promise.all([reconcile, run])
+    expect(events).toEqual(['another report ran', 'reconciled', 'ran'])
+  })
+
+  it('is not given to one who was called off while it waited', async () => {
+    const leases = new Leases()
+    const end = Promise.withResolvers<void>()
+    const waiting = new AbortController()
+    const name = 'backfill events'
+    const first = leases.hold({ name, as: 'a', signal, callOff: () => undefined }, () => end.promise)
+    const second = leases.hold({ name, as: 'b', signal: waiting.signal, callOff: () => undefined }, async () => 'ran')
+    waiting.abort(error('CANCELLED'))
+    end.resolve()
+    await expect(second).rejects.toMatchObject({ code: 'CANCELLED' })
+    await first
+    expect(await leases.hold({ name, as: 'c', signal, callOff: () => undefined }, async () => 'ran')).toBe('ran')
+  })
+})
+
+const configOf = (env: Record<string, string> = {}): Promise<Config> =>
+  loadConfig({
+    cwd: '/',
+    env: {
+      REPORTING_BASE_URL: 'http://localhost',
+      REPORTING_CLIENT_ID: 'a',
+      REPORTING_CLIENT_SECRET: 'secret',
+      TIDEMARK_CURRENCIES: 'EUR',
+      ...env,
+    },
+  })
+
+const ids = (config: Config): string[] => schedulersOf(config).map(({ id }) => id)
+
+describe('the schedule', () => {
+  it('gives each report its own place in the interval, the same one every time', async () => {
+    const schedulers = schedulersOf(await configOf())
+    const offsets = schedulers
+      .filter(({ id }) => id.startsWith('incremental-'))
+      .map(({ repeat }) => ('offset' in repeat ? repeat.offset : -1))
+    expect(new Set(offsets).size).toBe(offsets.length)
+    expect(offsets.every((offset) => offset > 0 && offset < 300_000)).toBe(true)
+    expect(schedulersOf(await configOf())).toEqual(schedulers)
+  })
+
+  it('leaves out reports that are off, and reconciles that are not wanted or make no sense', async () => {
+    const all = ids(await configOf())
+    expect(all).toContain('reconcile-events')
+    expect(all).not.toContain('incremental-audit_entries')
+    expect(all).not.toContain('reconcile-enquiry_audit_entries')
+    expect(ids(await configOf({ TIDEMARK_REPORTS: 'events', TIDEMARK_RECONCILE_EVERY: 'never' }))).toEqual([
+      'incremental-events',
+      'checkpoint',
+      'retention',
+    ])
+    expect(reportNames.length).toBe(8)
+  })
+
+  it('reads cron lines in the zone that is set', async () => {
+    const config = await configOf({ TIDEMARK_EVERY: '0 6 * * *', TIDEMARK_TIME_ZONE: 'Europe/Paris' })
+    expect(schedulersOf(config)[0]).toMatchObject({ repeat: { pattern: '0 6 * * *', tz: 'Europe/Paris' } })
+  })
+})

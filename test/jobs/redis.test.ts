@@ -1,0 +1,105 @@
+/**
+ * What only a store for several processes shows: many workers never run a report twice at once, the next in line takes
+ * over from a dead owner, others pull the windows of its backfills, and a store that restarts, is away or was emptied
+ * does not end the work.
+ */
+import { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import { systemClock } from '../../src/clock.ts'
+import { aWorkshop, hasSaid, held, linesOf, OWNS, reportsOnly, stop, until, type Workshop } from './support.ts'
+
+const LONG = { timeout: 300_000 }
+const doneRuns = (said: ReturnType<typeof linesOf>) =>
+  said.filter(({ report, state }) => report === 'events' && state === 'done').length
+
+async function inRedis<T>({ redis }: Workshop, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(redis?.url ?? '')
+  try {
+    return await work(client)
+  } finally {
+    client.disconnect()
+  }
+}
+
+describe('several workers on one Redis', () => {
+  it('never run one report twice at once, and the next in line takes over when the owner is killed', LONG, async () => {
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:700'] } })
+    const workers = [shop.worker(), shop.worker(), shop.worker()]
+    await until(() => workers.some((worker) => hasSaid(worker, OWNS)))
+    await until(() => workers.some((worker) => doneRuns(linesOf(worker)) >= 2))
+    const owner = workers.find((worker) => hasSaid(worker, OWNS))
+    const heirs = workers.filter((worker) => worker !== owner)
+    await until(() => heirs.every((worker) => hasSaid(worker, 'standing by')))
+    owner?.kill('SIGKILL')
+    await until(() => heirs.some((worker) => doneRuns(linesOf(worker)) >= 2))
+    for (const worker of heirs) expect(await stop(worker)).toMatchObject({ code: 0 })
+    const overlaps = await held(
+      shop,
+      `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id AND a.kind = b.kind
+       WHERE a.started_at < b.ended_at AND b.started_at < a.ended_at`,
+    )
+    expect(overlaps).toEqual([])
+  })
+
+  it('pull the windows of a backfill for the owner, who loads them', LONG, async () => {
+    const settings = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 200 }, settings })
+    const owner = shop.worker('--roles', 'load,schedule')
+    await until(() => hasSaid(owner, 'published'))
+    const puller = shop.worker('--roles', 'pull')
+    await using store = await openStore(shop.redis?.url ?? '', { directory: '', clock: systemClock })
+    await until(async () => (await store.workersOf('windows')) === 1)
+    const filled = await shop.run('backfill', 'events', '--json')
+    expect(filled.code).toBe(0)
+    await stop(puller)
+    await stop(owner)
+    expect(await store.queue('windows').getCompletedCount()).toBeGreaterThan(1)
+    const windows = await held<{ state: string; n: number }>(
+      shop,
+      'SELECT state, count(*) AS n FROM tidemark.backfill_windows GROUP BY ALL',
+    )
+    expect(windows).toEqual([{ state: 'done', n: expect.any(Number) }])
+  })
+})
+
+describe('a worker whose Redis', () => {
+  it('was emptied sets its schedulers again and goes on', LONG, async () => {
+    await using shop = await aWorkshop({ store: 'redis' })
+    const worker = shop.worker()
+    await until(() => doneRuns(linesOf(worker)) >= 2)
+    await inRedis(shop, (client) => client.flushall())
+    const before = doneRuns(linesOf(worker))
+    await until(() => doneRuns(linesOf(worker)) >= before + 2)
+    await stop(worker)
+  })
+
+  it('is away for a while waits for it and goes on', LONG, async () => {
+    await using shop = await aWorkshop({ store: 'redis' })
+    const worker = shop.worker()
+    await until(() => doneRuns(linesOf(worker)) >= 2)
+    await shop.redis?.stop('SIGKILL')
+    await new Promise((resolve) => void setTimeout(resolve, 10_000))
+    await shop.redis?.restart()
+    const before = doneRuns(linesOf(worker))
+    await until(() => doneRuns(linesOf(worker)) >= before + 2)
+    expect(await stop(worker)).toMatchObject({ code: 0 })
+  })
+
+  it('holds schedulers of reports that the configuration has no longer removes them', LONG, async () => {
+    await using shop = await aWorkshop({
+      store: 'redis',
+      settings: { reports: reportsOnly({ enquiries: {}, events: {} }) },
+    })
+    const first = shop.worker()
+    await until(() => hasSaid(first, 'published'))
+    await stop(first)
+    await shop.configure({ reports: reportsOnly({ events: {} }) })
+    const second = shop.worker()
+    await until(() => hasSaid(second, 'schedulers were removed'))
+    const schedulers = await inRedis(shop, (client) => client.zrange('tidemark_queue:ticks:repeat', '0', '-1'))
+    expect(schedulers).toContain('incremental-events')
+    expect(schedulers).not.toContain('incremental-enquiries')
+    await stop(second)
+  })
+})

@@ -1,0 +1,131 @@
+/**
+ * Workers as people run them: processes of the launcher in a folder of the test's own, on a Redis of the test's own or on
+ * the embedded store, and a sandbox in the test's process for them to read. Locks are short, so that a death is noticed
+ * within moments.
+ */
+import type { SandboxOptions } from '../../src/sandbox/server.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Database } from '../../src/warehouse/duckdb.ts'
+import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
+import { type RedisServer, startRedis } from '../support/redisServer.ts'
+
+export type Store = 'redis' | 'embedded'
+
+export interface Workshop extends World {
+  readonly redis: RedisServer | undefined
+  /** Starts a worker and gives it back at once. */
+  worker(...args: string[]): Running
+  /** Writes `tidemark.yaml` anew. */
+  configure(settings: Readonly<Record<string, unknown>>): Promise<void>
+  /** Asks the worker for its status. */
+  status(): Promise<StatusDocument>
+}
+
+export interface StatusDocument {
+  readonly from: string
+  readonly reports: readonly { readonly report: string; readonly state: string; readonly rows: number }[]
+  readonly running?: readonly { readonly runId: string; readonly report: string; readonly kind: string }[]
+  readonly queues?: Readonly<Record<string, Record<string, number>>>
+}
+
+export interface WorkshopOptions {
+  readonly store: Store
+  readonly sandbox?: SandboxOptions
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+const LOCK_MS = '1500'
+
+export async function aWorkshop({ store, sandbox, settings = {} }: WorkshopOptions): Promise<Workshop> {
+  const redis = store === 'redis' ? await startRedis() : undefined
+  const queue = { queue: redis?.url ?? 'embedded' }
+  const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue } })
+  const started: Running[] = []
+  return {
+    ...world,
+    redis,
+    worker: (...args) => {
+      const running = world.start(['worker', '--lock', LOCK_MS, ...args], { isTied: true })
+      started.push(running)
+      return running
+    },
+    configure: (changed) => world.configure({ ...ONLY_EVENTS, ...changed, ...queue }),
+    status: async () => JSON.parse((await world.run('status', '--json')).stdout) as StatusDocument,
+    [Symbol.asyncDispose]: async () => {
+      for (const running of started) running.kill('SIGKILL')
+      await Promise.all(started.map(({ ended }) => ended))
+      await redis?.stop()
+      await world[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** One report, so that a test says of which one it speaks. */
+const ONLY_EVENTS = {
+  currencies: [],
+  defaults: { every: '1s', reconcile_every: 'never' },
+  reports: Object.fromEntries(
+    ['enquiries', 'office_reservations', 'merf_submissions', 'audit_entries', 'enquiry_audit_entries'].map((name) => [
+      name,
+      { enabled: false },
+    ]),
+  ),
+}
+
+/** The settings of reports: those that are named run, with these settings; the others are off. */
+export const reportsOnly = (reports: Readonly<Record<string, object>>): Record<string, object> => ({
+  ...ONLY_EVENTS.reports,
+  ...(!('events' in reports) && { events: { enabled: false } }),
+  ...reports,
+})
+
+/** Resolves as soon as it is so; the test's own time limit ends it. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await systemClock.sleep(50)
+}
+
+/** Rows of the published copy, once there is one. */
+export async function published<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
+  const path = `${folder}/data/published.duckdb`
+  try {
+    await using copy = await Database.open(path, { readOnly: true, memory: '256MB' })
+    return await copy.rows<T>(sql)
+  } catch {
+    return []
+  }
+}
+
+/** Rows of the warehouse, after its owner has ended. */
+export async function held<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
+  await using warehouse = await Database.open(`${folder}/data/warehouse.duckdb`, { readOnly: true, memory: '256MB' })
+  return await warehouse.rows<T>(sql)
+}
+
+/** Ends it well. */
+export async function stop(running: Running): Promise<Ended> {
+  running.kill('SIGTERM')
+  return await running.ended
+}
+
+/** What a worker says when it holds the warehouse. */
+export const OWNS = 'this process owns the warehouse'
+
+export interface Line {
+  readonly msg: string
+  readonly level: number
+  readonly report?: string
+  readonly state?: string
+  readonly code?: string
+  readonly ms?: number
+}
+
+/** The lines of its log so far. */
+export const linesOf = (running: Running): Line[] =>
+  running
+    .said()
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Line)
+
+export const hasSaid = (running: Running, text: string): boolean =>
+  linesOf(running).some(({ msg }) => msg.includes(text))
