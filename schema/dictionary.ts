@@ -1,7 +1,20 @@
-/** The data dictionary as Markdown, from the declarations alone: docs/TABLES.md is this text, held equal by a test. */
+/**
+ * The data dictionary as Markdown. From the declarations alone it is docs/TABLES.md, held equal by a test; with the
+ * columns of a warehouse it also has what that warehouse discovered.
+ */
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
-import { CHILD_COLUMNS, type Column, SYSTEM_COLUMNS, tableOf } from './tables.ts'
+import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS, tableOf } from './tables.ts'
+
+/** A column as it is shown to people. */
+export interface ShownColumn {
+  readonly name: string
+  readonly type: string
+  readonly comment: string
+}
+
+/** The columns of the reports' and collections' tables that a warehouse holds, by table. */
+export type HeldColumns = ReadonlyMap<string, readonly ShownColumn[]>
 
 const DELETIONS: Record<Deletes, string> = {
   flag: 'by a flag in the row',
@@ -10,7 +23,7 @@ const DELETIONS: Record<Deletes, string> = {
   none: 'entries are never deleted',
 }
 
-export function dictionary(): string {
+export function dictionary(held?: HeldColumns): string {
   return [
     '# Tables',
     '',
@@ -18,7 +31,7 @@ export function dictionary(): string {
     'when it is first seen; `tidemark.columns` lists those of a warehouse. `current.<table>` shows the rows that are not',
     'deleted, without the system columns.',
     '',
-    ...reports.flatMap(chapter),
+    ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
     '',
     'On every table of a report and of a collection:',
@@ -28,27 +41,41 @@ export function dictionary(): string {
   ].join('\n')
 }
 
-function chapter(report: Declaration): string[] {
+function chapter(report: Declaration, held: HeldColumns | undefined): string[] {
   const table = tableOf(report)
-  const children = table.children.map(
-    (child) => `- \`${child.name}\`: ${child.field}, asked for by \`expand.${child.flag}\``,
-  )
+  const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`)
   return [
     `## ${table.name}`,
     '',
     `${report.meaning}. Endpoint \`${report.path}\`; key ${table.key.map((key) => `\`${key}\``).join(', ')}; deletions are seen`,
     `${DELETIONS[report.deletes]}.`,
     '',
-    ...columnTable([...table.asked, ...table.fields]),
+    ...columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
     '',
     ...(children.length === 0 ? [] : ['Collections:', '', ...children, '', childNote(table.key), '']),
+    ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
   ]
 }
+
+const origin = (child: ChildTable): string => `${child.field}, asked for by \`expand.${child.flag}\``
 
 const childNote = (key: readonly string[]): string =>
   `Each has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} and the columns found in its payload.`
 
-function columnTable(columns: readonly Column[]): string[] {
-  const rows = columns.map(({ name, type, comment }) => `| \`${name}\` | ${type} | ${comment} |`)
+function childChapter(child: ChildTable, held: HeldColumns): string[] {
+  const columns = withoutSystem(held.get(child.name))
+  return columns === undefined ? [] : [`### ${child.name}`, '', `${origin(child)}.`, '', ...columnTable(columns), '']
+}
+
+const SYSTEM: ReadonlySet<string> = new Set(SYSTEM_COLUMNS.map(({ name }) => name))
+
+const withoutSystem = (columns: readonly ShownColumn[] | undefined): readonly ShownColumn[] | undefined =>
+  columns?.filter(({ name }) => !SYSTEM.has(name))
+
+function columnTable(columns: readonly ShownColumn[]): string[] {
+  const rows = columns.map(({ name, type, comment }) => `| \`${name}\` | ${type} | ${cell(comment)} |`)
   return ['| column | type | meaning |', '|---|---|---|', ...rows]
 }
+
+/** A field's name may hold anything; a bar or a line break would tear the table. */
+const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

@@ -11,7 +11,9 @@ const livingIn = (folder: string): string =>
     .join('\n')
 
 describe('tidemark demo', () => {
-  it('shows two syncs, what changed, and three queries, and leaves nothing running', async () => {
+  it('shows a worker that reads everything and then what changed, three queries, and leaves nothing running', {
+    timeout: 180_000,
+  }, async () => {
     await using place = await aPlace({ env: { REPORTING_BASE_URL: 'https://production.example.com' } })
     const { code, stdout, stderr } = await place.run('demo')
     expect(code).toBe(0)

@@ -62,6 +62,14 @@ describe('progress on a terminal', () => {
     expect(progressLine({ ...events, rowsExpected: undefined }, 6_000)).toMatch(/rows\/s$/)
   })
 
+  it('shows the windows of a backfill, those that failed, and the time that is left', () => {
+    const windows = { done: 12, failed: 1, total: 40, msLeft: 75_000 }
+    const told = progressLine({ ...events, rowsExpected: undefined, windows }, 6_000)
+    expect(told).toMatch(/^events +12 pages +6,000 rows {2}12 of 40 windows, 1 failed {2}1 min 15 s left$/)
+    const begun = progressLine({ ...events, windows: { ...windows, failed: 0, msLeft: undefined } }, 6_000)
+    expect(begun).toMatch(/12 of 40 windows$/)
+  })
+
   it('keeps one line per running report in place, however often it changes', () => {
     const terminal = aTerminal()
     const { clock, pass } = handClock()

@@ -1,4 +1,6 @@
 /** `tidemark query` and `tidemark status`: what readers get, in every format, before, during and after a sync. */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
 import { aWorld, until, type World } from './support.ts'
@@ -43,6 +45,80 @@ describe('tidemark query', () => {
     expect(shown.stdout.split('\n').slice(2, 5)).toEqual(['    0', '    1', '    2'])
     expect((await world.run('query', '--format', 'json', 'SELECT 1 WHERE false')).stdout).toBe('[]\n')
     expect((await world.run('query', '--format', 'csv', 'SELECT 1 AS a WHERE false')).stdout).toBe('a\n')
+  })
+
+  it('writes parquet, with every type and digit, and leaves nothing beside it', async () => {
+    const file = path.join(world.folder, 'kinds.parquet')
+    const sql = `${EVERY_KIND}; -- a comment`
+    const { code, stdout, stderr } = await world.run('query', '--format', 'parquet', '--output', 'kinds.parquet', sql)
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '1 row written to kinds.parquet\n', stderr: '' })
+    const [asCsv, fromFile] = [
+      await world.run('query', '--format', 'csv', EVERY_KIND),
+      await world.run('query', '--format', 'csv', `FROM read_parquet('${file}')`),
+    ]
+    expect(fromFile.stdout).toBe(asCsv.stdout)
+    expect((await readdir(world.folder)).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  it('writes parquet of all rows of a table, and of none', async () => {
+    for (const [sql, rows] of [
+      ['FROM main.events', 40],
+      ['SELECT 1 AS a WHERE false', 0],
+      ['DESCRIBE events', undefined],
+    ] as const) {
+      const { code, stdout } = await world.run('query', '--format', 'parquet', '--output', 'some.parquet', sql)
+      expect(code).toBe(0)
+      if (rows !== undefined) expect(stdout).toBe(`${rows} rows written to some.parquet\n`)
+      const counted = await world.run(
+        'query',
+        '--format',
+        'json',
+        `SELECT count(*) AS n FROM '${path.join(world.folder, 'some.parquet')}'`,
+      )
+      if (rows !== undefined) expect(JSON.parse(counted.stdout)).toEqual([{ n: rows }])
+    }
+  })
+
+  it('keeps the file that was there when the query fails', async () => {
+    const file = path.join(world.folder, 'kept.parquet')
+    await writeFile(file, 'the last one')
+    const ask = (sql: string) => world.run('query', '--format', 'parquet', '--output', 'kept.parquet', sql)
+    for (const [sql, why] of [
+      ['SELECT nonsense FROM events', 'Referenced column "nonsense" not found'],
+      ["SELECT error('half way') FROM range(5)", 'half way'],
+      ['SELEKT 1', 'syntax error'],
+      ['DELETE FROM events', 'this is DELETE'],
+      ['EXPLAIN SELECT 1', 'SELECT'],
+    ] as const) {
+      const { code, stdout, stderr } = await ask(sql)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(new RegExp(`${why}[^]*QUERY_FAILED`))
+    }
+    expect(await readFile(file, 'utf8')).toBe('the last one')
+    expect((await readdir(world.folder)).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  it.each([
+    [['--format', 'parquet', 'SELECT 1'], 'none is named'],
+    [['--output', 'x.csv', 'SELECT 1'], '--output is for parquet'],
+    [['--format', 'parquet', '--output', 'no/such/folder/x.parquet', 'SELECT 1'], 'cannot be written'],
+    [['--format', 'parquet', '--output', '.', 'SELECT 1'], 'cannot be written'],
+    [['--format', 'arrow', 'SELECT 1'], 'Allowed choices are table, csv, json, parquet'],
+  ])('refuses %j with 2 and says why', async (args, why) => {
+    const { code, stdout, stderr } = await world.run('query', ...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(new RegExp(`${why}[^]*USAGE_INVALID`))
+  })
+
+  it('prints results of hundreds of columns and many thousand rows whole', async () => {
+    const columns = Array.from({ length: 400 }, (_, n) => `range + ${n} AS c${n}`).join(', ')
+    const sql = `SELECT ${columns} FROM range(6000)`
+    const csv = await world.run('query', '--format', 'csv', sql)
+    const lines = csv.stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(6_001)
+    expect(lines.at(-1)?.split(',')).toEqual(Array.from({ length: 400 }, (_, n) => String(5_999 + n)))
+    const json = JSON.parse((await world.run('query', '--format', 'json', sql)).stdout) as Record<string, number>[]
+    expect([json.length, json[5_999]?.['c399']]).toEqual([6_000, 6_398])
   })
 
   it.each([

@@ -2,11 +2,12 @@
  * The program as people run it: a child process of the launcher, in a folder of the test's own, with nothing of the
  * developer's environment; and a sandbox service in the test's own process for it to talk to.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
@@ -38,6 +39,8 @@ export interface Place extends AsyncDisposable {
 export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly node?: string
+  /** It ends with the process of the test, however that ends. */
+  readonly isTied?: boolean
 }
 
 export interface PlaceOptions {
@@ -59,12 +62,16 @@ export async function aPlace({ files = {}, env = {} }: PlaceOptions = {}): Promi
   }
 }
 
-function startIn(cwd: string, args: readonly string[], { env, node = process.execPath }: StartOptions): Running {
+function startIn(
+  cwd: string,
+  args: readonly string[],
+  { env, node = process.execPath, isTied = false }: StartOptions,
+): Running {
   const child = spawn(node, [LAUNCHER, ...args], {
     cwd,
     env: { PATH: process.env['PATH'], HOME: cwd, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+    stdio: ['ignore', 'pipe', 'pipe', ...(isTied ? (['ipc'] as const) : [])],
+  }) as ChildProcessByStdio<null, Readable, Readable>
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
@@ -97,6 +104,8 @@ export function isAlive(pid: number): boolean {
 
 export interface World extends Place {
   readonly sandbox: Sandbox
+  /** Writes `tidemark.yaml` anew, with these settings beside the service. */
+  configure(settings: Readonly<Record<string, unknown>>): Promise<void>
 }
 
 export interface WorldOptions {
@@ -114,9 +123,12 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
     files: { 'tidemark.yaml': JSON.stringify(yaml) },
     env: { REPORTING_CLIENT_SECRET: SECRET_TEXT, ...env },
   })
+  const configure = (changed: Readonly<Record<string, unknown>>) =>
+    writeFile(path.join(place.folder, 'tidemark.yaml'), JSON.stringify({ ...yaml, ...changed }))
   return {
     ...place,
     sandbox,
+    configure,
     [Symbol.asyncDispose]: async () => {
       await sandbox.close()
       await place[Symbol.asyncDispose]()

@@ -112,34 +112,36 @@ describe('a load', () => {
     const rows = [{ eventId: 1, meetingRooms: [{ id: 1 }, { id: 2 }] }, { eventId: 2 }, { eventId: 3, attendees: 'x' }]
     await loadRows(own, events, rows, { closes, run: aRun('run-7', { inserted: 10, rejected: 1 }), runId: 'run-7' })
     await loadRows(own, events, rows)
-    expect(await warehouse.rows('SELECT * EXCLUDE (committed_at, bytes) FROM tidemark.loads ORDER BY load_id')).toEqual(
-      [
-        {
-          load_id: 1,
-          run_id: 'run-7',
-          report: 'events',
-          rows: 3,
-          inserted: 2,
-          updated: 0,
-          unchanged: 0,
-          deleted: 0,
-          children_written: 2,
-          rejected: 1,
-        },
-        {
-          load_id: 2,
-          run_id: 'run-1',
-          report: 'events',
-          rows: 3,
-          inserted: 0,
-          updated: 0,
-          unchanged: 2,
-          deleted: 0,
-          children_written: 0,
-          rejected: 1,
-        },
-      ],
-    )
+    expect(
+      await warehouse.rows(
+        'SELECT * EXCLUDE (committed_at, bytes, late, lateness) FROM tidemark.loads ORDER BY load_id',
+      ),
+    ).toEqual([
+      {
+        load_id: 1,
+        run_id: 'run-7',
+        report: 'events',
+        rows: 3,
+        inserted: 2,
+        updated: 0,
+        unchanged: 0,
+        deleted: 0,
+        children_written: 2,
+        rejected: 1,
+      },
+      {
+        load_id: 2,
+        run_id: 'run-1',
+        report: 'events',
+        rows: 3,
+        inserted: 0,
+        updated: 0,
+        unchanged: 2,
+        deleted: 0,
+        children_written: 0,
+        rejected: 1,
+      },
+    ])
     expect(
       await warehouse.rows(
         'SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until, proof, pages, rows, total_count, load_id FROM tidemark.windows ORDER BY proof',

@@ -113,6 +113,32 @@ describe('a child', () => {
     await event.load({ meetingRooms: [7, 'a', null, true, 1e30, [1, [2]]] })
     expect(await event.rooms()).toEqual(['0 7', '1 "a"', '2 null', '3 true', '4 1e+30', '5 [1,[2]]'])
   })
+
+  it('has typed values for more fields than its lines have columns, and texts with every escape', async () => {
+    const event = anEvent()
+    const many = Object.fromEntries(Array.from({ length: 140 }, (_, n) => [`wide${n}`, n]))
+    await event.load({ operationsRecord: { ...many, said: 'a\tb\n"c" \\ é \u0007', none: '', list: ['x'] } })
+    const columns = ['wide0', 'wide139', 'said', 'none', 'list']
+    expect(await event.table('operations_record', columns)).toEqual([
+      { wide0: '0', wide139: '139', said: 'a\tb\n"c" \\ é \u0007', none: '', list: '["x"]' },
+    ])
+  })
+
+  it('has its decimals exact, however many digits they have', async () => {
+    const event = anEvent()
+    const sent = [
+      '0.1',
+      '-0.000000001',
+      '1386551802.930513494',
+      '-99999999999999999.999999999',
+      '12345678901234567890.5',
+    ]
+    const rooms = sent.map((price) => `{"id":${Math.abs(Number.parseInt(price.slice(-3), 10))},"price":${price}}`)
+    await loadRows(opened, events, `[{"eventId":${event.id},"accommodations":[${rooms.join(',')}]}]`)
+    const rows = await event.table('accommodations', ['_position', 'price'])
+    expect(rows.map(({ price }) => Number(price))).toEqual(sent.map(Number))
+    expect(rows.map(({ price }) => price?.replace(/0+$/, ''))).toEqual(sent)
+  })
 })
 
 describe('the children of a row', () => {

@@ -133,6 +133,13 @@ describe('a rejected row', () => {
     ])
     expect(await texts(opened, 'main.enquiries__taxes', { columns: ['is_deleted'] })).toEqual([{ is_deleted: 'false' }])
   })
+
+  it('is kept whole, with the items of its collections', async () => {
+    const row =
+      '{"eventId":"bad","meetingRooms":[{"id":1,"price":1234567890.123456789,"text":"a\\tb"},{"id":2}],"assignments":[],"commission":{"id":7},"permissions":null}'
+    await loadRows(opened, events, `[{"eventId":4711,"meetingRooms":[{"id":9}]},${row}]`)
+    expect(await rejected("key = 'bad'")).toMatchObject([{ row }])
+  })
 })
 
 describe('a text in a typed field', () => {

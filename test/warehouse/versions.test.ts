@@ -333,3 +333,24 @@ describe('a time', () => {
     ])
   })
 })
+
+it.each([
+  ['last', ['wrong', 'late']],
+  ['first', ['late', 'wrong']],
+] as const)(
+  'a change shown late outlives a row whose stamp lay in the future, if that is loaded %s',
+  async (_, order) => {
+    const id = anId()
+    const rows = {
+      wrong: { name: 'stamped an hour ahead', stamp: minutes(70), observed: minutes(10) },
+      late: { name: 'changed before that was seen, shown later', stamp: minutes(8), observed: minutes(15) },
+    }
+    for (const each of order) {
+      const { name, stamp, observed } = rows[each]
+      const row = { eventId: id, name, aggregateRecordModified: formatInstant(stamp) }
+      await loadPages(opened, events, { pages: [{ rows: [row], observedAt: observed }] })
+    }
+    const held = await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })
+    expect(held).toEqual([{ name: rows.late.name }])
+  },
+)

@@ -1,0 +1,177 @@
+/**
+ * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests that hold in a warehouse at any
+ * moment, and freshness. Two reports are read at different moments, so a reference between them only warns.
+ */
+import type { HeldColumns, ShownColumn } from './dictionary.ts'
+import { reports } from './index.ts'
+import type { Declaration } from './report.ts'
+import { CHILD_COLUMNS, type ReportTable, tableOf } from './tables.ts'
+
+export interface BookTable {
+  readonly name: string
+  readonly comment: string
+  readonly columns: readonly ShownColumn[]
+}
+
+export interface DbtGiven {
+  /** Under which name dbt has the published copy attached. */
+  readonly database: string
+  readonly held: HeldColumns
+  readonly books: readonly BookTable[]
+  /** How often each report that is on runs; undefined when its timetable is no interval. */
+  readonly everyMs: ReadonlyMap<string, number | undefined>
+}
+
+export type DbtValue = string | number | boolean | null | readonly DbtValue[] | { readonly [key: string]: DbtValue }
+type Section = { readonly [key: string]: DbtValue }
+
+const MAIN = 'tidemark'
+const CURRENT = 'tidemark_current'
+const BOOKS = 'tidemark_books'
+
+export function dbtSources(given: DbtGiven): Section {
+  const database = `{{ var('tidemark_database', '${given.database}') }}`
+  const source = (name: string, section: Section): Section => ({ name, database, ...section })
+  return {
+    version: 2,
+    sources: [
+      source(MAIN, {
+        schema: 'main',
+        description: 'All rows, deleted ones included (is_deleted), with the system columns',
+        tables: reports.flatMap((report) => tablesOf(report, given.held)),
+      }),
+      source(CURRENT, {
+        schema: 'current',
+        description: 'The rows that are not deleted, without the system columns: what most models begin with',
+        tables: reports.map(tableOf).flatMap(currentTables),
+      }),
+      source(BOOKS, {
+        schema: 'tidemark',
+        description: 'The books: how far each report is known to be complete, and what was loaded, rejected, changed',
+        tables: [
+          ...given.books.map(bookTable),
+          ...[...given.everyMs].map(([report, everyMs]) => runTable(report, everyMs)),
+        ],
+      }),
+    ],
+  }
+}
+
+function tablesOf(report: Declaration, held: HeldColumns): Section[] {
+  const table = tableOf(report)
+  const known = held.get(table.name) ?? []
+  const parent: Section = {
+    name: table.name,
+    description: plain(table.comment),
+    config: { loaded_at_field: '_observed_at', freshness: CHANGED_LATELY },
+    ...keyTests(table.name, table.key),
+    columns: known.map((column) => columnOf(column, ownTests({ column, report, table }))),
+  }
+  const children = table.children.map((child): Section => {
+    const key = [...table.key, CHILD_KEY]
+    return {
+      name: child.name,
+      description: plain(child.comment),
+      data_tests: [uniqueTest(child.name, key), parentTest(child.name, table)],
+      columns: (held.get(child.name) ?? []).map((column) =>
+        columnOf(column, [...key, ...NEVER_NULL].includes(column.name) ? ['not_null'] : []),
+      ),
+    }
+  })
+  return [parent, ...children]
+}
+
+const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
+const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
+
+/** A quiet report may rightly show nothing new for a while; whether its runs go on is asked of the books. */
+const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
+
+interface OwnColumn {
+  readonly column: ShownColumn
+  readonly report: Declaration
+  readonly table: ReportTable
+}
+
+function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
+  const { name } = column
+  const isKey = table.key.includes(name)
+  const alone = isKey && table.key.length === 1 ? ['unique'] : []
+  const present = isKey || NEVER_NULL.includes(name) ? ['not_null'] : []
+  const values = ['flag', 'diff', 'absence']
+  const evidence = name === '_delete_evidence' ? [{ accepted_values: { arguments: { values } } }] : []
+  return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
+}
+
+/** A column that is named as the key of another report refers to it, such as `event_id`; also one that was discovered. */
+function referenceTest(report: Declaration, column: string): Section[] {
+  const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
+  if (target === undefined) return []
+  const to = `source('${MAIN}', '${target.name}')`
+  return [{ relationships: { arguments: { to, field: column }, config: { severity: 'warn' } } }]
+}
+
+const keyTests = (table: string, key: readonly string[]): Section =>
+  key.length === 1 ? {} : { data_tests: [uniqueTest(table, key)] }
+
+const uniqueTest = (table: string, key: readonly string[]): Section => ({
+  unique: { name: `unique_${table}`, arguments: { column_name: together(key) } },
+})
+
+const parentTest = (child: string, parent: ReportTable): Section => ({
+  relationships: {
+    name: `parent_of_${child}`,
+    arguments: {
+      column_name: together(parent.key),
+      to: `source('${MAIN}', '${parent.name}')`,
+      field: together(parent.key),
+    },
+  },
+})
+
+/** Several columns as one value; one stays itself. */
+const together = (columns: readonly string[]): string =>
+  columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
+
+const columnOf = ({ name, type, comment }: ShownColumn, tests: readonly DbtValue[]): Section => ({
+  name,
+  data_type: type,
+  ...(comment === '' ? {} : { description: plain(comment) }),
+  ...(tests.length === 0 ? {} : { data_tests: tests }),
+})
+
+const currentTables = (table: ReportTable): Section[] =>
+  [table, ...table.children].map(({ name, comment }) => ({ name, description: `${plain(comment)}: not deleted` }))
+
+const bookTable = ({ name, comment, columns }: BookTable): Section => ({
+  name,
+  ...(comment === '' ? {} : { description: plain(comment) }),
+  columns: columns.map((column) => columnOf(column, [])),
+})
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+const RUNS_MISSED_WARN = 3
+const RUNS_MISSED_ERROR = 12
+const WARN_MINUTES_MIN = 15
+
+/** The runs of one report that ended well: stale as soon as some are missing. */
+function runTable(report: string, everyMs: number = DAY_MS): Section {
+  const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
+  return {
+    name: `runs_of_${report}`,
+    identifier: 'runs',
+    description: `Runs of ${report}; fresh as long as they go on and end well`,
+    config: {
+      loaded_at_field: 'ended_at',
+      freshness: {
+        warn_after: { count: minutes(RUNS_MISSED_WARN), period: 'minute' },
+        error_after: { count: minutes(RUNS_MISSED_ERROR), period: 'minute' },
+        filter: `report = '${report}' AND state = 'done'`,
+      },
+    },
+  }
+}
+
+/** dbt reads descriptions as templates: what looks like one, in a field's name, must not be run. */
+const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

@@ -1,0 +1,43 @@
+/** A Python of this machine with dbt and DuckDB in an environment of its own, made once; undefined where it can't be had. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const REQUIREMENTS = path.join(import.meta.dirname, 'requirements.txt')
+const INSTALL_MS_MAX = 10 * 60_000
+
+export interface Python {
+  /** The folder with `python`, `dbt` and `duckdb`. */
+  readonly bin: string
+}
+
+export async function aPython(): Promise<Python | string> {
+  const pinned = createHash('sha256')
+    .update(await readFile(REQUIREMENTS))
+    .digest('hex')
+    .slice(0, 12)
+  const home = path.join(tmpdir(), `tidemark-dbt-${pinned}`)
+  const bin = path.join(home, 'bin')
+  try {
+    await run('python3', ['--version'])
+  } catch {
+    return 'there is no python3 here'
+  }
+  try {
+    if (!existsSync(path.join(bin, 'python'))) await run('python3', ['-m', 'venv', home])
+    await run(path.join(bin, 'pip'), ['install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS], {
+      timeout: INSTALL_MS_MAX,
+    })
+  } catch (error) {
+    return `dbt cannot be installed here (${String((error as { stderr?: unknown }).stderr)
+      .trim()
+      .split('\n')
+      .at(-1)})`
+  }
+  return { bin }
+}

@@ -1,0 +1,38 @@
+/** Readers that are not ours, in processes of their own, on a copy that is being replaced: Python's DuckDB and DuckDB's CLI. */
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import type { Python } from './python.ts'
+
+const run = promisify(execFile)
+
+/** One cut: the books and the rows name the same last load that wrote events. */
+const CUT = `SELECT (SELECT max(load_id) FROM tidemark.loads WHERE report = 'events' AND inserted + updated > 0) - (SELECT max(_load_id) FROM main.events) AS apart`
+
+const PYTHON = `
+import duckdb, sys, time
+path, seconds = sys.argv[1], float(sys.argv[2])
+first = duckdb.connect(path, read_only=True)
+begin = first.execute("SELECT max(load_id) FROM tidemark.loads").fetchone()
+opened, until = 0, time.monotonic() + seconds
+while time.monotonic() < until or opened < 5:
+    with duckdb.connect(path, read_only=True) if opened else first.cursor() as copy:
+        assert copy.execute("${CUT}").fetchone() == (0,), "torn"
+    opened += 1
+assert first.execute("SELECT max(load_id) FROM tidemark.loads").fetchone() == begin, "an old handle moved"
+print(opened)
+`
+
+/** How often each opened the copy; rejects with what a reader met. */
+export async function readWithPython({ bin }: Python, published: string, seconds: number): Promise<number> {
+  const { stdout } = await run(path.join(bin, 'python'), ['-c', PYTHON, published, String(seconds)])
+  return Number(stdout)
+}
+
+export async function readWithCli({ bin }: Python, published: string, times: number): Promise<number> {
+  for (let time = 0; time < times; time += 1) {
+    const { stdout } = await run(path.join(bin, 'duckdb'), ['-readonly', '-csv', '-noheader', published, CUT])
+    if (stdout.trim() !== '0') throw new TypeError(`the DuckDB CLI read ${stdout.trim()}`)
+  }
+  return times
+}
