@@ -1,8 +1,8 @@
 /** At quiet: every table of the warehouse against the model, value by value, to the last digit. */
-import { type AuditEntry, type ModelRecord, newestOf } from './model/record.ts'
+import { type AuditEntry, type Micros, type ModelRecord, newestOf } from './model/record.ts'
 import { type Cell, childText, ROWS } from './model/rows.ts'
 import type { World } from './model/world.ts'
-import type { Recorded, Scenario } from './scenario.ts'
+import { type Asking, asks, type Recorded, type Scenario } from './scenario.ts'
 
 type Rows = <T>(sql: string) => Promise<T[]>
 type Row = Readonly<Record<string, string | null>>
@@ -10,6 +10,10 @@ type Row = Readonly<Record<string, string | null>>
 export interface Comparison {
   readonly world: World
   readonly scenario: Scenario
+  /** What the configuration asked for in the end: the rest is not kept up any more. */
+  readonly asking: Asking
+  /** What a backfill read again at quiet: amounts that drifted in it are known. */
+  readonly backfilled: { readonly since: Micros; readonly until: Micros } | undefined
   /** Whole reports were compared with the service: rows that it no longer returns, and drifted amounts, are known too. */
   readonly reconciled: boolean
 }
@@ -17,12 +21,12 @@ export interface Comparison {
 export async function differences(rows: Rows, comparison: Comparison): Promise<string[]> {
   const found: string[] = []
   for (const report of comparison.world.recorded) {
-    const scopes = report === 'budgets' ? comparison.scenario.currencies : ['']
+    const scopes = report === 'budgets' ? comparison.asking.currencies : ['']
     for (const scope of scopes) found.push(...(await reportDifferences(rows, comparison, { report, scope })))
     found.push(...(await rejectedDifferences(rows, comparison, report)))
   }
   if (comparison.scenario.reports.includes('enquiry_audit_entries')) {
-    found.push(...(await entryDifferences(rows, comparison.world)))
+    found.push(...(await entryDifferences(rows, comparison)))
   }
   return found
 }
@@ -64,33 +68,36 @@ interface Meeting extends Place {
 }
 
 function recordDifferences(
-  { reconciled, scenario }: Comparison,
+  { reconciled, asking, backfilled }: Comparison,
   { report, scope, place, record, row, children }: Meeting,
 ): string[] {
   const version = newestOf(record)
   // What its row should be is told by the rejected rows; what it was before stays.
-  if (version.broken !== undefined) return []
+  if (version.broken !== undefined || !asks(asking, report, { record, version })) return []
   const isGone = report === 'enquiries' && version.deleted
   if (isGone) {
     const isKnown = row === undefined || !reconciled || row['is_deleted'] === 'true'
     return isKnown ? [] : [`5: ${place} is gone, and not marked as deleted`]
   }
   if (row === undefined) return [`1: ${place} is missing`]
+  const stamp = version.stamp ?? 0
+  const isReadAgain = reconciled || (backfilled !== undefined && backfilled.since <= stamp && stamp <= backfilled.until)
   const cells = ROWS[report].cells(record, version, { currency: scope, summary: false })
   const found = cells.flatMap((cell) => {
-    if (isDrifted(cell, record, reconciled) || sameValue(cell, row)) return []
+    if (isDrifted(cell, record, isReadAgain) || sameValue(cell, row)) return []
     return [`1: ${place} ${cell.column}: ${show(cell.value)} is sent, ${show(row[cell.column])} is held`]
   })
   if ((row['is_deleted'] === 'true') !== version.deleted) found.push(`5: ${place}: is_deleted is ${row['is_deleted']}`)
-  for (const { table, of } of scenario.expands ? ROWS[report].collections : []) {
+  for (const { table, of, flag } of ROWS[report].collections) {
+    if (!asking.expand.has(flag)) continue
     const kids = children.get(`${table} ${record.key}`) ?? []
     found.push(...childDifferences(`${place} ${table}`, of(version).map(childText), kids))
   }
   return found
 }
 
-const isDrifted = (cell: Cell, record: ModelRecord, reconciled: boolean): boolean =>
-  cell.wire === 'totalAmount' && record.drift > 0 && !reconciled
+const isDrifted = (cell: Cell, record: ModelRecord, isReadAgain: boolean): boolean =>
+  cell.wire === 'totalAmount' && record.drift > 0 && !isReadAgain
 
 function childDifferences(place: string, sent: readonly string[], held: readonly Row[]): string[] {
   const live = held.filter((row) => row['is_deleted'] !== 'true')
@@ -109,7 +116,7 @@ function childDifferences(place: string, sent: readonly string[], held: readonly
 }
 
 /** Rows that can't be stored are kept whole, each once. */
-async function rejectedDifferences(rows: Rows, { world }: Comparison, report: Recorded): Promise<string[]> {
+async function rejectedDifferences(rows: Rows, { world, asking }: Comparison, report: Recorded): Promise<string[]> {
   const held = await rows<{ row: string; scope: string }>(
     `SELECT row::VARCHAR AS row, scope FROM tidemark.rejected_rows WHERE report = '${report}'`,
   )
@@ -117,7 +124,9 @@ async function rejectedDifferences(rows: Rows, { world }: Comparison, report: Re
   const found = texts.length === new Set(texts).size ? [] : [`4: a rejected row of ${report} is kept twice`]
   const revisions = new Set(held.map(({ row }) => Number(/"revision":(\d+)/.exec(row)?.[1])))
   for (const record of world.records[report].values()) {
-    const { broken, revision, deleted } = newestOf(record)
+    const version = newestOf(record)
+    const { broken, revision, deleted } = version
+    if (!asks(asking, report, { record, version })) continue
     if (broken !== undefined && !(report === 'enquiries' && deleted) && !revisions.has(revision)) {
       found.push(`1: the broken row of ${report} ${record.key}, revision ${revision}, is not among the rejected rows`)
     }
@@ -125,17 +134,22 @@ async function rejectedDifferences(rows: Rows, { world }: Comparison, report: Re
   return found
 }
 
-async function entryDifferences(rows: Rows, world: World): Promise<string[]> {
+async function entryDifferences(rows: Rows, { world, asking }: Comparison): Promise<string[]> {
   const held = await rows<{ enquiry: number; entry: string; number: number }>(`
     SELECT enquiry_id AS enquiry, concat_ws(' ', epoch_us(timestamp), user_id, action, payload) AS entry, entry_number AS number
-    FROM main.enquiry_audit_entries`)
+    FROM main.enquiry_audit_entries WHERE epoch_us(timestamp) >= ${asking.start}`)
   const found: string[] = []
   for (const record of world.records.enquiries.values()) {
-    const { deleted, broken } = newestOf(record)
+    const version = newestOf(record)
+    const { deleted, broken } = version
+    if (!asks(asking, 'enquiries', { record, version })) continue
     // The trail of a row that is gone, or was never stored, is not asked for any more.
     if (deleted || broken !== undefined || record.versions.some((version) => version.broken !== undefined)) continue
     const mine = held.filter(({ enquiry }) => enquiry === record.key)
-    const sent = record.entries.map(entryOf).toSorted((a, b) => a.localeCompare(b))
+    const sent = record.entries
+      .filter(({ at }) => at >= asking.start)
+      .map(entryOf)
+      .toSorted((a, b) => a.localeCompare(b))
     const kept = mine.map(({ entry }) => entry).toSorted((a, b) => a.localeCompare(b))
     if (sent.join('\n') !== kept.join('\n')) {
       found.push(`1: trail of enquiry ${record.key}: sent ${sent.join(', ')}; held ${kept.join(', ')}`)

@@ -12,7 +12,7 @@ export const FAULTS = {
   totalLies: 'totalCount is too high, too low, or changes',
   lateCommit: 'a change shows up later than its stamp, within the overlap',
   futureStamp: 'a stamp lies in the future',
-  heap: 'many rows stand at one instant',
+  heap: 'many rows stand at one instant, in some seeds thousands',
   hotRow: 'one row is edited every second',
   malformedRows: 'rows without a key, or with a value of the wrong type',
   childrenGone: 'a collection shrinks to nothing',
@@ -25,6 +25,7 @@ export const FAULTS = {
   clockJump: 'our clock jumps in the middle of a run',
   // settings
   settingsChanged: 'page size, load size and concurrency change between runs',
+  questionChanged: 'start, filters, expand flags and currencies change between runs',
   // authorisation
   tokenRevoked: 'a token is refused once',
   scopeRefused: '401 for ever, until an operator acts',
@@ -39,11 +40,13 @@ export const FAULTS = {
   webPage: 'a page of a proxy instead of JSON',
   slow: 'an answer takes minutes',
   // our own side
-  crash: 'the process dies: at any await, before or after any statement',
+  crash: 'the process dies: at any await, or between two statements of a load',
   cancel: 'the run is stopped on request',
   diskFull: 'a statement finds the disk full',
   sameJobTwice: 'two runs of one report at the same time',
   staleWorker: 'a load waits for many minutes while another run of the report goes on',
+  backfill: 'a range is read again beside the incremental runs, its rows come late, and it goes on where it stopped',
+  reconciled: 'whole reports are compared while all of this goes on',
 } as const
 
 export type Fault = keyof typeof FAULTS

@@ -5,13 +5,18 @@
 import type { Micros, ModelRecord, Version } from './model/record.ts'
 import { ROWS } from './model/rows.ts'
 import type { World } from './model/world.ts'
-import type { Recorded, Scenario } from './scenario.ts'
+import { type Asking, asks, type Recorded, type Scenario } from './scenario.ts'
 
 type Rows = <T>(sql: string) => Promise<T[]>
 
 /** A row with what the look adds to each: the marks of its report. */
 interface Seen {
   readonly marks: readonly { readonly name: string; readonly scope: string; readonly value: number | bigint }[] | null
+  /** Whose the newest load is. */
+  readonly load: number | null
+  readonly run: string | null
+  /** The runs that hold the report, of each kind. */
+  readonly holders: readonly string[] | null
   readonly target_currency?: string
   /** Absent until the first load has brought the column. */
   readonly revision?: number
@@ -39,10 +44,19 @@ export class Invariants {
   readonly #world: World
   readonly #scenario: Scenario
   readonly #marks = new Map<string, number>()
+  /** Every question so far: what all of them brought must be there at every moment, the rest at quiet. */
+  readonly #asked = new Set<Asking>()
+  /** Runs that were seen to have lost their report to a newer run, with their last load. */
+  readonly #overtaken = new Map<string, number>()
 
   constructor(world: World, scenario: Scenario) {
     this.#world = world
     this.#scenario = scenario
+  }
+
+  /** A run begins that asks this. */
+  willAsk(asking: Asking): void {
+    this.#asked.add(asking)
   }
 
   /** One statement: whatever columns the table has by now. */
@@ -52,6 +66,7 @@ export class Invariants {
     const { now } = this.#world
     const held = this.#rowsOf(report, seen)
     for (const [scope, inScope] of held) this.#deletes(report, scope, inScope)
+    this.#lookAtFences(report, seen[0])
     const marks = (seen[0]?.marks ?? []).map((mark) => ({ ...mark, value: Number(mark.value) }))
     this.#lookAtMarks(report, marks, now)
     for (const { scope, value } of marks) {
@@ -104,7 +119,7 @@ export class Invariants {
       const wasDeleted = tells ? version?.deleted : record?.versions.some((each) => each.deleted)
       // A late edit makes a budget look deleted until the next run reads its new stamp (docs/PROOFS.md).
       const mayLookDeleted = report === 'budgets' && this.#scenario.faults.has('lateCommit')
-      if (wasDeleted !== true && !mayLookDeleted) {
+      if (wasDeleted !== true && !mayLookDeleted && (record === undefined || this.#wasAlwaysAsked(report, record))) {
         this.#break(`5: ${report} ${scope} ${key} is marked as deleted at revision ${revision}, and never was`)
       }
     }
@@ -121,6 +136,7 @@ export class Invariants {
       if (version === undefined || version.broken !== undefined) continue
       if (report === 'enquiries' && version.deleted) continue
       if (hasMovedOn(report, record, { version, mark, now })) continue
+      if (![...this.#asked].every((asking) => asks(asking, report, { record, version }))) continue
       const row = held.get(record.key)
       if (row === undefined || row.revision < version.revision) {
         const held = row === undefined ? 'nothing is held' : `revision ${row.revision} is held`
@@ -131,6 +147,22 @@ export class Invariants {
     }
   }
 
+  /** What a run that was overtaken still wanted to commit must have been refused. */
+  #lookAtFences(report: Recorded, seen: Seen | undefined): void {
+    if (seen?.run == null || seen.load === null) return
+    const { run, load, holders } = seen
+    const place = `${report} ${run}`
+    if (load > (this.#overtaken.get(place) ?? load))
+      this.#break(`9: ${place} committed load ${load} when a newer run held the report`)
+    else if (holders?.includes(run) !== true) this.#overtaken.set(place, load)
+  }
+
+  /** A row that a question leaves out looks absent to a reconcile (docs/PROOFS.md). */
+  #wasAlwaysAsked(report: Recorded, record: ModelRecord): boolean {
+    const version = record.versions[0]
+    return version !== undefined && [...this.#asked].every((asking) => asks(asking, report, { record, version }))
+  }
+
   #break(what: string): void {
     this.broken.push(what)
   }
@@ -139,9 +171,13 @@ export class Invariants {
 function lookSql(report: Recorded): string {
   const columns = [ROWS[report].keyColumn, 'target_currency', 'revision', 'is_deleted'].map((column) => `'${column}'`)
   return `
-    SELECT m.marks, r.* FROM (
+    SELECT m.marks, l.load, l.run, f.holders, r.* FROM (
       SELECT list({ name: mark, scope: scope, value: epoch_us(value) }) AS marks FROM tidemark.marks WHERE report = '${report}'
-    ) m LEFT JOIN (SELECT COLUMNS(c -> c IN (${columns.join(', ')})) FROM main.${report}) r ON true`
+    ) m CROSS JOIN (
+      SELECT max(load_id) AS load, arg_max(run_id, load_id) AS run FROM tidemark.loads WHERE report = '${report}'
+    ) l CROSS JOIN (
+      SELECT list(holder) AS holders FROM tidemark.fences WHERE report = '${report}'
+    ) f LEFT JOIN (SELECT COLUMNS(c -> c IN (${columns.join(', ')})) FROM main.${report}) r ON true`
 }
 
 function childLooks(report: Recorded): string[] {

@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import type { ReportConfig } from '../../src/config/config.ts'
-import { type Instant, parseInstant } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'
 import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import type { Chance } from './chance.ts'
 import type { History } from './history.ts'
-import type { Recorded, Scenario, Settings, Simulated } from './scenario.ts'
+import { type Gaps } from './gaps.ts'
+import type { Asking, Recorded, RunPlan, Scenario, Simulated } from './scenario.ts'
 import type { Service } from './service.ts'
 import type { MachineClock, Timeline } from './timeline.ts'
 
@@ -32,7 +32,6 @@ export const LOOK = '/* look */ '
 
 /** Statements of a load that write rows, or move a mark. */
 const TOUCHES = /(?:INSERT INTO main\.|INSERT INTO tidemark\.marks SELECT ')"?(?<report>events|budgets|enquiries)["']/
-const START = parseInstant('2025-06-01T00:00:00Z') as Instant
 const EXPAND: Readonly<Record<Simulated, readonly string[]>> = {
   events: ['meetingRooms', 'commissions', 'assignments'],
   budgets: ['costItems'],
@@ -57,6 +56,7 @@ export interface MachineParts {
   readonly service: Service
   readonly chance: Chance
   readonly history: History
+  readonly gaps: Gaps
   /** After each COMMIT that touched a report. */
   readonly onCommit: (report: Recorded, rows: <T>(sql: string) => Promise<T[]>) => Promise<void>
   readonly onTrouble: (error: unknown) => void
@@ -93,7 +93,10 @@ export class Machine {
   }
 
   /** The rooms, opened anew when the process is a new one. */
-  async rooms(settings: Settings): Promise<{ rooms: Rooms; stop: AbortController }> {
+  async rooms({
+    settings,
+    asking,
+  }: Pick<RunPlan, 'settings' | 'asking'>): Promise<{ rooms: Rooms; stop: AbortController }> {
     const stop = new AbortController()
     const { scenario, service, clock } = this.#parts
     const warehouse = this.#open?.warehouse ?? (await this.#openWarehouse())
@@ -115,8 +118,8 @@ export class Machine {
       warehouse,
       clock,
       settings: {
-        reports: reportConfigs(scenario, settings),
-        currencies: scenario.currencies,
+        reports: reportConfigs(scenario, { settings, asking }),
+        currencies: asking.currencies,
         limits: {
           loadRowsMax: settings.loadRowsMax,
           loadBytesMax: 1_000_000,
@@ -143,6 +146,7 @@ export class Machine {
       if (existsSync(this.#path + ending)) copyFileSync(this.#path + ending, this.#pathOf(next) + ending)
     }
     this.#dead = true
+    this.#touched.clear()
     this.#open?.stop.abort(new Died())
     this.#parts.service.cut()
   }
@@ -157,7 +161,13 @@ export class Machine {
     rmSync(join(this.folder, 'staging'), { force: true, recursive: true })
   }
 
+  /** The process ends in good order; the next rooms are those of a new one. */
+  restart(): Promise<void> {
+    return this.#close()
+  }
+
   async end(): Promise<void> {
+    if (this.#open !== undefined) await this.#inRealTime(() => this.rows('PRAGMA disable_checkpoint_on_shutdown'))
     await this.#close()
     rmSync(this.folder, { force: true, recursive: true })
   }
@@ -200,18 +210,25 @@ export class Machine {
 
   #openWarehouse(): Promise<Warehouse> {
     const settings = { path: this.#path, memory: MEMORY, threads: 1, around: this.#around }
-    return this.#inRealTime(() => Warehouse.open(settings))
+    return this.#inRealTime(async () => {
+      const warehouse = await Warehouse.open(settings)
+      if (this.#parts.scenario.plansPlainly) await warehouse.rows('PRAGMA disable_optimizer')
+      return warehouse
+    })
   }
 
   readonly #around: AroundStatement = async (sql, run) => {
-    const { timeline, chance } = this.#parts
+    const { timeline, chance, gaps } = this.#parts
     if (timeline.isReal || sql.startsWith(LOOK)) return timeline.real(run())
     if (this.#dead) throw new Died()
     await timeline.wait(chance.int(0, 3))
     if (this.isDead) throw new Died()
+    gaps.before()
+    if (this.isDead) throw new Died()
     this.statements += 1
     if (this.#isDiskFull(sql)) throw new Error('IO Error: Could not write: No space left on device')
     const result = await timeline.real(run())
+    gaps.after(sql)
     this.#note(sql)
     if (this.isDead) throw new Died()
     return result
@@ -264,19 +281,26 @@ function template(): Promise<string> {
   return made
 }
 
-function reportConfigs(scenario: Scenario, settings: Settings): Record<ReportName, ReportConfig> {
+function reportConfigs(
+  scenario: Scenario,
+  { settings, asking }: Pick<RunPlan, 'settings' | 'asking'>,
+): Record<ReportName, ReportConfig> {
   const config = (name: ReportName): ReportConfig => ({
     name,
     enabled: (scenario.reports as readonly ReportName[]).includes(name),
     every: '5m',
+    timeZone: 'UTC',
     pageSize: settings.pageSize,
     overlapMs: scenario.overlapMs,
     settleMs: scenario.settleMs,
-    start: START,
-    expand: scenario.expands || name === 'enquiry_audit_entries' ? (EXPAND[name as Simulated] ?? []) : [],
-    filters: {},
+    start: asking.start,
+    expand: expandOf(name as Simulated, asking),
+    filters: asking.companyId === undefined || name === 'enquiry_audit_entries' ? {} : { companyId: asking.companyId },
     askCreated: name === 'enquiries',
     entities: [],
   })
   return Object.fromEntries(reportNames.map((name) => [name, config(name)])) as Record<ReportName, ReportConfig>
 }
+
+const expandOf = (name: Simulated, asking: Asking): readonly string[] =>
+  (EXPAND[name] ?? []).filter((flag) => flag === 'payload' || asking.expand.has(flag))

@@ -5,13 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { SyncError } from '../../src/errors.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
-import type { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { Chance } from './chance.ts'
 import { differences } from './compare.ts'
 import { FaultSource, Tally } from './faults.ts'
+import { Gaps } from './gaps.ts'
 import { History } from './history.ts'
 import { Invariants } from './invariants.ts'
 import { Machine } from './machine.ts'
@@ -20,6 +19,7 @@ import { publishedDifferences } from './published.ts'
 import { drawScenario, type RunPlan, type Scenario } from './scenario.ts'
 import { Service } from './service.ts'
 import { EPOCH_MS, MachineClock, Timeline } from './timeline.ts'
+import { backfillAll, backfillRange, STALE_MS, work, type Workshop } from './work.ts'
 
 export interface SeedResult {
   readonly seed: number
@@ -54,7 +54,6 @@ const RUN_EVENTS_MAX = 60_000
 /** Requests of one run at most: what `walk_pages_max` allows to each of its readers, with all attempts. */
 const RUN_REQUESTS_MAX = 6_000
 const HOUR_MS = 3_600_000
-const STALE_MS = 20 * 60_000
 
 export async function simulate(seed: number, options: SimulateOptions = {}): Promise<SeedResult> {
   const simulation = await Simulation.start(seed)
@@ -80,6 +79,7 @@ class Simulation {
   readonly #service: Service
   readonly #invariants: Invariants
   readonly #history: History
+  readonly #gaps: Gaps
   #longest = 0
   #livedMs = 0
 
@@ -94,13 +94,16 @@ class Simulation {
     this.#service = parts.service
     this.#invariants = parts.invariants
     this.#history = parts.history
+    this.#gaps = parts.gaps
   }
 
   static async start(seed: number): Promise<Simulation> {
     const scenario = drawScenario(seed)
     const timeline = new Timeline()
     const history = new History(timeline)
-    const faults = new FaultSource(scenario.faults, new Chance(seed, 'faults'), new Tally())
+    const tally = new Tally()
+    const faults = new FaultSource(scenario.faults, new Chance(seed, 'faults'), tally)
+    const gaps = new Gaps(tally)
     const clock = new MachineClock(timeline, new Chance(seed, 'clock'))
     const world = new World(scenario, { chance: new Chance(seed, 'world'), faults, timeline })
     const service = new Service({ scenario, world, faults, timeline, history, chance: new Chance(seed, 'service') })
@@ -111,11 +114,12 @@ class Simulation {
       clock,
       service,
       history,
+      gaps,
       chance: new Chance(seed, 'machine'),
       onCommit: (report, rows) => invariants.look(report, rows),
       onTrouble: (error) => invariants.broken.push(`a look failed: ${String(error)}`),
     })
-    return new Simulation({ machine, scenario, timeline, clock, faults, world, service, invariants, history })
+    return new Simulation({ machine, scenario, timeline, clock, faults, world, service, invariants, history, gaps })
   }
 
   /** The time in which things go wrong. */
@@ -125,7 +129,10 @@ class Simulation {
     for (const [number, plan] of this.#scenario.runs.entries()) {
       this.#pass(plan)
       if (number === 1 && this.#faults.strikes('shapeSwitched', 1)) this.#switchShape()
-      if (number > 0 && plan.settings !== this.#scenario.runs[number - 1]?.settings) this.#tally.add('settingsChanged')
+      const before = this.#scenario.runs[number - 1] ?? plan
+      if (plan.settings !== before.settings) this.#tally.add('settingsChanged')
+      if (plan.asking !== before.asking) this.#tally.add('questionChanged')
+      if (plan.restarts) await this.machine.restart()
       await this.#run(plan)
       if (this.#invariants.broken.length > 0) return
       if (this.#scenario.publishes) await this.#publish()
@@ -144,6 +151,7 @@ class Simulation {
     const waitMs = Math.max(0, this.#world.latest / 1_000 - EPOCH_MS - this.#timeline.nowMs)
     this.#timeline.pass(waitMs + overlapMs + settleMs + HOUR_MS)
     this.#history.tell(() => '--- quiet ---')
+    if (this.#backfills) await this.#endBackfills()
     await this.#honest('first quiet run')
     const outcomes = await this.#honest('second quiet run')
     const written = outcomes.filter(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
@@ -195,13 +203,18 @@ class Simulation {
 
   /** One run with its trouble. A run that fails says so in its outcome; what matters is that it ends. */
   async #run(plan: RunPlan): Promise<void> {
-    const { rooms, stop } = await this.machine.rooms(plan.settings)
+    const { rooms, stop } = await this.machine.rooms(plan)
     const { timeline, requests } = { timeline: this.#timeline, requests: this.#service.requests }
     this.#prepare(plan, stop)
     const startedMs = timeline.nowMs
-    const outcomes = await timeline.run(this.#work(plan, rooms).catch((error: unknown) => this.#lastWords(error)))
+    const working = work(this.#workshop, plan, rooms).catch((error: unknown) => {
+      this.#lastWords(error)
+      return []
+    })
+    const outcomes = await timeline.run(working)
     this.#livedMs += timeline.nowMs - startedMs
     timeline.onEvent = () => undefined
+    this.#gaps.arm(undefined, () => undefined)
     this.#longest = Math.max(this.#longest, this.#service.requests - requests)
     for (const { report, state, error } of outcomes) {
       this.#tally.add(`run ${state}`)
@@ -217,14 +230,16 @@ class Simulation {
     if (!this.#faults.off) await this.#lookAtChildren(plan)
   }
 
-  async #lookAtChildren({ settings }: RunPlan): Promise<void> {
-    await this.machine.rooms(settings)
+  async #lookAtChildren(plan: RunPlan): Promise<void> {
+    await this.machine.rooms(plan)
     await this.#invariants.lookAtChildren((sql) => this.machine.rows(sql))
   }
 
   /** Sets what befalls the run, and the bound of its events. */
-  #prepare({ trouble, at }: RunPlan, stop: AbortController): void {
+  #prepare({ trouble, at, atLoadStatement, asking }: RunPlan, stop: AbortController): void {
     const { machine } = this
+    this.#invariants.willAsk(asking)
+    this.#gaps.arm(trouble === 'crash' ? atLoadStatement : undefined, () => this.#die())
     const first = this.#timeline.events
     machine.fullAt =
       trouble === 'diskFull' ? { statement: machine.statements + at, onlyCommit: at % 2 === 0 } : undefined
@@ -235,7 +250,7 @@ class Simulation {
       const event = number - first
       if (event === jumpsAt && this.#faults.strikes('clockJump', 1))
         this.#clock.skewMs += event % 2 === 0 ? -7 * HOUR_MS : 26 * HOUR_MS
-      if (event === at && trouble === 'crash') this.#die()
+      if (event === at && trouble === 'crash' && atLoadStatement === undefined) this.#die()
       if (event === at && trouble === 'cancel') this.#cancel(stop)
       if (event === RUN_EVENTS_MAX) this.#cancel(stop)
       if (event > RUN_EVENTS_MAX + 1_000) throw new Error('a run does not end, not even when it is stopped')
@@ -245,6 +260,7 @@ class Simulation {
   #die(): void {
     this.#tally.add('crash')
     this.#history.tell(() => '--- the process dies ---')
+    this.#gaps.died()
     this.machine.die()
   }
 
@@ -254,27 +270,30 @@ class Simulation {
     stop.abort(new DOMException('stopped', 'AbortError'))
   }
 
-  async #work({ trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
-    const { reports } = this.#scenario
-    if (trouble !== 'sameJobTwice' && trouble !== 'staleWorker') return syncAll(rooms, reports)
-    this.#tally.add(trouble)
-    const first = trouble === 'staleWorker' ? stalled(rooms, this.#timeline) : rooms
-    const second = this.#timeline
-      .wait(trouble === 'staleWorker' ? STALE_MS / 4 : 30)
-      .then(() => syncAll(rooms, reports))
-    if (trouble === 'staleWorker') this.#changeMeanwhile()
-    return (await Promise.all([syncAll(first, reports), second])).flat()
+  get #backfills(): boolean {
+    return this.#scenario.runs.some(({ backfills }) => backfills)
+  }
+
+  get #workshop(): Workshop {
+    return {
+      scenario: this.#scenario,
+      timeline: this.#timeline,
+      tally: this.#tally,
+      recorded: this.#world.recorded,
+      lastWords: (error) => this.#lastWords(error),
+      changeMeanwhile: () => this.#changeMeanwhile(),
+    }
   }
 
   /** A process that dies has no outcomes; any other run tells its failures instead of throwing. */
-  #lastWords(error: unknown): ReportOutcome[] {
+  #lastWords(error: unknown): void {
     const isExpected = error instanceof SyncError && error.code !== 'UNEXPECTED'
     if (!this.machine.isDead && !isExpected) this.fail(error)
-    return []
   }
 
   #changeMeanwhile(): void {
-    for (const part of [0.1, 0.2, 0.3]) this.#timeline.schedule(STALE_MS * part, () => this.#world.change())
+    for (const part of [0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
+      this.#timeline.schedule(STALE_MS * part, () => this.#world.change())
   }
 
   /** After a run: a new process where the old one died, and an operator who takes back what was refused. */
@@ -288,7 +307,7 @@ class Simulation {
   /** A run that has no excuse. */
   async #honest(name: string): Promise<ReportOutcome[]> {
     const plan = this.#scenario.runs.at(-1) as RunPlan
-    const { rooms, stop } = await this.machine.rooms(plan.settings)
+    const { rooms, stop } = await this.machine.rooms(plan)
     this.#prepare({ ...plan, trouble: 'none' }, stop)
     const startedMs = this.#timeline.nowMs
     const outcomes = await this.#timeline.run(syncAll(rooms, this.#scenario.reports))
@@ -300,9 +319,19 @@ class Simulation {
     return outcomes
   }
 
+  /** Backfills that were stopped go on and come to their end; a new one reads the same range as it is now. */
+  async #endBackfills(): Promise<void> {
+    const { rooms, stop } = await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    this.#prepare({ ...(this.#scenario.runs.at(-1) as RunPlan), trouble: 'none' }, stop)
+    const missing = await this.#timeline.run(backfillAll(this.#workshop, rooms))
+    this.#world.driftAll()
+    missing.push(...(await this.#timeline.run(backfillAll(this.#workshop, rooms, 'quiet'))))
+    for (const what of missing) this.#break(`8: the quiet backfill of ${what}`)
+  }
+
   /** Rows are only deleted for absence when they don't come twice in a row. */
   async #reconcile(): Promise<void> {
-    const { rooms } = await this.machine.rooms((this.#scenario.runs.at(-1) as RunPlan).settings)
+    const { rooms } = await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
     this.#tally.add('reconcile')
     for (let time = 0; time < 2; time += 1) {
       for (const report of this.#world.recorded) {
@@ -314,7 +343,10 @@ class Simulation {
   }
 
   async #compare(): Promise<void> {
-    const comparison = { world: this.#world, scenario: this.#scenario, reconciled: this.#scenario.reconciles }
+    const { asking } = this.#scenario.runs.at(-1) as RunPlan
+    const { reconciles: reconciled } = this.#scenario
+    const backfilled = this.#backfills ? backfillRange(this.#scenario) : undefined
+    const comparison = { world: this.#world, scenario: this.#scenario, asking, backfilled, reconciled }
     const rows = <T>(sql: string) => this.machine.rows<T>(sql)
     this.#break(...(await differences(rows, comparison)))
     if (!this.#scenario.publishes || this.#invariants.broken.length > 0) return
@@ -323,10 +355,11 @@ class Simulation {
   }
 
   async #publish(): Promise<void> {
-    await this.machine.rooms((this.#scenario.runs[0] as RunPlan).settings)
+    await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
     const path = await this.machine.publish()
     this.#tally.add('published')
     const copied = new Invariants(this.#world, this.#scenario)
+    for (const { asking } of this.#scenario.runs) copied.willAsk(asking)
     const broken = await publishedDifferences(path, async (look) => {
       for (const report of this.#world.recorded) await copied.look(report, look)
       return copied.broken
@@ -355,21 +388,5 @@ interface SimulationParts {
   readonly service: Service
   readonly invariants: Invariants
   readonly history: History
-}
-
-/** A worker that sleeps for a long time before each of its loads, and then goes on as if nothing had happened. */
-function stalled(rooms: Rooms, timeline: Timeline): Rooms {
-  const { warehouse, client } = rooms
-  const load: Warehouse['load'] = async (input) => {
-    await timeline.wait(STALE_MS)
-    return warehouse.load({ ...input, serviceNow: client.serviceNow() })
-  }
-  const proxy = new Proxy(warehouse, {
-    get(target, name) {
-      if (name === 'load') return load
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-  return { ...rooms, warehouse: proxy }
+  readonly gaps: Gaps
 }

@@ -14,6 +14,7 @@ const { values } = parseArgs({
   },
 })
 
+const GAP = /^(?:gap|died) after /
 const seeds =
   values.seed === undefined
     ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
@@ -38,7 +39,19 @@ for (const seed of seeds) {
   if (values['stop-at-first']) break
 }
 const elapsedMs = Math.round(performance.now() - started)
-const counts = Object.fromEntries([...tally.counts].toSorted(([a], [b]) => a.localeCompare(b)))
+const sorted = [...tally.counts].toSorted(([a], [b]) => a.localeCompare(b))
+const counts = Object.fromEntries(sorted.filter(([what]) => !GAP.test(what)))
+/** Kinds of gaps between two statements of a load: in how many of them a process died, and how often in all. */
+const gaps = {
+  kinds: sorted.filter(([what]) => what.startsWith('gap after')).length,
+  diedIn: sorted.filter(([what]) => what.startsWith('died after')).length,
+  passed: sorted.reduce((sum, [what, times]) => sum + (what.startsWith('gap after') ? times : 0), 0),
+  deaths: sorted.reduce((sum, [what, times]) => sum + (what.startsWith('died after') ? times : 0), 0),
+  neverDiedIn: sorted.flatMap(([what]) => {
+    const kind = /^gap after (.*)/.exec(what)?.[1]
+    return kind === undefined || tally.of(`died after ${kind}`) > 0 ? [] : [kind]
+  }),
+}
 const summary = {
   seeds: done,
   failed,
@@ -46,6 +59,7 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
+  gaps,
   counts,
 }
 process.stdout.write(`${JSON.stringify(summary, null, values.json ? 0 : 2)}\n`)

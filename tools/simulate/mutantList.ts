@@ -69,8 +69,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a stamp in the future counts',
     file: 'src/warehouse/stage.ts',
-    from: '  return `CASE WHEN ${stamp} <= ${observedAt}',
-    to: '  return `CASE WHEN ${stamp} IS NOT NULL OR ${stamp} <= ${observedAt}',
+    from: '`${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`',
+    to: '`${observedAt} + INTERVAL 100 YEARS`',
   },
   {
     name: 'a refused statement does not roll back',
@@ -86,7 +86,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'rows that were never edited are not asked for by creation',
-    file: 'src/sync/syncReport.ts',
+    file: 'src/sync/readWindow.ts',
     from: `  if (config.askCreated && declaration.created !== undefined) {
     await scope.proveAll('created', [span], () => Promise.resolve())`,
     to: `  if (config.askCreated && declaration.created === undefined) {
@@ -122,13 +122,49 @@ export const MUTANTS: readonly Mutant[] = [
     from: '    if (!this.#answered) return undefined\n',
     to: '    if (this.#answered) return this.#clock.now()\n    if (!this.#answered) return undefined\n',
   },
-  // What the simulation found, undone again.
   {
-    name: 'found: empty slices do not grow where pages are tiny',
-    file: 'src/plan/spans.ts',
-    from: 'rows === 0 ? Number.POSITIVE_INFINITY : (length * plannedRows(pageRows)) / rows',
-    to: '(length * plannedRows(pageRows)) / Math.max(rows, 1)',
+    name: 'a run that was overtaken may still commit',
+    file: 'src/warehouse/fences.ts',
+    from: 'if (held !== undefined && held.epoch <= epoch) return',
+    to: 'if (held !== undefined) return',
   },
+  {
+    name: 'a question that asks for more is taken as answered',
+    file: 'src/plan/coverage.ts',
+    from: '  if (changes.length > 0) {\n    const before',
+    to: '  if (changes.length > 9) {\n    const before',
+  },
+  {
+    name: 'collections that were off for a while count as read',
+    file: 'src/plan/coverage.ts',
+    from: 'return isSame ? held : ',
+    to: 'return isSame || start === held.asked.start ? held : ',
+  },
+  {
+    name: 'what is owed after a change of the question is forgotten when the run fails',
+    file: 'src/sync/refill.ts',
+    from: '    await (part === undefined ? ways.everything() : ways.part(part))',
+    to: '    await record(undefined)\n    await (part === undefined ? ways.everything() : ways.part(part))',
+  },
+  {
+    name: 'a currency begins at the mark of another',
+    file: 'src/warehouse/books.ts',
+    from: 'WHERE m.report = $1 AND m.scope = $2 AND m.mark',
+    to: `WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND m.mark`,
+  },
+  {
+    name: 'a backfill calls windows done that it did not load',
+    file: 'src/sync/loadPulled.ts',
+    from: 'for (const input of loadsOf(rooms, pulled)) await',
+    to: 'for (const { segment: _, ...input } of loadsOf(rooms, pulled)) await',
+  },
+  {
+    name: 'a slice that overfills its page hardly gets shorter',
+    file: 'src/plan/spanQueue.ts',
+    from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
+    to: 'return Math.max(1, length - 1)',
+  },
+  // What the simulation found, undone again.
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
     file: 'src/sync/difference.ts',
@@ -140,5 +176,11 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/sync/prove.ts',
     from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)',
     to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast)',
+  },
+  {
+    name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
+    file: 'src/warehouse/merge.ts',
+    from: '`CASE WHEN ${isWrong} THEN',
+    to: '`CASE WHEN ${isWrong} AND false THEN',
   },
 ]

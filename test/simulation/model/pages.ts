@@ -14,6 +14,7 @@ export interface Body {
   readonly since?: string
   readonly until?: string
   readonly includeDeleted?: boolean
+  readonly companyId?: number
   readonly targetCurrencyCode?: string
   readonly pageNumber: number
   readonly pageSize: number
@@ -83,6 +84,7 @@ function micros(text: string): Micros {
 
 function matches(report: Recorded, { record, version }: Shown, body: Body): boolean {
   const { modifiedSince: since, modifiedUntil: until } = body
+  if (body.companyId !== undefined && record.company !== body.companyId) return false
   if (report === 'enquiries') {
     const isCreated = within(record.created, body.createdSince, body.createdUntil)
     return !version.deleted && isCreated && within(version.stamp, since, until)

@@ -47,6 +47,8 @@ export interface AuditEntry {
 
 export interface ModelRecord {
   readonly key: number
+  /** Whose it is; what a filter asks by. */
+  readonly company: number
   /** Undefined: from before the service kept creation times. */
   readonly created: Micros | undefined
   readonly versions: Version[]

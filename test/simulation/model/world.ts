@@ -4,7 +4,7 @@
  */
 import type { Chance } from '../chance.ts'
 import type { FaultSource } from '../faults.ts'
-import type { Recorded, Scenario } from '../scenario.ts'
+import { COMPANIES, type Recorded, type Scenario } from '../scenario.ts'
 import { EPOCH_MS, type Timeline } from '../timeline.ts'
 import { type Child, type Micros, type ModelRecord, newestOf, type Version } from './record.ts'
 
@@ -72,7 +72,7 @@ export class World {
     const report = this.#chance.pick(this.recorded)
     const draw = this.#chance.next()
     if (draw < 0.3) this.#bear(report, this.now)
-    else if (draw < 0.33 && this.#faults.strikes('heap', 1)) this.heap(report)
+    else if (draw < 0.33 && this.#scenario.heapMax <= 20 && this.#faults.strikes('heap', 1)) this.heap(report)
     else if (draw < 0.8) this.edit(report)
     else this.deleteOrUndelete(report)
   }
@@ -90,7 +90,8 @@ export class World {
 
   /** Many rows at one instant, as a bulk import leaves them. */
   heap(report: Recorded, at = this.now): void {
-    const count = this.#chance.int(3, 20)
+    const max = this.#scenario.heapMax
+    const count = max > 20 ? this.#chance.int(max / 2, max) : this.#chance.int(3, max)
     for (let row = 0; row < count; row += 1) this.#bear(report, at, true)
   }
 
@@ -134,6 +135,7 @@ export class World {
     const neverModified = report === 'enquiries' && this.#chance.happens(0.4)
     const record: ModelRecord = {
       key: this.#key,
+      company: this.#chance.pick(COMPANIES),
       created: isPast && this.#isUndated(report) ? undefined : at,
       versions: [],
       drift: 0,
@@ -221,6 +223,11 @@ export class World {
       this.#faults.tally.add('hotRow')
       this.edit(report, record)
     }
+  }
+
+  /** Rates change: every amount is another one from now on, without a new stamp. */
+  driftAll(): void {
+    for (const record of this.records.budgets.values()) record.drift += 1
   }
 
   #drift(): void {

@@ -1,0 +1,4 @@
+/** One share of the seeds (share.ts): in files of their own, so that all workers take part. */
+import { runShare } from '../share.ts'
+
+runShare(4)

@@ -1,0 +1,123 @@
+/**
+ * What one run of the simulation does: an incremental run of every report, alone or twice at once, beside a worker that
+ * sleeps, beside a backfill, or as part of comparing whole reports.
+ */
+import { randomUUID } from 'node:crypto'
+import { type Instant, minusMs } from '../../src/instant.ts'
+import { backfillReport } from '../../src/sync/backfill.ts'
+import type { ReportOutcome } from '../../src/sync/outcome.ts'
+import { pullHere } from '../../src/sync/pullWindow.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import type { Tally } from './faults.ts'
+import type { Recorded, RunPlan, Scenario } from './scenario.ts'
+import { EPOCH_MS, type Timeline } from './timeline.ts'
+
+/** How long the worker sleeps that wakes up too late. */
+export const STALE_MS = 20 * 60_000
+const DAY_MS = 86_400_000
+const BACKFILL_LANES = 2
+
+export interface Workshop {
+  readonly scenario: Scenario
+  readonly timeline: Timeline
+  readonly tally: Tally
+  readonly recorded: readonly Recorded[]
+  /** Told of an error that ends a story; those that a run may end with count as its outcome. */
+  readonly lastWords: (error: unknown) => void
+  /** The world changes while a worker sleeps. */
+  readonly changeMeanwhile: () => void
+}
+
+/** Carries out a run as it was planned; gives the outcomes of its incremental runs. */
+export async function work(shop: Workshop, plan: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
+  const { tally, timeline, lastWords, changeMeanwhile } = shop
+  const sleeps = plan.backfills && plan.backfillSleeps
+  const beside = plan.backfills
+    ? backfillAll(shop, sleeps ? stalled(rooms, timeline) : rooms).catch(lastWords)
+    : undefined
+  if (beside !== undefined) tally.add('backfill')
+  if (sleeps) {
+    tally.add('backfill that sleeps')
+    changeMeanwhile()
+    await timeline.wait(STALE_MS / 2)
+  }
+  const outcomes = plan.reconciles ? await reconcileAmidst(shop, rooms) : await syncs(shop, plan, rooms)
+  await beside
+  return outcomes
+}
+
+async function syncs(shop: Workshop, { trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
+  const { timeline, tally, changeMeanwhile } = shop
+  const { reports } = shop.scenario
+  if (trouble !== 'sameJobTwice' && trouble !== 'staleWorker') return syncAll(rooms, reports)
+  tally.add(trouble)
+  const first = trouble === 'staleWorker' ? stalled(rooms, timeline) : rooms
+  const second = timeline.wait(trouble === 'staleWorker' ? STALE_MS / 4 : 30).then(() => syncAll(rooms, reports))
+  if (trouble === 'staleWorker') changeMeanwhile()
+  return (await Promise.all([syncAll(first, reports), second])).flat()
+}
+
+/** Whole reports are compared while things go wrong; what that meets may end it, as any run. */
+async function reconcileAmidst({ tally, recorded, lastWords }: Workshop, rooms: Rooms): Promise<ReportOutcome[]> {
+  for (const report of recorded) {
+    tally.add('reconciled')
+    try {
+      await reconcileReport(rooms, report, { runId: randomUUID(), allowMassDelete: true })
+      tally.add('reconcile done')
+    } catch (error) {
+      lastWords(error)
+    }
+  }
+  return []
+}
+
+/** One backfill of each report: asked for again it goes on where it was. Gives the reports whose backfill is not done. */
+export async function backfillAll(
+  { scenario, tally, recorded }: Workshop,
+  rooms: Rooms,
+  id = 'backfill',
+): Promise<string[]> {
+  const { since, until } = backfillRange(scenario)
+  const missing: string[] = []
+  for (const report of recorded) {
+    const { state, failures } = await backfillReport(rooms, {
+      backfillId: `${id}-${report}`,
+      report,
+      from: since,
+      to: until,
+      lanes: BACKFILL_LANES,
+      pull: pullHere(rooms),
+    }).catch((error: unknown) => {
+      tally.add(`backfill stopped`)
+      throw error
+    })
+    tally.add(`backfill ${state}`)
+    if (state !== 'done') missing.push(`${report} ${state}: ${failures[0]?.error ?? ''}`)
+  }
+  return missing
+}
+
+export function backfillRange({ backfillDays }: Scenario): { since: Instant; until: Instant } {
+  const begin = (EPOCH_MS * 1_000) as Instant
+  return { since: minusMs(begin, backfillDays * DAY_MS), until: minusMs(begin, DAY_MS / 4) }
+}
+
+/** A worker that sleeps for a long time before each of its loads, and then goes on as if nothing had happened. */
+function stalled(rooms: Rooms, timeline: Timeline): Rooms {
+  const { warehouse, client } = rooms
+  const load: Warehouse['load'] = async (input) => {
+    await timeline.wait(STALE_MS)
+    return warehouse.load({ ...input, serviceNow: client.serviceNow() })
+  }
+  const proxy = new Proxy(warehouse, {
+    get(target, name) {
+      if (name === 'load') return load
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  return { ...rooms, warehouse: proxy }
+}
