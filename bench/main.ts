@@ -1,0 +1,71 @@
+/**
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [--rows N] [--rounds N]`: runs the named
+ * suites, or all, prints a table of ratios and writes it to RESULTS.md. No figure here decides a test.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { machineText } from './machine.ts'
+import type { Line, Suite } from './measure.ts'
+import { floorSuite } from './suites/floor.ts'
+import { incrementalSuite } from './suites/incremental.ts'
+import { memorySuite } from './suites/memory.ts'
+import { publishingSuite } from './suites/publishing.ts'
+import { requestsSuite } from './suites/requests.ts'
+
+const SUITES: readonly Suite[] = [floorSuite, incrementalSuite, memorySuite, requestsSuite, publishingSuite]
+const RESULTS = new URL('RESULTS.md', import.meta.url)
+const HEAD = `# Results
+
+Written by \`node bench/main.ts\`; one section a suite, each from one run, medians of rounds in turns. Ratios count;
+seconds only set the scale.
+`
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rows: { type: 'string', default: '100000' }, rounds: { type: 'string', default: '3' } },
+})
+const options = { rows: Number(values.rows), rounds: Number(values.rounds) }
+
+const verdict = ({ isMet }: Line): string => (isMet === undefined ? '' : isMet ? 'yes' : '**no**')
+
+function sectionText(suite: Suite, lines: readonly Line[]): string {
+  const rows = lines.map(
+    (line) => `| ${line.what} | ${line.measured} | ${line.goal} | ${verdict(line)} | ${line.detail} |`,
+  )
+  return [
+    `## ${suite.name}: ${suite.about}`,
+    '',
+    `${new Date().toISOString().slice(0, 16)}Z · ${options.rows} rows, ${options.rounds} rounds · ${machineText()}`,
+    '',
+    '| what | measured | goal | met | |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+/** The other suites' sections stay as they are. */
+function keep(suite: Suite, text: string): void {
+  const sections = known().filter((section) => !section.startsWith(`## ${suite.name}:`))
+  const order = SUITES.map(({ name }) => name)
+  const place = (section: string) => order.indexOf(/^## (\w+):/.exec(section)?.[1] ?? '')
+  const all = [...sections, text].toSorted((a, b) => place(a) - place(b))
+  writeFileSync(RESULTS, `${HEAD}\n${all.map((section) => section.trimEnd()).join('\n\n')}\n`)
+}
+
+function known(): string[] {
+  try {
+    return readFileSync(RESULTS, 'utf8')
+      .split(/^(?=## )/m)
+      .slice(1)
+  } catch {
+    return []
+  }
+}
+
+for (const suite of SUITES) {
+  if (positionals.length > 0 && !positionals.includes(suite.name)) continue
+  const text = sectionText(suite, await suite.run(options))
+  process.stdout.write(`${text}\n`)
+  keep(suite, text)
+}

@@ -1,0 +1,128 @@
+/**
+ * A whole Tidemark as a process of its own, told over its channel what to do: so peak memory and the event loop's delay
+ * are those of the work alone. Settings come as JSON, as they stand in tidemark.yaml.
+ */
+import { statSync } from 'node:fs'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ReportName } from '../../schema/index.ts'
+import { openClient } from '../../src/client/reporting.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+
+export type Order =
+  | { readonly do: 'sync'; readonly reports: readonly ReportName[] }
+  | { readonly do: 'publish' }
+  | { readonly do: 'rows'; readonly sql: string }
+  | { readonly do: 'checkpoint' }
+
+export interface Done {
+  readonly ms: number
+  /** Of this process, on all cores: it doesn't grow when others use them too. */
+  readonly cpuMs: number
+  readonly requests: number
+  readonly loopDelayMsP99: number
+  readonly loopDelayMsMax: number
+  readonly peakMb: number
+  readonly fileMb: number
+  readonly rows?: readonly Record<string, unknown>[]
+  readonly error?: string
+}
+
+const [, , folder = '.', settings = '{}'] = process.argv
+await writeFile(join(folder, 'tidemark.yaml'), settings)
+const config = await loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret' } })
+const client = openClient({ ...config.service }, { clock: systemClock })
+const statements: { sql: string; ms: number; cpuMs: number }[] = []
+const cpuMs = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+const traced = process.env['BENCH_TRACE'] !== undefined
+const around = async <T>(sql: string, run: () => Promise<T>): Promise<T> => {
+  const from = performance.now()
+  const cpu = cpuMs()
+  const result = await run()
+  statements.push({ sql, ms: performance.now() - from, cpuMs: cpuMs() - cpu })
+  return result
+}
+const { warehouseMemory: memory, warehouseThreads: threads } = config.limits
+const warehouse = await Warehouse.open({
+  path: config.warehouse,
+  memory,
+  threads,
+  ...(traced ? { around } : {}),
+})
+const rooms: Rooms = {
+  client,
+  warehouse,
+  clock: systemClock,
+  settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
+  onProgress: () => undefined,
+  signal: new AbortController().signal,
+}
+const delay = monitorEventLoopDelay({ resolution: 5 })
+
+async function carryOut(order: Order): Promise<Pick<Done, 'rows'>> {
+  if (order.do === 'rows') return { rows: await warehouse.rows(order.sql) }
+  if (order.do === 'checkpoint') await warehouse.rows('CHECKPOINT')
+  else if (order.do === 'publish') await warehouse.publish(config.published)
+  else for (const { error } of await syncAll(rooms, order.reports)) if (error !== undefined) throw error
+  return {}
+}
+
+async function obey(order: Order): Promise<Done> {
+  delay.reset()
+  delay.enable()
+  const requests = client.counters.requests
+  const from = performance.now()
+  const cpu = cpuMs()
+  const told = await carryOut(order).catch((error: unknown) => ({ error: String(error) }))
+  const ms = performance.now() - from
+  delay.disable()
+  return {
+    ms,
+    cpuMs: cpuMs() - cpu,
+    requests: client.counters.requests - requests,
+    loopDelayMsP99: delay.percentile(99) / 1e6,
+    loopDelayMsMax: delay.max / 1e6,
+    peakMb: process.resourceUsage().maxRSS / 1_000,
+    fileMb: statSync(config.warehouse).size / 1e6,
+    ...told,
+  }
+}
+
+/** Where the time went, longest first; for a look, not for the table. */
+function tellStatements(): void {
+  const byText = new Map<string, { times: number; ms: number; cpu: number }>()
+  for (const { sql, ms, cpuMs: cpu } of statements.splice(0)) {
+    const head = sql.replaceAll(/\s+/g, ' ').trim().slice(0, 60)
+    const known = byText.get(head) ?? { times: 0, ms: 0, cpu: 0 }
+    byText.set(head, { times: known.times + 1, ms: known.ms + ms, cpu: known.cpu + cpu })
+  }
+  const lines = [...byText].toSorted(([, a], [, b]) => b.ms - a.ms).slice(0, 40)
+  for (const [head, { times, ms, cpu }] of lines)
+    process.stderr.write(`${ms.toFixed(0).padStart(7)} ms ${cpu.toFixed(0).padStart(7)} cpu ${times}x ${head}\n`)
+}
+
+async function answer(order: Order): Promise<void> {
+  const done = await obey(order)
+  if (traced) tellStatements()
+  process.send?.(done)
+}
+
+process.on('message', (order: Order) => {
+  void answer(order)
+})
+process.on('disconnect', () => {
+  void client
+    .close()
+    .then(() => warehouse.close())
+    .then(() => process.exit())
+})
+statements.length = 0
+process.send?.('ready')

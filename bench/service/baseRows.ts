@@ -1,0 +1,70 @@
+/**
+ * The row texts that the bench's service sends: made once by the sandbox, in the order of their stamps, and kept in the
+ * temp directory, so that no figure holds the time that rows take to be made up. A larger report repeats them with
+ * identifiers of their own; all identifiers have seven digits, so one is put in place without moving a byte.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PageWriter } from '../../src/sandbox/pageWriter.ts'
+import { ticksOfMillis } from '../../src/sandbox/ticks.ts'
+import { World } from '../../src/sandbox/world.ts'
+
+export const BASE_ROWS = 100_000
+export const FIRST_ID = 1_000_000
+export const ID_DIGITS = 7
+/** `{"eventId":` stands before every identifier. */
+export const ID_AT = 11
+const EPOCH_MS = Date.UTC(2020, 0, 1)
+const FOLDER = join(tmpdir(), 'tidemark-bench')
+
+export const FLAVOURS = { none: [], two: ['meetingRooms', 'assignments'], nine: undefined } as const
+/** Which collections the rows carry: none, two of them, or all nine, with two items in each list. */
+export type Flavour = keyof typeof FLAVOURS
+
+export interface BaseRows {
+  readonly text: Buffer
+  /** Where each row starts, and behind the last one the end; rows are told apart by one comma. */
+  readonly starts: Float64Array
+  /** Milliseconds since 1970, ascending. */
+  readonly stamps: Float64Array
+}
+
+export function baseRows(flavour: Flavour): BaseRows {
+  mkdirSync(FOLDER, { recursive: true })
+  const path = (part: string) => join(FOLDER, `events-${flavour}-${BASE_ROWS}.${part}`)
+  if (!existsSync(path('stamps'))) make(flavour, path)
+  const floats = (part: string) => {
+    const bytes = readFileSync(path(part))
+    return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length))
+  }
+  return { text: readFileSync(path('text')), starts: floats('starts'), stamps: floats('stamps') }
+}
+
+const now = (): number => ticksOfMillis(Date.now())
+
+function make(flavour: Flavour, path: (part: string) => string): void {
+  const rules = { items: 2, filled: true }
+  const table = new World({ rows: BASE_ROWS, seed: 1, now, rules, timeStyle: 'zulu' }).tables.events
+  const flags = new Set(FLAVOURS[flavour] ?? table.collections.kinds.map((kind) => kind.flag))
+  const out = new PageWriter(BASE_ROWS * 600)
+  const starts = new Float64Array(BASE_ROWS + 1)
+  const stamps = new Float64Array(BASE_ROWS)
+  table.all.slice(0, BASE_ROWS).forEach((row, n) => {
+    const one = new PageWriter(8_192)
+    table.write(one, row, { flags, currency: 'EUR' })
+    const text = one
+      .finish()
+      .toString('utf8')
+      .replace(/^\{"eventId":\d+/, `{"eventId":${FIRST_ID + n}`)
+    if (n > 0) out.byte(0x2c)
+    starts[n] = out.length
+    out.text(text)
+    stamps[n] = EPOCH_MS + table.stamps.aggregate(row) / 10_000
+  })
+  starts[BASE_ROWS] = out.length + 1
+  writeFileSync(path('text'), out.finish())
+  writeFileSync(path('starts'), new Uint8Array(starts.buffer))
+  writeFileSync(path('stamps.new'), new Uint8Array(stamps.buffer))
+  renameSync(path('stamps.new'), path('stamps'))
+}

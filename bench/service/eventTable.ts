@@ -1,0 +1,155 @@
+/**
+ * One events report of any size in memory: base rows repeated under identifiers of their own, an index over stamps, and
+ * the rows that were changed since. Windows are answered as the service would: inclusive bounds, one order, pages.
+ */
+import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
+
+const ZERO = 0x30
+const COMMA = 0x2c
+
+interface Changed {
+  readonly row: number
+  readonly stampMs: number
+  readonly text: Buffer
+}
+
+export interface Slice {
+  readonly sinceMs: number
+  readonly untilMs: number
+  readonly start: number
+  readonly count: number
+}
+
+export class EventTable {
+  readonly rows: number
+  readonly #base: BaseRows
+  /** In the order of their stamps, which are later than those of all rows that never changed. */
+  #changed: Changed[] = []
+  readonly #isChanged: Uint8Array
+  #revision = 0
+
+  constructor(base: BaseRows, rows: number) {
+    this.rows = rows
+    this.#base = base
+    this.#isChanged = new Uint8Array(rows)
+  }
+
+  /** One page as JSON text. */
+  page({ sinceMs, untilMs, start, count }: Slice): Buffer {
+    const first = this.#firstAt(sinceMs)
+    const last = this.#firstAt(untilMs + 0.0001)
+    const late = this.#changed.filter((each) => each.stampMs >= sinceMs && each.stampMs <= untilMs)
+    const texts: Buffer[] = []
+    const unchanged = this.#changed.length === 0 ? last - first : this.#countUnchanged(first, last)
+    if (start < unchanged) texts.push(...this.#unchanged({ first, last }, start, Math.min(count, unchanged - start)))
+    const from = Math.max(0, start - unchanged)
+    const to = Math.max(0, start + count - unchanged)
+    for (const { text } of late.slice(from, to)) texts.push(text)
+    return joined(texts)
+  }
+
+  /** Stamps `count` rows with `nowMs`: every row one step on, so that each list has a changed item too. */
+  change(count: number, nowMs: number): number[] {
+    this.#revision += 1
+    const step = Math.max(1, Math.floor(this.rows / count))
+    const rows = Array.from({ length: count }, (_, n) => (n * step + this.#revision * 7) % this.rows)
+    const again = new Set(rows)
+    const stamp = new Date(nowMs).toISOString()
+    const fresh = [...again].map((row) => ({ row, stampMs: nowMs, text: this.#changedText(row, stamp) }))
+    this.#changed = [...this.#changed.filter(({ row }) => !again.has(row)), ...fresh]
+    for (const row of again) this.#isChanged[row] = 1
+    return [...again].map((row) => FIRST_ID + row)
+  }
+
+  /** The text of one row as it is now. */
+  text(row: number): Buffer {
+    return this.#changed.find((each) => each.row === row)?.text ?? this.#baseText(row, 1)
+  }
+
+  #changedText(row: number, stamp: string): Buffer {
+    const text = this.#baseText(row, 1).toString('utf8')
+    const stamped = text
+      .replace(/"recordModified":"[^"]*"/, `"recordModified":"${stamp}"`)
+      .replace(/"aggregateRecordModified":"[^"]*"/, `"aggregateRecordModified":"${stamp}"`)
+      .replace(/"attendees":\d+/, `"attendees":${100_000 + this.#revision}`)
+      .replaceAll('"revision":0', `"revision":${this.#revision}`)
+    return Buffer.from(stamped)
+  }
+
+  /** Row texts with commas between them; `start` counts rows that never changed. */
+  #unchanged({ first, last }: { first: number; last: number }, start: number, count: number): Buffer[] {
+    if (this.#changed.length === 0) return [this.#baseText(first + start, count)]
+    const texts: Buffer[] = []
+    let seen = 0
+    for (let row = first; row < last && texts.length < count; row += 1) {
+      if (this.#isChanged[row] === 1) continue
+      if (seen >= start) texts.push(this.#baseText(row, 1))
+      seen += 1
+    }
+    return texts
+  }
+
+  #countUnchanged(first: number, last: number): number {
+    let count = 0
+    for (let row = first; row < last; row += 1) count += 1 - (this.#isChanged[row] as number)
+    return count
+  }
+
+  /** `count` rows from `row` on, as they were at first, under their own identifiers. */
+  #baseText(row: number, count: number): Buffer {
+    const { text, starts } = this.#base
+    const pieces: Buffer[] = []
+    for (let at = row; at < row + count; ) {
+      const base = at % BASE_ROWS
+      const some = Math.min(row + count - at, BASE_ROWS - base)
+      const from = starts[base] as number
+      const piece = Buffer.from(text.subarray(from, (starts[base + some] as number) - 1))
+      for (let n = 0; n < some; n += 1) putId(piece, (starts[base + n] as number) - from + ID_AT, FIRST_ID + at + n)
+      pieces.push(piece)
+      at += some
+    }
+    return pieces.length === 1 ? (pieces[0] as Buffer) : joined(pieces, '')
+  }
+
+  /** Rows are spread over the stamps of the base rows, between which they are evenly spaced. */
+  #stampOf(row: number): number {
+    const { stamps } = this.#base
+    const place = (row / this.rows) * BASE_ROWS
+    const before = Math.floor(place)
+    const from = stamps[before] as number
+    const to = stamps[Math.min(before + 1, BASE_ROWS - 1)] as number
+    return from + (to - from) * (place - before)
+  }
+
+  /** The first row that is stamped at or after `ms`. */
+  #firstAt(ms: number): number {
+    let low = 0
+    let high = this.rows
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#stampOf(middle) < ms) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+function putId(bytes: Buffer, at: number, id: number): void {
+  let rest = id
+  for (let digit = ID_DIGITS - 1; digit >= 0; digit -= 1) {
+    bytes[at + digit] = ZERO + (rest % 10)
+    rest = Math.floor(rest / 10)
+  }
+}
+
+function joined(texts: readonly Buffer[], brackets = '[]'): Buffer {
+  const length = texts.reduce((sum, text) => sum + text.length + 1, brackets.length)
+  const out = Buffer.allocUnsafe(length)
+  let end = out.write(brackets.slice(0, 1), 0, 'latin1')
+  texts.forEach((text, n) => {
+    if (n > 0) out[end++] = COMMA
+    end += text.copy(out, end)
+  })
+  end += out.write(brackets.slice(1), end, 'latin1')
+  return out.subarray(0, end)
+}

@@ -1,0 +1,64 @@
+/**
+ * The bench's reporting service as a process of its own: token, events pages, a way to change rows, and counters. It
+ * does no more than find a slice of bytes and send it, so that what is measured is whoever reads.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { baseRows, type Flavour } from './baseRows.ts'
+import { EventTable } from './eventTable.ts'
+
+const PAGE_ROWS_MAX = 1_000
+
+const [, , flavour = 'none', rows = '10000', port = '0'] = process.argv
+const table = new EventTable(baseRows(flavour as Flavour), Number(rows))
+const counters = { requests: 0, rows: 0, bytes: 0 }
+
+interface Asked {
+  readonly modifiedSince?: string
+  readonly modifiedUntil?: string
+  readonly pageNumber?: number
+  readonly pageSize?: number
+}
+
+function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: Asked): Buffer {
+  const count = Math.min(pageSize, PAGE_ROWS_MAX)
+  const sinceMs = modifiedSince === undefined ? Number.NEGATIVE_INFINITY : timeOf(modifiedSince)
+  const untilMs = modifiedUntil === undefined ? Number.POSITIVE_INFINITY : timeOf(modifiedUntil)
+  counters.requests += 1
+  const body = table.page({ sinceMs, untilMs, start: (pageNumber - 1) * count, count })
+  counters.bytes += body.length
+  return body
+}
+
+/** With the digits behind the millisecond. */
+function timeOf(text: string): number {
+  const micros = /\.\d{3}(\d{1,4})/.exec(text)?.[1] ?? ''
+  return Date.parse(text) + Number(`0.${micros}`)
+}
+
+async function answer(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece as Buffer)
+  const asked = pieces.length === 0 ? {} : (JSON.parse(Buffer.concat(pieces).toString('utf8')) as Record<string, never>)
+  const path = request.url ?? ''
+  if (path.startsWith('/reportingapi/')) return page(asked)
+  if (path.startsWith('/authenticationapi/'))
+    return json({ accessToken: 'bench', expiresIn: 3_600, tokenType: 'Bearer' })
+  if (path === '/change') return json({ keys: table.change(asked['rows'] ?? 1, Date.now()) })
+  if (path === '/counters') return json(counters)
+  return json({})
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await answer(request)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+  response.end(body)
+}
+
+const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
+const server = createServer({ keepAliveTimeout: 65_000 }, (request: IncomingMessage, response: ServerResponse) => {
+  void serve(request, response)
+})
+server.listen(Number(port), '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.on('disconnect', () => process.exit())

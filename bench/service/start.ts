@@ -1,0 +1,32 @@
+/** Starts the bench's service and stops it with whoever started it. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Flavour } from './baseRows.ts'
+
+const PROGRAM = fileURLToPath(new URL('program.ts', import.meta.url))
+
+export interface Service extends AsyncDisposable {
+  readonly url: string
+  /** Changes so many rows, spread over the whole report; gives their keys. */
+  change(rows: number): Promise<number[]>
+  counters(): Promise<{ readonly requests: number; readonly bytes: number }>
+}
+
+export async function startService(flavour: Flavour, rows: number): Promise<Service> {
+  const child = fork(PROGRAM, [flavour, String(rows)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const url = `http://127.0.0.1:${port}`
+  const post = async <T>(path: string, body: unknown): Promise<T> =>
+    (await (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
+  return {
+    url,
+    change: async (count) => (await post<{ keys: number[] }>('/change', { rows: count })).keys,
+    counters: () => post('/counters', {}),
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(child, 'exit')
+      child.kill()
+      await ended
+    },
+  }
+}

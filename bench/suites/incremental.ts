@@ -1,0 +1,83 @@
+/**
+ * What a change costs: the same 1,000 changed rows into a small table and into one a hundred times as large, in turns,
+ * with children; how the file grows; and what a tick costs that finds nothing.
+ */
+import { type Line, median, type Options, type Suite, told } from '../measure.ts'
+import { startTide, type Tide } from '../programs/start.ts'
+import { type Service, startService } from '../service/start.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const CHANGED = 1_000
+const SMALL_SHARE = 100
+/** The service's clock has whole seconds; a change must not share one with the window before it. */
+const SECOND_MS = 1_100
+
+interface Place {
+  readonly service: Service
+  readonly tide: Tide
+}
+
+async function changeAndSync({ service, tide }: Place): Promise<{ ms: number; fileMb: number }> {
+  await service.change(CHANGED)
+  await sleep(SECOND_MS)
+  return tide.order({ do: 'sync', reports: ['events'] })
+}
+
+const BOOKS_SQL = `
+  SELECT string_agg(table_name || '=' || estimated_size, ' ' ORDER BY table_name) AS books
+  FROM duckdb_tables() WHERE schema_name = 'tidemark' AND estimated_size > 0`
+
+async function quiet({ tide }: Place): Promise<{ requests: number; ms: number; before: string; after: string }> {
+  const books = async () => String((await tide.order({ do: 'rows', sql: BOOKS_SQL })).rows?.[0]?.['books'])
+  const before = await books()
+  const { requests, ms } = await tide.order({ do: 'sync', reports: ['events'] })
+  return { requests, ms, before, after: await books() }
+}
+
+async function run({ rows, rounds }: Options): Promise<Line[]> {
+  const smallRows = Math.max(2 * CHANGED, Math.round(rows / SMALL_SHARE))
+  await using largeService = await startService('two', rows)
+  await using smallService = await startService('two', smallRows)
+  await using largeTide = await startTide({ url: largeService.url })
+  await using smallTide = await startTide({ url: smallService.url })
+  const large = { service: largeService, tide: largeTide }
+  const small = { service: smallService, tide: smallTide }
+  for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
+  for (const { tide } of [small, large]) await tide.order({ do: 'checkpoint' })
+  const tick = await quiet(large)
+  const files: number[] = []
+  const times = { large: [] as number[], small: [] as number[] }
+  for (let n = 0; n < Math.max(5, 2 * rounds); n += 1) {
+    times.small.push((await changeAndSync(small)).ms)
+    const { ms, fileMb } = await changeAndSync(large)
+    times.large.push(ms)
+    files.push(fileMb)
+  }
+  const ratio = median(times.large) / median(times.small)
+  const growth = ((files.at(-1) ?? 0) / (files[0] ?? 1) - 1) * 100
+  return [
+    {
+      what: `${CHANGED} changed rows with children into ${rows} rows ÷ into ${smallRows}`,
+      measured: told(ratio),
+      goal: '≤ 2',
+      isMet: ratio <= 2,
+      detail: `${told(median(times.large), 0)} ms against ${told(median(times.small), 0)} ms, whole runs`,
+    },
+    {
+      what: `growth of the file over ${files.length} such loads`,
+      measured: `${told(growth, 1)} %`,
+      goal: '≤ 10 % over 100',
+      isMet: files.length >= 100 ? growth <= 10 : undefined,
+      detail: `${told(files[0] ?? 0, 0)} MB → ${told(files.at(-1) ?? 0, 0)} MB`,
+    },
+    {
+      what: 'requests of a tick that finds no change',
+      measured: String(tick.requests),
+      goal: '1 for each walk',
+      isMet: tick.requests <= 1,
+      detail: `${told(tick.ms, 0)} ms; books before: ${tick.before}; after: ${tick.after}`,
+    },
+  ]
+}
+
+export const incrementalSuite: Suite = { name: 'incremental', about: 'a cost that follows the change', run }
