@@ -35,7 +35,9 @@ function relaunch() {
     return
   }
   // The channel has no messages: its end tells the program that its launcher is gone.
-  const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  // Pages come and go as large buffers: a small nursery keeps what is dead from piling up.
+  const flags = ['--max-semi-space-size=8']
+  const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, TIDEMARK_LAUNCHED: '1' },
   })

@@ -44,8 +44,17 @@ const CODES = {
   WAREHOUSE_MISSING: { retry: 'never' },
   DISK_FULL: { retry: 'transient' },
   LOAD_REFUSED: { retry: 'never' },
+  FENCED: { retry: 'never' },
+  STAGED_MISSING: { retry: 'transient' },
   PUBLISH_FAILED: { retry: 'transient' },
   QUERY_FAILED: { retry: 'never' },
+  EXPORT_REFUSED: { retry: 'never' },
+  EXPORT_FAILED: { retry: 'transient' },
+  // queue store
+  QUEUE_UNREACHABLE: { retry: 'transient' },
+  QUEUE_UNFIT: { retry: 'never' },
+  QUEUE_LOCKED: { retry: 'transient' },
+  WORKER_LOST: { retry: 'transient' },
   // the rest
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },

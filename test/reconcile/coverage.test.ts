@@ -1,7 +1,7 @@
 /** What happens to rows that are held already when the configuration starts to ask for more. */
 import { describe, expect, it } from 'vitest'
 import { parseInstant, type Instant } from '../../src/instant.ts'
-import { covers, partsNewestFirst } from '../../src/plan/coverage.ts'
+import { covers, nextCoverage, partsNewestFirst } from '../../src/plan/coverage.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
 import { differences } from '../support/equality.ts'
@@ -23,6 +23,18 @@ describe('coverage', () => {
     expect(covers(held, { ...held, expand: ['a', 'c'] })).toBe(false)
     expect(covers(held, { ...held, filters: {} })).toBe(false)
     expect(covers(held, { ...held, start: at('2019-12-31') })).toBe(false)
+  })
+
+  it('that was narrowed for a while is read again when it is wide again, and says what changed', () => {
+    const until = at('2026-01-01')
+    const full = { asked: held, refillUntil: undefined, because: [] }
+    expect(nextCoverage(full, held, until)).toBe(full)
+    const narrow = nextCoverage(full, { ...held, expand: ['a'] }, until)
+    expect(narrow).toMatchObject({ asked: { expand: ['a'] }, refillUntil: undefined })
+    const wide = nextCoverage(narrow, held, until)
+    expect(wide).toEqual({ asked: held, refillUntil: until, because: ['expand'] })
+    const wider = nextCoverage(wide, { ...held, start: at('2019-01-01') }, until)
+    expect(wider.because).toEqual(['expand', 'start'])
   })
 
   it('is read again in parts that meet, newest first, from the end to the start', () => {
