@@ -73,6 +73,9 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
+    // A second close has no say any more: what is begun while the store is away must not wait for it.
+    const close = worker.close.bind(worker)
+    worker.close = (force = !this.#parts.isConnected()) => close(force)
     // Without its lock a job may be running elsewhere already: its work here is to end.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
@@ -97,8 +100,7 @@ export class Queues {
 
   /** Workers wait for their running jobs, unless the store is away: then nothing could be written of them anyway. */
   async close(): Promise<void> {
-    const force = !this.#parts.isConnected()
-    await Promise.allSettled([...this.#workers].map((worker) => worker.close(force)))
+    await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#events.values()].map((events) => events.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
   }

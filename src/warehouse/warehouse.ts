@@ -1,7 +1,7 @@
 /**
  * The warehouse as the stories see it: one DuckDB file, written by one process, one load at a time.
  */
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -92,12 +92,13 @@ export class Warehouse implements AsyncDisposable {
   /** Opens or creates the warehouse and brings it to the newest layout. */
   static async open({ path, memory, threads, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
-    const spillDirectory = `${path}.spill`
-    const spills = path === ':memory:' ? {} : { spillDirectory }
-    const database = await Database.open(path, { memory, threads, around, ...spills })
+    const database = await Database.open(path, {
+      memory,
+      threads,
+      around,
+      ...(path === ':memory:' ? {} : { spillDirectory: `${path}.spill` }),
+    })
     try {
-      // The lock is ours, so what lies there was left by a process that was killed; DuckDB makes the folder anew.
-      await rm(spillDirectory, { recursive: true, force: true })
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, path)
         await endOrphans(sql)

@@ -86,6 +86,15 @@ describe('a worker whose Redis', () => {
     expect(await stop(worker)).toMatchObject({ code: 0 })
   })
 
+  it('is away ends all the same when it is stopped', LONG, async () => {
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
+    const worker = shop.worker()
+    await until(() => hasSaid(worker, OWNS))
+    await until(async () => ((await shop.status()).running?.length ?? 0) > 0)
+    await shop.redis?.stop('SIGKILL')
+    expect(await stop(worker)).toMatchObject({ code: 0 })
+  })
+
   it('holds schedulers of reports that the configuration has no longer removes them', LONG, async () => {
     await using shop = await aWorkshop({
       store: 'redis',

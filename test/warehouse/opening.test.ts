@@ -131,13 +131,3 @@ describe('a warehouse', () => {
     expect((await refusalOf(join(folder.path, 'a.duckdb'))).message).toContain(folder.path)
   })
 })
-
-it('opening a warehouse removes what a killed process had spilled to disk', async () => {
-  await using folder = await aFolder()
-  const path = join(folder.path, 'warehouse.duckdb')
-  await mkdir(`${path}.spill`)
-  await writeFile(`${path}.spill/duckdb_temp_storage_DEFAULT-0.tmp`, 'spilled')
-  const warehouse = await openAt(path)
-  expect(existsSync(`${path}.spill`)).toBe(false)
-  await warehouse.close()
-})

@@ -1,0 +1,32 @@
+/** What a soak is asked for, and what it works on. */
+import type { World } from '../../test/cli/support.ts'
+import type { RedisServer } from '../../test/support/redisServer.ts'
+import type { Witness } from './witness.ts'
+import type { Workers } from './workers.ts'
+
+export interface SoakOptions {
+  readonly seconds: number
+  readonly workers: number
+  readonly seed: number
+  readonly changesPerSecond: number
+  readonly killEverySeconds: number
+  readonly freezeSeconds: number
+  readonly tell: (line: string) => void
+  /** How long a job's lock holds; the product's own where left out. */
+  readonly lockMs?: number
+}
+
+/** Everything that a soak works on. */
+export interface Soak {
+  readonly options: SoakOptions
+  readonly world: World
+  readonly redis: RedisServer
+  readonly workers: Workers
+  readonly witness: Witness
+  readonly notes: { frozen: string; changes: number; backfills: number }
+}
+
+export const TOKEN_SECONDS = 60
+export const TOKENS_A_MINUTE = 3
+/** How often the service's log is read. */
+export const WATCH_MS = 500
