@@ -6,6 +6,7 @@ import { cancelCommand } from './commands/cancel.ts'
 import { checkCommand } from './commands/check.ts'
 import { demoCommand } from './commands/demo.ts'
 import { exportCommand } from './commands/export.ts'
+import { healthCommand } from './commands/health.ts'
 import { pauseCommands } from './commands/pauses.ts'
 import { queryCommand } from './commands/query.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
@@ -43,6 +44,7 @@ const COMMANDS = [
   backfillCommand,
   reconcileCommand,
   statusCommand,
+  healthCommand,
   pauseCommands,
   retryRejectedCommand,
   cancelCommand,

@@ -10,6 +10,7 @@ import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
+import { beating } from '../worker/pulse.ts'
 import { rolesOf } from '../worker/roles.ts'
 
 export interface WorkerOptions {
@@ -50,6 +51,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     standbyMs: STANDBY_MS,
     ...shortest,
   }
+  await using _pulse = beating(config.warehouse, clock)
   out.write(greeting(config, roles))
   // What ends one part for good ends the process: whoever watches it starts it again.
   const failing = new AbortController()

@@ -32,6 +32,8 @@ export interface OwnershipParts extends CrewParts {
 /** What may pass by itself: the owner ends, or space is freed. */
 const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 const INTERRUPT_EVERY_MS = 100
+/** Handing back and closing take a second or two. */
+const ENDING_MS_MAX = 30_000
 
 /** Owns the warehouse whenever it can, until the signal aborts. Errors: those of opening that don't pass by themselves. */
 export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): Promise<void> {
@@ -83,11 +85,27 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     await goOnWithBackfills(parts, warehouse)
     await ended.promise
     control.close()
-    await stopped(crew, warehouse, parts)
+    await inTime(parts, stopped(crew, warehouse, parts))
   } finally {
     signal.removeEventListener('abort', stop)
-    await warehouse.close()
+    await inTime(parts, warehouse.close())
     log.info('the warehouse is closed')
+  }
+}
+
+/**
+ * A process that can't let go of the warehouse would keep every standby from it: then it ends, which frees the file. What
+ * was committed is safe, and the jobs are recovered as after any death.
+ */
+async function inTime({ clock, log }: OwnershipParts, work: Promise<void>): Promise<void> {
+  const callOff = clock.after(ENDING_MS_MAX, () => {
+    log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends, start it again`)
+    process.exit(1)
+  })
+  try {
+    await work
+  } finally {
+    callOff()
   }
 }
 

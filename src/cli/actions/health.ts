@@ -1,0 +1,20 @@
+/** What `tidemark health` does: it looks for the sign of life that every worker leaves. */
+import { configOf } from '../configOf.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { SILENT_MS_MAX, silentMs } from '../worker/pulse.ts'
+
+export interface HealthOptions {
+  readonly config?: string
+}
+
+export async function health(shell: Shell, { config: file }: HealthOptions): Promise<ExitCode> {
+  const { warehouse } = await configOf(shell, file)
+  const silent = await silentMs(warehouse, shell.clock)
+  const isAlive = silent !== undefined && silent < SILENT_MS_MAX
+  const said =
+    silent === undefined
+      ? 'no worker of this warehouse runs on this machine: start "tidemark worker"'
+      : `a worker last showed that it lives ${Math.round(silent / 1_000)} s ago`
+  shell.out.write(`${said}\n`)
+  return isAlive ? 0 : 1
+}
