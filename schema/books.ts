@@ -10,7 +10,7 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   attempts: 'How often it was tried',
   backfill_id: 'The backfill that it belongs to',
   bytes: 'Bytes of the rows as they were sent',
-  change: 'What happened: added, widened, or limit (no column was left to give)',
+  change: 'What happened: added, widened, limit (no column was left to give), frozen (none may change)',
   changed_at: 'When the change was made',
   children_written: 'Child rows written',
   column_name: 'The column',

@@ -2,6 +2,7 @@
 -- that it speaks of.
 CREATE SCHEMA IF NOT EXISTS tidemark;
 CREATE SCHEMA IF NOT EXISTS current;
+CREATE SCHEMA IF NOT EXISTS history;
 
 CREATE TABLE tidemark.layout (version INTEGER NOT NULL, applied_at TIMESTAMPTZ NOT NULL);
 COMMENT ON TABLE tidemark.layout IS 'Layouts that this warehouse has had';
@@ -159,7 +160,7 @@ CREATE TABLE tidemark.coverage (
 COMMENT ON TABLE tidemark.coverage IS 'What each report was last asked for';
 COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or what stands before the records of an audited entity';
 COMMENT ON COLUMN tidemark.coverage.refill_until IS 'What was modified up to here, for audits what was asked up to here, is read again, since the question changed; null: nothing is';
-COMMENT ON COLUMN tidemark.coverage.because IS 'What changed: start, filters, expand, entities';
+COMMENT ON COLUMN tidemark.coverage.because IS 'What changed: start, filters, expand, entities, columns';
 
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,
@@ -216,6 +217,11 @@ COMMENT ON COLUMN tidemark.backfill_windows.state IS 'pending, done, failed, can
 COMMENT ON COLUMN tidemark.backfill_windows.number IS 'From 1, newest first';
 COMMENT ON COLUMN tidemark.backfill_windows.planned_rows IS 'Rows that were expected when it was planned; null: unknown';
 COMMENT ON COLUMN tidemark.backfill_windows.load_id IS 'The load that closed it (tidemark.loads)';
+
+CREATE TABLE tidemark.histories (report VARCHAR NOT NULL, since TIMESTAMPTZ NOT NULL, ended_at TIMESTAMPTZ);
+COMMENT ON TABLE tidemark.histories IS 'Since when every version of a report''s rows is kept in schema history';
+COMMENT ON COLUMN tidemark.histories.since IS 'When it was switched on; the rows held then are the first versions';
+COMMENT ON COLUMN tidemark.histories.ended_at IS 'When it was switched off and all versions were closed; null: it is on';
 
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change, such as its number mark';

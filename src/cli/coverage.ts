@@ -9,6 +9,7 @@ import { type Asked, type Change, type Coverage, nextCoverage } from '../plan/co
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/duckdb.ts'
+import { privacyTextOf } from '../sync/privacy.ts'
 import { counted, grouped, timeText } from './layout.ts'
 
 export interface ScopeCoverage {
@@ -64,42 +65,48 @@ const ASKED = `
 /** Coverage of every report that was read, scope by scope. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
-  { reports }: Pick<Config, 'reports'>,
+  config: Pick<Config, 'reports' | 'hashKey'>,
 ): Promise<ReadonlyMap<ReportName, readonly ScopeCoverage[]>> {
   const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
   const asked = Map.groupBy(await database.rows<AskedRow>(ASKED), ({ report }) => report)
   const names = new Set([...spans.keys(), ...asked.keys()])
-  return new Map([...names].map((report) => [report, scopesOf(reports[report], spans.get(report), asked.get(report))]))
+  return new Map(
+    [...names].map((report) => [report, scopesOf({ config, report }, spans.get(report), asked.get(report))]),
+  )
 }
 
-function scopesOf(
-  config: Config['reports'][ReportName],
-  spans: readonly SpanRow[] = [],
-  asked: readonly AskedRow[] = [],
-): ScopeCoverage[] {
+interface Asks {
+  readonly config: Pick<Config, 'reports' | 'hashKey'>
+  readonly report: ReportName
+}
+
+function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], asked: readonly AskedRow[] = []): ScopeCoverage[] {
   const scopes = new Set([...spans, ...asked].map(({ scope }) => scope))
   return [...scopes].toSorted().map((scope) => {
     const covered = spans
       .filter((row) => row.scope === scope)
       .map(({ since, until }) => ({ since: since ?? undefined, until }))
     const row = asked.find((each) => each.scope === scope)
-    const gaps = covered.length === 0 ? [] : gapsIn(covered, config.start)
-    return { scope, covered, gaps, owed: row === undefined ? undefined : owedOf(row, config) }
+    const gaps = covered.length === 0 ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
+    return { scope, covered, gaps, owed: row === undefined ? undefined : owedOf(row, asks) }
   })
 }
 
 /** What the books say is owed, or what the next run will find to be, as the configuration is now. */
-function owedOf(
-  row: AskedRow,
-  { name, start, filters, expand, enabled }: Config['reports'][ReportName],
-): Owed | undefined {
+function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
+  const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
   const held: Coverage = {
     asked: JSON.parse(row.asked) as Asked,
     refillUntil: row.refill_until ?? undefined,
     because: (row.because?.split(' and ') ?? []) as Change[],
   }
-  const wanted = { start, filters: perRecord === undefined ? filters : {}, expand }
+  const wanted = {
+    start,
+    filters: perRecord === undefined ? filters : {},
+    expand,
+    columns: privacyTextOf(config, name),
+  }
   const { refillUntil, because } = enabled ? nextCoverage(held, wanted, row.read_until ?? undefined) : held
   if (refillUntil === undefined) return undefined
   const records = perRecord === undefined ? undefined : row.records

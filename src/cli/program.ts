@@ -15,6 +15,7 @@ import { sandboxCommand } from './commands/sandbox.ts'
 import { schemaCommand } from './commands/schema.ts'
 import { statusCommand } from './commands/status.ts'
 import { syncCommand } from './commands/sync.ts'
+import { verifyCommand } from './commands/verify.ts'
 import { workerCommand } from './commands/worker.ts'
 import { tellFailure } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
@@ -43,6 +44,7 @@ const COMMANDS = [
   workerCommand,
   backfillCommand,
   reconcileCommand,
+  verifyCommand,
   statusCommand,
   healthCommand,
   pauseCommands,

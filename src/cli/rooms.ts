@@ -62,6 +62,7 @@ export const settingsOf = (config: Config): SyncSettings => ({
   limits: config.limits,
   concurrency: config.service.concurrency,
   identity: identityOf(config.service),
+  hashKey: config.hashKey,
   staging: config.staging,
 })
 
@@ -87,7 +88,8 @@ export function clientOf(config: Config, { shell, log, attemptsMax, store }: Cli
   return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, ...shared })
 }
 
-function guardSecrets({ service, console }: Config, log: GuardedLog): void {
+function guardSecrets({ service, console, hashKey }: Config, log: GuardedLog): void {
+  if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)
   if (console.token !== undefined) log.guard(console.token)
 }

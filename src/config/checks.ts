@@ -34,9 +34,18 @@ export const queueProblem: Check = (text) => {
 
 export const fileProblem: Check = (text) => {
   if (text === '' || text.includes('\0')) return 'must be the path of a file'
+  const [, lake] = /^(ducklake|md|motherduck):/i.exec(text) ?? []
+  if (lake !== undefined) return withoutExtension(lake.toLowerCase() === 'ducklake' ? 'ducklake' : 'motherduck')
   // One letter is a Windows drive.
   return /^[a-z]{2,}:/i.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
+
+/** DuckDB's extensions don't come with Tidemark, and what was never run with one is not promised. */
+const withoutExtension = (extension: string): string =>
+  `needs DuckDB's extension "${extension}", which Tidemark does not load: give the path of a DuckDB file; docs/READING.md says what readers can do instead`
+
+/** A live server for readers. */
+export const serveProblem: Check = () => withoutExtension('quack')
 
 export const everyProblem: Check = (text) => {
   if (isCron(text)) return cronProblem(text)

@@ -6,6 +6,7 @@ import { Secret } from '../secret.ts'
 import { clashingFiles, clientSecretOf, missing, onlyReportsOf, unknownReports, type WhereOf } from './beyondSchema.ts'
 import { CONSOLE_TOKEN, inEffect, override, variableOf, type Overridden } from './environment.ts'
 import { findingsOf } from './issues.ts'
+import { columnProblems, hashKeyOf } from './privacy.ts'
 import { configInvalid, type Problem } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'
@@ -26,11 +27,14 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const clientSecret = await clientSecretOf(merged.value, sources, whereOf)
   if (!(clientSecret instanceof Secret)) throw configInvalid([...checked.problems, clientSecret])
   if (checked.raw === undefined || checked.problems.length > 0) throw configInvalid(checked.problems)
+  const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
+  if (hashKey !== undefined && !(hashKey instanceof Secret)) throw configInvalid([hashKey])
   const consoleToken = sources.env[CONSOLE_TOKEN]
   const config = resolve(checked.raw, {
     folder: sources.folder,
     onlyReports: onlyReportsOf(sources.env),
     clientSecret,
+    hashKey,
     consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
     source: { ...(sources.file !== undefined && { file: sources.file }), env: inEffect(sources.env) },
   })
@@ -56,7 +60,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   const others = [...missing(value, whereOf), ...unknownReports(onlyReportsOf(sources.env) ?? [])]
   if (parsed.success) {
     const raw = parsed.data as RawConfig
-    return { raw, problems: [...others, ...clashingFiles(raw, sources.folder, whereOf)] }
+    return {
+      raw,
+      problems: [...others, ...clashingFiles(raw, sources.folder, whereOf), ...columnProblems(raw, whereOf)],
+    }
   }
   const findings = findingsOf(parsed.error).map(({ path, problem }) => ({ where: whereOf(path), problem }))
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }

@@ -17,6 +17,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
   { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
   { name: 'TIDEMARK_HISTORY', path: ['history'] },
+  { name: 'TIDEMARK_HASH_KEY_FILE', path: ['hash_key_file'] },
   { name: 'TIDEMARK_CURRENCIES', path: ['currencies'], as: 'list' },
   { name: 'TIDEMARK_EVERY', path: ['defaults', 'every'] },
   { name: 'TIDEMARK_TIME_ZONE', path: ['defaults', 'time_zone'] },
@@ -25,11 +26,14 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_OVERLAP', path: ['defaults', 'overlap'] },
   { name: 'TIDEMARK_SETTLE', path: ['defaults', 'settle'] },
   { name: 'TIDEMARK_START', path: ['defaults', 'start'] },
+  { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
 /** Variables that set no key of the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const CLIENT_SECRET_FILE = 'REPORTING_CLIENT_SECRET_FILE'
+export const HASH_KEY = 'TIDEMARK_HASH_KEY'
+export const HASH_KEY_FILE = 'TIDEMARK_HASH_KEY_FILE'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
 
@@ -80,6 +84,6 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 
 /** The names of the variables that had a say. */
 export const inEffect = (env: Environment): readonly string[] =>
-  [...variables.map(({ name }) => name), CLIENT_SECRET, CONSOLE_TOKEN, REPORTS].filter(
+  [...variables.map(({ name }) => name), CLIENT_SECRET, HASH_KEY, CONSOLE_TOKEN, REPORTS].filter(
     (name) => env[name] !== undefined,
   )

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
-import { baseUrlProblem, currencyProblem, durationProblem, fileProblem, queueProblem } from './checks.ts'
+import { baseUrlProblem, currencyProblem, durationProblem, fileProblem, queueProblem, serveProblem } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
-import { reconcileEvery, reportSection, rhythm, type RawReport } from './reportSection.ts'
+import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
@@ -58,6 +58,7 @@ const defaults = z
     overlap: rhythm.overlap.default('10m'),
     settle: rhythm.settle.default('30s'),
     start: rhythm.start.default('2000-01-01T00:00:00Z'),
+    schema_contract: schemaContract.default('evolve'),
   })
   .prefault({})
   .describe('What holds for every report that does not say otherwise (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
@@ -94,6 +95,10 @@ export const RawConfig = z
       fileProblem,
       'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
     ).optional(),
+    serve: checked(
+      serveProblem,
+      'Not supported: a live server needs an extension of DuckDB that is not here',
+    ).optional(),
     queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
       'embedded',
     ),
@@ -102,6 +107,9 @@ export const RawConfig = z
       durationProblem,
       'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
     ).default('90d'),
+    hash_key_file: text(
+      'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
+    ).optional(),
     currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),

@@ -23,6 +23,16 @@ export const reconcileEvery = checked(
   'How often a worker compares the whole report with the service: a duration such as 7d, a cron line, or never',
 )
 
+export const schemaContract = z
+  .enum(['evolve', 'freeze', 'reject'])
+  .describe(
+    'What becomes of fields and types that are new: columns change (evolve), values stay in _extra (freeze), rows are rejected (reject)',
+  )
+
+const columns = z
+  .record(z.string(), z.enum(['hash', 'drop', 'keep']))
+  .describe('column or collection.column, named as in the tables: hash (HMAC-SHA-256), drop, or keep')
+
 const entity = z.strictObject({
   entity_id: whole().min(0).describe("The service's number for this kind of record"),
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
@@ -37,6 +47,10 @@ export function reportSection(report: Declaration) {
     .strictObject({
       enabled: z.boolean().default(true).describe('false switches the report off'),
       ...z.object(rhythm).partial().shape,
+      schema_contract: schemaContract.optional(),
+      history: z.boolean().default(false).describe('Keep every version of each row in schema history'),
+      columns: columns.optional(),
+      exclude_payload: z.boolean().default(false).describe('Keep columns only: no _payload, no _extra'),
       ...(report.perRecord === undefined && { reconcile_every: reconcileEvery.optional() }),
       ...(flags.length > 0 && {
         expand: z.array(z.enum(flags)).optional().describe('Flags to ask with; all when left out'),
@@ -70,6 +84,10 @@ export interface RawReport {
   readonly overlap?: string
   readonly settle?: string
   readonly start?: string
+  readonly schema_contract?: 'evolve' | 'freeze' | 'reject'
+  readonly history?: boolean
+  readonly columns?: Readonly<Record<string, 'hash' | 'drop' | 'keep'>>
+  readonly exclude_payload?: boolean
   readonly expand?: readonly string[]
   readonly filters?: Readonly<Record<string, unknown>>
   readonly ask_created?: boolean

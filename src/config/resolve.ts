@@ -14,6 +14,7 @@ export interface Resolving {
   readonly onlyReports: readonly string[] | undefined
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
+  readonly hashKey: Secret | undefined
   readonly source: Config['source']
 }
 
@@ -27,6 +28,7 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     queue: raw.queue,
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
+    ...(given.hashKey && { hashKey: given.hashKey }),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),

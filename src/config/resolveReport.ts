@@ -30,6 +30,9 @@ export function resolveReport(
     // In the declaration's order, so that the same flags always read the same.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: own.filters ?? {},
+    contract: own.schema_contract ?? raw.defaults.schema_contract,
+    keepsHistory: own.history ?? false,
+    privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
     askCreated: created !== undefined && (own.ask_created ?? true),
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }

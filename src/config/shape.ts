@@ -26,6 +26,14 @@ export interface Rhythm {
   readonly everyMs?: number
 }
 
+export type SchemaContract = 'evolve' | 'freeze' | 'reject'
+
+export interface Privacy {
+  /** `column` or `collection.column` → what becomes of it. */
+  readonly columns: Readonly<Record<string, 'hash' | 'drop' | 'keep'>>
+  readonly excludePayload: boolean
+}
+
 export interface ReportConfig extends Rhythm {
   readonly name: ReportName
   readonly enabled: boolean
@@ -42,6 +50,12 @@ export interface ReportConfig extends Rhythm {
   /** Flags of `expand` that are switched on; all of them unless the report names a subset. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
+  /** What becomes of fields and types that the service brings anew. */
+  readonly contract: SchemaContract
+  /** Every version of each row is kept. */
+  readonly keepsHistory: boolean
+  /** What of the rows may not be kept in clear. */
+  readonly privacy: Privacy
   /** Incremental runs also ask the created filters, where the report has them. */
   readonly askCreated: boolean
   /** Only `audit_entries` has any. */
@@ -87,6 +101,8 @@ export interface Config {
   readonly console: ConsoleConfig
   /** How long the books keep each run and each window by itself. */
   readonly historyMs: number
+  /** With which hashed columns are made; there wherever a report has one. */
+  readonly hashKey?: Secret
   /** ISO 4217. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>

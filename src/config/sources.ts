@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, CLIENT_SECRET_FILE, type Environment } from './environment.ts'
+import { CLIENT_SECRET, CLIENT_SECRET_FILE, type Environment, HASH_KEY, HASH_KEY_FILE } from './environment.ts'
 import { configInvalid, type Problem } from './problems.ts'
 import type { ConfigSources } from './shape.ts'
 
@@ -40,12 +40,11 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
 }
 
 /** The secret in `file`, without the line break that editors and secret stores put at its end; or what is wrong. */
-export async function readSecret(file: string, where: string): Promise<Secret | Problem> {
+export async function readSecret(file: string, where: string, what = 'client secret'): Promise<Secret | Problem> {
   const text = await contentOf(file)
-  if (typeof text !== 'string')
-    return { where, problem: `the file with the client secret cannot be read (${text.code})` }
+  if (typeof text !== 'string') return { where, problem: `the file with the ${what} cannot be read (${text.code})` }
   const secret = text.replace(/\r?\n$/, '')
-  return secret.trim() === '' ? { where, problem: 'the file with the client secret is empty' } : new Secret(secret)
+  return secret.trim() === '' ? { where, problem: `the file with the ${what} is empty` } : new Secret(secret)
 }
 
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | Unreadable): Environment {
@@ -56,12 +55,18 @@ function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | Unreadable): Enviro
     delete beside[CLIENT_SECRET]
     delete beside[CLIENT_SECRET_FILE]
   }
+  if (real[HASH_KEY] !== undefined || real[HASH_KEY_FILE] !== undefined) {
+    delete beside[HASH_KEY]
+    delete beside[HASH_KEY_FILE]
+  }
   return { ...beside, ...real }
 }
 
 function present(env: NodeJS.Dict<string>): Record<string, string> {
   const filled = Object.entries(env).filter((entry): entry is [string, string] => (entry[1] ?? '').trim() !== '')
-  return Object.fromEntries(filled.map(([name, text]) => [name, name === CLIENT_SECRET ? text : text.trim()]))
+  return Object.fromEntries(
+    filled.map(([name, text]) => [name, name === CLIENT_SECRET || name === HASH_KEY ? text : text.trim()]),
+  )
 }
 
 interface Unreadable {

@@ -25,7 +25,11 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  | { readonly change: 'limit'; readonly field: string }
+  /** No column was left to give, or none may be added or widened: the values stay in `_extra` or `_payload`. */
+  | { readonly change: 'limit' | 'frozen'; readonly field: string }
+
+/** What becomes of fields and types that are new: columns change, or values stay beside them, or rows are refused. */
+export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 /** Where arrays and objects go: child tables give them a JSON column, report tables leave them to `_extra`. */
 export type NestedValues = 'column' | 'extra'
@@ -71,6 +75,7 @@ export interface Known {
   /** Names that are taken: documented and system columns, keys. */
   readonly taken: readonly string[]
   readonly nested: NestedValues
+  readonly contract?: SchemaContract
 }
 
 /** What has to change so that every scalar of the fields has a column that holds it. */
@@ -79,24 +84,38 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
   const taken = new Set(
     [...RESERVED, ...known.taken, ...known.columns.map((column) => column.name)].map((each) => each.toLowerCase()),
   )
+  const { contract = 'evolve' } = known
   let count = known.columns.length
+  // Told once for a table: where keys are data, every load brings more of them.
+  let beyond = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
     if (column !== undefined) {
       const type = widened(column.type, field.kinds, known.nested)
-      return type === column.type ? [] : [{ change: 'widened', column: { ...column, type }, from: column.type }]
+      if (type === column.type || contract === 'reject') return []
+      if (contract === 'freeze') return [{ change: 'frozen', field: field.name }]
+      return [{ change: 'widened', column: { ...column, type }, from: column.type }]
     }
     const type = typeFor(field.kinds, known.nested)
-    if (type === undefined) return []
-    if (count >= DISCOVERED_COLUMNS_MAX) return [{ change: 'limit', field: field.name }]
+    if (type === undefined || contract === 'reject') return []
+    if (contract === 'freeze') return [{ change: 'frozen', field: field.name }]
+    if (count >= DISCOVERED_COLUMNS_MAX) {
+      beyond += 1
+      return beyond > 1 ? [] : [{ change: 'limit', field: field.name }]
+    }
     count += 1
     return [{ change: 'added', column: { field: field.name, name: freeName(field.name, taken), type } }]
   })
 }
 
-function freeName(field: string, taken: Set<string>): string {
+/** The name of a field's column, before it has to differ from another one. */
+export function columnName(field: string): string {
   const snake = snakeCase(field).slice(0, NAME_LENGTH_MAX)
-  const base = /^[a-z_]/.test(snake) ? snake : `field_${snake}`
+  return /^[a-z_]/.test(snake) ? snake : `field_${snake}`
+}
+
+function freeName(field: string, taken: Set<string>): string {
+  const base = columnName(field)
   let candidate = base
   for (let n = 2; taken.has(candidate); n += 1) candidate = `${base}_${n}`
   taken.add(candidate)

@@ -9,10 +9,12 @@ export interface Asked {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
+  /** What of the rows is kept in clear, as `privacyText` has it (src/plan/privacy.ts); undefined: everything. */
+  readonly columns?: string | undefined
 }
 
 /** What of a question can change so that what was read doesn't hold what is asked now. */
-export type Change = 'start' | 'filters' | 'expand' | 'entities'
+export type Change = 'start' | 'filters' | 'expand' | 'entities' | 'columns'
 
 export interface Coverage {
   /** The question whose answer is held, as far as nothing is owed. */
@@ -29,6 +31,7 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
     ...(wanted.start < held.start ? (['start'] as const) : []),
     ...(canonical(held.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
     ...(wanted.expand.every((flag) => held.expand.includes(flag)) ? [] : (['expand'] as const)),
+    ...(held.columns === wanted.columns ? [] : (['columns'] as const)),
   ]
 }
 

@@ -6,6 +6,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type Asked, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { privacyTextOf } from './privacy.ts'
 import type { Rooms } from './rooms.ts'
 
 /** What is owed to the records of one followed entity. */
@@ -24,13 +25,18 @@ export async function openAuditCoverage(
 ): Promise<ReadonlyMap<string, Again>> {
   const { warehouse, settings, fence } = rooms
   const { start, expand } = settings.reports[report]
+  const columns = privacyTextOf(settings, report)
   const owed = new Map<string, Again>()
   const prefixes = subjects.map(({ scopePrefix }) => scopePrefix)
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
     const place = { report, scope, fence }
     const held = await warehouse.coverage(place)
-    const coverage = auditCoverage(held, { start, filters: {}, expand }, await warehouse.lastAsked(report, scope))
+    const coverage = auditCoverage(
+      held,
+      { start, filters: {}, expand, columns },
+      await warehouse.lastAsked(report, scope),
+    )
     if (coverage !== held) await warehouse.recordCoverage(place, coverage)
     if (coverage.refillUntil !== undefined) {
       const done = () => warehouse.recordCoverage(place, { ...coverage, refillUntil: undefined })

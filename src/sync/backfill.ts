@@ -16,6 +16,7 @@ import { fenced } from './fenced.ts'
 import type { PulledWindow } from './handover.ts'
 import { loadPulled } from './loadPulled.ts'
 import { pausedReports } from './pauses.ts'
+import { privacyTextOf } from './privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
 import type { Pull } from './pullWindow.ts'
 import type { Rooms } from './rooms.ts'
@@ -136,7 +137,8 @@ async function askFor(rooms: Rooms, options: BackfillOptions, window: BookedWind
   const config = settings.reports[report]
   const sizes = await warehouse.pageSizes(report, config.pageSize)
   const { numberMark } = warehouse
-  return { backfillId, report, scope, number, since, until, fence, question: questionOf(config), numberMark, sizes }
+  const question = questionOf(config, privacyTextOf(settings, report))
+  return { backfillId, report, scope, number, since, until, fence, question, numberMark, sizes }
 }
 
 async function refuseWhilePaused(rooms: Rooms, report: ReportName): Promise<void> {

@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
@@ -14,6 +15,7 @@ import { filesOf, type Segment, Spool, type StagedPage } from '../staging/spool.
 import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import { noFigures } from './figures.ts'
+import { loadRules } from './loadRules.ts'
 import type { WalkRooms } from './rooms.ts'
 
 export interface IntakeParts {
@@ -110,7 +112,7 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, warehouse, clock, signal, fence } = this.#rooms
+    const { client, warehouse, clock, signal, fence, settings } = this.#rooms
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
@@ -128,6 +130,7 @@ export class Intake implements AsyncDisposable {
       askedBefore: this.askedBefore,
       reconcile: reconcileId === undefined ? undefined : { reconcileId, reached },
       fence,
+      rules: loadRules(settings.reports[report.name as ReportName]),
       run: run === undefined ? undefined : this.#withFigures(run),
     })
     this.#count(result)

@@ -8,6 +8,9 @@ import { catalogFrom } from '../staging/rowCatalog.ts'
 import type { LoadInput } from '../warehouse/load.ts'
 import { followersOf } from './followers.ts'
 import { checkStaged, discardPulled, type PulledWindow, stagedMissing, stagedSegment } from './handover.ts'
+import { loadRules } from './loadRules.ts'
+import { privacyTextOf } from './privacy.ts'
+import { questionOf } from './pullAsk.ts'
 import type { Rooms } from './rooms.ts'
 
 /** Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of loads. */
@@ -17,6 +20,8 @@ export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<vo
   const { report, fence } = pulled.ask
   try {
     if (pulled.ask.numberMark !== rooms.warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    const question = questionOf(settings.reports[report], privacyTextOf(settings, report))
+    if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
     await checkStaged(staging, pulled)
     for (const input of loadsOf(rooms, pulled)) await loadOne(rooms, pulled, input)
     await rooms.warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, pulled.sizes)
@@ -40,6 +45,7 @@ function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
     fence,
     followers,
     yields: true,
+    rules: loadRules(settings.reports[ask.report]),
     gone,
     ...(segment === undefined ? {} : { segment: { ...stagedSegment(settings.staging, pulled, segment), catalog } }),
     ...(index === loads.length - 1 ? ending : { closes: [] }),

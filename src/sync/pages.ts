@@ -6,7 +6,9 @@ import { earliest, type Instant } from '../instant.ts'
 import { bodyOf, pathOf, type Question } from '../plan/question.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { Malformed } from '../staging/malformed.ts'
+import type { PrivatePages } from '../staging/privatePage.ts'
 import { type ScannedPage, scanPage, type ScanPlan } from '../staging/scanPage.ts'
+import { privatePagesOf } from './privacy.ts'
 import type { WalkRooms } from './rooms.ts'
 
 export interface PagePlan {
@@ -34,12 +36,14 @@ export class PageReader {
   readonly #rooms: WalkRooms
   readonly #plan: PagePlan
   readonly #scan: ScanPlan
+  readonly #privatePages: PrivatePages | undefined
 
   constructor(rooms: WalkRooms, plan: PagePlan) {
     const key = wireKey(plan.report)
     this.#rooms = rooms
     this.#plan = plan
     this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: rooms.warehouse.numberMark }
+    this.#privatePages = privatePagesOf(rooms.settings, plan.report)
     this.keyed = key.length > 0
     this.report = plan.report
     this.pageSize = plan.pageSize
@@ -68,7 +72,7 @@ export class PageReader {
 
   #parse(bytes: Buffer): ScannedPage {
     try {
-      return scanPage(bytes, this.#scan)
+      return scanPage(this.#privatePages?.of(bytes) ?? bytes, this.#scan)
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
       const { report } = this.#plan

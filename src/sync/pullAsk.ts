@@ -24,9 +24,9 @@ export interface PullAsk {
   readonly sizes: PageSizes
 }
 
-/** A fingerprint of what a configuration asks of a report; filters may name persons, so they don't travel themselves. */
-export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig): string {
+/** A fingerprint of what a configuration asks of a report, and of what it keeps in clear (`privacyTextOf`); filters may name persons, so they don't travel themselves. */
+export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated])
+  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])
   return createHash('sha256').update(asked).digest('hex').slice(0, 16)
 }

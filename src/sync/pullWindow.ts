@@ -9,6 +9,7 @@ import type { Span } from '../plan/spans.ts'
 import { Difference } from './difference.ts'
 import { Handover, type PulledWindow } from './handover.ts'
 import type { Proven } from './prove.ts'
+import { privacyTextOf } from './privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
 import { readWindow } from './readWindow.ts'
 import type { WalkRooms } from './rooms.ts'
@@ -41,7 +42,7 @@ async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Pro
   const { report, since, until, backfillId: runId, sizes } = ask
   const declaration = reportOf(report)
   const config = rooms.settings.reports[report]
-  if (questionOf(config) !== ask.question) throw askedOtherwise(report)
+  if (questionOf(config, privacyTextOf(rooms.settings, report)) !== ask.question) throw askedOtherwise(report)
   const clock = await serviceClock(rooms, declaration, { currency: ask.scope })
   const window = { since, until, clock }
   const before = { pages: 0, rows: 0 }
@@ -67,6 +68,6 @@ type ClosingKeys = Parameters<Parameters<typeof readWindow>[0]['close']>[2]
 function askedOtherwise(report: string): SyncError {
   return new SyncError('CONFIG_INVALID', `${report} is configured otherwise here than where its backfill was started`, {
     report,
-    cure: `Give all workers the same page_size, expand flags, filters and ask_created for ${report}, and restart them.`,
+    cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
   })
 }

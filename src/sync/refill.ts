@@ -5,6 +5,7 @@
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import type { Span } from '../plan/spans.ts'
+import { privacyTextOf } from './privacy.ts'
 import type { Rooms } from './rooms.ts'
 import type { Scope } from './scope.ts'
 
@@ -27,7 +28,9 @@ export async function openCoverage(
   const { warehouse, fence } = rooms
   const place = { report: config.name, scope: name, fence }
   const held = await warehouse.coverage(place)
-  const coverage = nextCoverage(held, { start: config.start, filters: config.filters, expand: config.expand }, mark)
+  const { start, filters, expand } = config
+  const wanted = { start, filters, expand, columns: privacyTextOf(rooms.settings, config.name) }
+  const coverage = nextCoverage(held, wanted, mark)
   if (coverage !== held) await warehouse.recordCoverage(place, coverage)
   const until = coverage.refillUntil
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })

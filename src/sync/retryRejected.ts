@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { wireKey } from '../../schema/tables.ts'
-import { assert } from '../errors.ts'
+import { assert, SyncError } from '../errors.ts'
 import { catalogOf } from '../staging/rowCatalog.ts'
 import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
@@ -16,6 +16,8 @@ import type { Instant } from '../instant.ts'
 import type { LoadInput } from '../warehouse/load.ts'
 import type { RejectedRow } from '../warehouse/rejected.ts'
 import { followersOf } from './followers.ts'
+import { loadRules } from './loadRules.ts'
+import { privacyTextOf } from './privacy.ts'
 import type { Rooms } from './rooms.ts'
 
 export interface RetriedReport {
@@ -28,7 +30,7 @@ export interface RetriedReport {
 
 /** What it needs of a story's rooms: no service. */
 export type RetryRooms = Pick<Rooms, 'warehouse' | 'clock' | 'signal'> & {
-  readonly settings: Pick<Rooms['settings'], 'reports' | 'staging'>
+  readonly settings: Pick<Rooms['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
 /** Rows read at a time, and so the size of a page that they are made into. */
@@ -42,6 +44,8 @@ export async function retryRejected(rooms: RetryRooms, report: ReportName): Prom
     const loads = await rooms.warehouse.rejectingLoads(report)
     return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
   }
+  const keptAs = await rooms.warehouse.keptAs(report)
+  if (keptAs.some((text) => text !== privacyTextOf(rooms.settings, report))) throw otherColumns(report)
   const before = await kept()
   for (const retries of batches(before.loads)) {
     rooms.signal.throwIfAborted()
@@ -50,6 +54,13 @@ export async function retryRejected(rooms: RetryRooms, report: ReportName): Prom
   const after = await kept()
   return { report, tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
 }
+
+/** What was refused under other rules may hold what is private by now. */
+const otherColumns = (report: ReportName): SyncError =>
+  new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
+    report,
+    cure: `Run "tidemark sync ${report}" first: it forgets the rows that were refused before and reads them again.`,
+  })
 
 type Retries = NonNullable<LoadInput['retries']>
 
@@ -84,6 +95,7 @@ async function loadAgain(rooms: RetryRooms, report: ReportName, retries: Retries
     followers: followersOf(report, settings.reports),
     ...(declaration.perRecord === undefined ? {} : { replaces: staging.records() }),
     yields: true,
+    rules: loadRules(settings.reports[report]),
     retries,
   })
 }

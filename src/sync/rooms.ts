@@ -3,6 +3,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
+import type { Secret } from '../secret.ts'
 import type { Fence } from '../warehouse/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './outcome.ts'
@@ -38,6 +39,8 @@ export interface SyncSettings {
   readonly concurrency: number
   /** The client and its scopes: what was refused to one is tried again with another. */
   readonly identity: string
+  /** With which hashed columns are made. */
+  readonly hashKey?: Secret | undefined
   /** Directory for staged rows. */
   readonly staging: string
 }

@@ -64,10 +64,11 @@ function offOutcome(rooms: Rooms, report: ReportName): ReportOutcome {
 }
 
 function recordStates(rooms: Rooms): Promise<void> {
+  const now = rooms.client.serviceNow() ?? rooms.clock.now()
   return rooms.warehouse.recordReportStates(
     reportNames.map((report) => {
-      const { enabled, offReason } = rooms.settings.reports[report]
-      return { report, enabled, offReason }
+      const { enabled, offReason, keepsHistory } = rooms.settings.reports[report]
+      return { report, enabled, offReason, history: { on: keepsHistory, now } }
     }),
   )
 }

@@ -14,7 +14,9 @@ import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
 import { freshnessSql } from './freshness.ts'
 import { text, time } from './sqlText.ts'
+
 import { createTables } from './tables.ts'
+import { switchHistory } from './versions.ts'
 
 const MIGRATIONS = ['0001_books.sql'] as const
 
@@ -175,6 +177,8 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
+  /** Whether every version is kept; undefined: as it was. */
+  readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
@@ -190,6 +194,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  for (const { report, history } of states) {
+    if (history !== undefined) await switchHistory(sql, { report, ...history })
+  }
   for (const { report, enabled } of states) {
     if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])
   }

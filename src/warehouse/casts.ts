@@ -4,6 +4,7 @@
  * and the caller says what becomes of it.
  */
 import type { DuckType } from '../../schema/tables.ts'
+import { widened } from '../plan/columns.ts'
 import { has, Kind, type Kinds, only } from '../plan/kinds.ts'
 import { pointer, text } from './sqlText.ts'
 
@@ -69,6 +70,28 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
       return only(kinds, Kind.null)
   }
 }
+
+/** Whether a discovered column of that type holds every value of these kinds, so that none has to stay beside it. */
+export function holdsAll(type: DuckType, kinds: Kinds): boolean {
+  return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
+}
+
+/** Whether a value of other kinds than the column's (VARCHAR expression) is held exactly by it all the same; may be NULL. */
+export function exactly(value: string, type: DuckType, kinds: Kinds): string {
+  const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
+  if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`
+  if (type === 'DECIMAL(38,9)') return `(${casts} AND NOT ${tooFine(value)})`
+  return type === 'DOUBLE' ? `(${casts} AND length(${value}) <= ${DOUBLE_CHARS})` : `(${casts})`
+}
+
+/** So short a number surely comes back from a double as it was. */
+const DOUBLE_CHARS = 15
+
+/** As `castOf`, but NULL also for what the column would hold in another form. */
+export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =>
+  holdsAll(type, kinds)
+    ? castOf(value, type, kinds)
+    : `CASE WHEN ${exactly(value, type, kinds)} THEN ${castOf(value, type, kinds)} END`
 
 /** A number that travelled as text, without its mark. */
 export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`

@@ -8,8 +8,10 @@ import type { DiscoveredColumn } from '../plan/columns.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { StagedCollection } from '../staging/spool.ts'
-import { castOf } from './casts.ts'
+import { exactCast } from './casts.ts'
+import { CHILD_DELETED_FIELD } from './childFields.ts'
 import type { Sql } from './duckdb.ts'
+import { closeVersions, type History } from './versions.ts'
 import { itemsSql, itemText, itemValue } from './items.ts'
 import { name, names } from './sqlText.ts'
 
@@ -24,11 +26,11 @@ export interface ChildParts {
   /** Whether `win` replaces any row that is there. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
+  /** Nothing stays as it was sent. */
+  readonly excludePayload: boolean
   readonly loadId: number
+  readonly history: History | undefined
 }
-
-/** Beside `CHILD_ID_FIELD` the field of a child that fills a column of every child table instead of one of its own. */
-export const CHILD_DELETED_FIELD = 'isDeleted'
 
 /** Writes one collection of the rows in `win`; gives how many child rows were written. */
 export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
@@ -125,7 +127,13 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts, target: string): Pr
     DELETE FROM kids WHERE (sid, child_key) IN (SELECT (sid, child_key) FROM stay);
     UPDATE kids SET deleted_seen_at = h.deleted_seen_at
     FROM held h WHERE h.sid = kids.sid AND h.child_key = kids.child_key AND h.deleted;
-    DELETE FROM held h WHERE tid IN (SELECT tid FROM stay) OR (h.deleted AND ${unmatched});
+    DELETE FROM held h WHERE tid IN (SELECT tid FROM stay) OR (h.deleted AND ${unmatched})`)
+  await closeVersions(sql, parts.history, {
+    table: parts.child.name,
+    key: [...key, '_child_key'],
+    rows: 'SELECT tid, observed_at AS until FROM held',
+  })
+  await sql.run(`
     CREATE OR REPLACE TEMP TABLE left_over AS
     SELECT c.* REPLACE (true AS is_deleted,
         CASE WHEN c.is_deleted THEN c._delete_evidence ELSE 'absence' END AS _delete_evidence,
@@ -141,11 +149,11 @@ function freshChildSql(parts: ChildParts): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'
-    return column.type === 'JSON' ? itemValue(field, 'k') : castOf(itemText(field, 'k'), column.type, field.kinds)
+    return column.type === 'JSON' ? itemValue(field, 'k') : exactCast(itemText(field, 'k'), column.type, field.kinds)
   })
   return [
     names(parts.table.key, 'k'),
-    'k.child_key, k.position, k.sent',
+    `k.child_key, k.position, ${parts.excludePayload ? 'NULL' : 'k.sent'}`,
     ...values,
     `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
     `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,

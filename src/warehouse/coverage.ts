@@ -1,7 +1,10 @@
 /** What each scope of a report was last asked for, and how much of it still has to be read again. */
+import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Asked, Change, Coverage } from '../plan/coverage.ts'
 import type { Instant } from '../instant.ts'
+import { nowPrivate } from '../plan/privacy.ts'
 import type { Sql } from './duckdb.ts'
+import { forgetValues } from './forgetValues.ts'
 import { text, time } from './sqlText.ts'
 
 export type { Coverage } from '../plan/coverage.ts'
@@ -22,6 +25,16 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
+/** How the report's rows are kept, scope by scope: the text of the rules; undefined: in clear. */
+export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
+  const rows = await sql.rows<{ columns: string | null }>(
+    "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
+    [report],
+  )
+  return rows.map(({ columns }) => columns ?? undefined)
+}
+
+/** Remembers the question; what has become private by it is forgotten. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },
@@ -29,6 +42,9 @@ export async function recordCoverage(
 ): Promise<void> {
   const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
   const reason = refillUntil === undefined || because.length === 0 ? null : because.join(AND)
+  const before = await coverageOf(sql, place.report, place.scope)
+  const now = nowPrivate(before?.asked.columns, asked.columns)
+  await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
   await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
   await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${until}, $4)`, [
     place.report,

@@ -4,9 +4,11 @@
  * instant are told apart by counting, so all of them survive and none doubles.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
+import type { Instant } from '../instant.ts'
 import type { Sql } from './duckdb.ts'
 import type { Merged } from './merge.ts'
-import { name, names } from './sqlText.ts'
+import { name, names, time } from './sqlText.ts'
+import { closeVersions, type History } from './versions.ts'
 import type { Staged } from './stage.ts'
 
 export interface EntryParts {
@@ -14,6 +16,13 @@ export interface EntryParts {
   readonly staged: Staged
   readonly tableColumns: readonly string[]
   readonly loadId: number
+  readonly gone: GoneEntries
+}
+
+/** How entries that go are kept, and since when they are known to be gone. */
+export interface GoneEntries {
+  readonly history: History | undefined
+  readonly at: Instant
 }
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
@@ -22,7 +31,8 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
  * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One that
  * ends before it begins replaces nothing: its record only gets entries that it lacks.
  */
-export async function mergeEntries(sql: Sql, { table, staged, tableColumns, loadId }: EntryParts): Promise<Merged> {
+export async function mergeEntries(sql: Sql, parts: EntryParts): Promise<Merged> {
+  const { table, staged, tableColumns, loadId } = parts
   const target = `main.${name(table.name)}`
   const record = names(table.asked.map((column) => column.name))
   const sameRecord = (a: string, b: string) =>
@@ -66,9 +76,9 @@ export async function mergeEntries(sql: Sql, { table, staged, tableColumns, load
       WHERE s.rowid NOT IN (SELECT sid FROM stay)`)
   }
   if ((counts?.gone ?? 0) > 0) {
-    await sql.run(
-      `DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay))`,
-    )
+    const gone = 'FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
+    await keepGone(sql, table, { ...parts.gone, from: gone })
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid ${gone})`)
   }
   if (fresh > 0) {
     const columns = names([...tableColumns, ...SYSTEM])
@@ -78,7 +88,7 @@ export async function mergeEntries(sql: Sql, { table, staged, tableColumns, load
 }
 
 /** The windows were read and hold nothing: what the records had there goes. Needs `asked_windows`, too. */
-export async function dropEntries(sql: Sql, table: ReportTable): Promise<Merged> {
+export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<Merged> {
   const target = `main.${name(table.name)}`
   const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
   await sql.run(`
@@ -86,9 +96,13 @@ export async function dropEntries(sql: Sql, table: ReportTable): Promise<Merged>
     SELECT t.rowid AS tid FROM ${target} t JOIN asked_windows w ON ${same}
     WHERE t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until`)
   const [counted] = await sql.rows<{ gone: number }>('SELECT count(*) AS gone FROM held')
+  await keepGone(sql, table, { ...gone, from: 'FROM held' })
   await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held)`)
   return { inserted: 0, updated: 0, unchanged: 0, deleted: counted?.gone ?? 0 }
 }
+
+const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
+  closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
 /** New entries are numbered on behind those of the record, in order of time. */
 const freshNumber = (table: ReportTable, hasTime: boolean): string => {

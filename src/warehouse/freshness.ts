@@ -5,10 +5,11 @@
 import { reports } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
+import { EXPLAINED_COMMENT, explainedSql } from './explained.ts'
+import { LATE_DAYS } from './lateDays.ts'
 import { name, text } from './sqlText.ts'
 
-/** Late rows are told for so long: what was mended since must not be advised for ever. */
-export const LATE_DAYS = 30
+export { LATE_DAYS } from './lateDays.ts'
 
 /** One row per report: how far it is known to be complete, and what stands in the way. */
 export function freshnessSql(): string {
@@ -16,7 +17,7 @@ export function freshnessSql(): string {
   const stamped = reports.filter(({ newerBy }) => newerBy.length > 0).map((report) => text(report.name))
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
-    SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
+    ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
       coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
@@ -44,7 +45,8 @@ export function freshnessSql(): string {
           sum(deleted) AS deleted
         FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
       GROUP BY report
-    ) q USING (report);
+    ) q USING (report)`)};
+    COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
     COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
     COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';

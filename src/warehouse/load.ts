@@ -12,7 +12,8 @@ import type { AskedBefore } from '../plan/lateness.ts'
 import type { Segment } from '../staging/spool.ts'
 import { type BackfilledWindow, noteBackfilled } from './backfills.ts'
 import { type ClosedWindow, closeWindows, nextLoadId, recordRun, type RunRecord } from './books.ts'
-import { CHILD_DELETED_FIELD, mergeChildren } from './children.ts'
+import { CHILD_DELETED_FIELD } from './childFields.ts'
+import { mergeChildren } from './children.ts'
 import type { Database, Sql } from './duckdb.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
 import { checkFence, type Fence } from './fences.ts'
@@ -21,8 +22,11 @@ import { merge, type Merged } from './merge.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
 import { recordRejected, type Retried, takeRejected } from './rejected.ts'
 import { name, names, text, time } from './sqlText.ts'
-import { type Staged, stage } from './stage.ts'
+import { type LoadRules, type Staged, stage } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
+import { type History, historyOf } from './versions.ts'
+
+export type { LoadRules } from './stage.ts'
 
 export interface LoadInput {
   readonly report: Declaration
@@ -52,6 +56,8 @@ export interface LoadInput {
   readonly yields?: boolean
   /** Refused rows that this load takes up again: they are its rows, and refused no longer but for those it refuses. */
   readonly retries?: Retried | undefined
+  /** Without them columns change as the rows ask for, and everything is kept. */
+  readonly rules?: LoadRules | undefined
   /** The run's right to commit; without it, nothing is checked. */
   readonly fence?: Fence | undefined
   /** The finished run, with the figures so far; this load's own are added. */
@@ -70,7 +76,13 @@ export interface LoadResult extends Merged {
   readonly rows: number
   readonly childrenWritten: number
   readonly rejected: number
-  readonly changes: readonly { readonly table: string; readonly change: ColumnChange }[]
+  /** Those that weren't told before. */
+  readonly changes: readonly TableChange[]
+}
+
+export interface TableChange {
+  readonly table: string
+  readonly change: ColumnChange
 }
 
 /** What a load needs to know of the warehouse. */
@@ -83,9 +95,12 @@ export interface LoadPlace {
 
 const NOTHING: Merged = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
 
+/** As a load that is told nothing else does it. */
+const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false }
+
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, mark } = place
-  const { report, segment } = input
+  const { report, segment, rules = NO_RULES } = input
   const table = tableOf(report)
   const plan = planColumns(place, table, input)
   const discovered = plan.columns(table.name)
@@ -93,9 +108,11 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
     const staged =
       segment === undefined
         ? undefined
-        : await stage(database, { report, table, segment, discovered, mark }).catch((error: unknown) => {
-            throw stagingRefused(error, report, segment)
-          })
+        : await stage(database, { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }).catch(
+            (error: unknown) => {
+              throw stagingRefused(error, report, segment)
+            },
+          )
     return await commit(place, { input, table, staged, plan })
   } finally {
     await database.run(DROP_TEMPORARY)
@@ -137,18 +154,23 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
   const result = await database.transaction(async (sql) => {
     await checkFence(sql, input.fence)
     const loadId = await nextLoadId(sql)
-    for (const { table: changed, changes } of plan.changes) {
-      await applyChanges(sql, changed, changes)
-      await recordChanges(sql, { report: report.name, table: changed, loadId }, changes)
+    const history = await historyOf(sql, report.name)
+    const changes: TableChange[] = []
+    for (const { table: changed, changes: needed } of plan.changes) {
+      const where = { report: report.name, table: changed, loadId }
+      await applyChanges(sql, where, needed)
+      const told = await recordChanges(sql, where, needed)
+      changes.push(...told.map((change) => ({ table: changed, change })))
     }
     const merged =
       staged === undefined
-        ? await mergeNothing(sql, table, input)
-        : await mergeStaged(sql, { input, table, staged, discovered, mark, loadId })
+        ? await mergeNothing(sql, table, { input, history })
+        : await mergeStaged(sql, { input, table, staged, discovered, mark, loadId, history })
     const childrenWritten =
-      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged })
+      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged, input, history })
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
-    if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, report, loadId)
+    if (staged !== undefined && staged.rejected > 0)
+      await recordRejected(sql, { report, excludePayload: input.rules?.excludePayload === true }, loadId)
     if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
     await noteAsked(sql, report.name, input.asked ?? [])
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
@@ -156,25 +178,23 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, input, figures)
-    return figures
+    return { ...figures, changes }
   })
   const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [result.loadId])
   assert(kept !== undefined, `load ${result.loadId} was committed but is not there`)
-  return {
-    ...result,
-    changes: plan.changes.flatMap(({ table, changes }) => changes.map((change) => ({ table, change }))),
-  }
+  return result
 }
 
 interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
   /** The discovered columns of a table as they will be. */
-  columns(table: string): readonly DiscoveredColumn[]
+  readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 
 /** Decides which columns the load's fields need, for the report's table and each child table. */
-function planColumns(place: LoadPlace, table: ReportTable, { report, segment }: LoadInput): ColumnPlan {
+function planColumns(place: LoadPlace, table: ReportTable, { report, segment, rules }: LoadInput): ColumnPlan {
   if (segment === undefined) return { changes: [], columns: (name) => place.discovered.get(name) ?? [] }
+  const contract = rules?.contract ?? 'evolve'
   const documented = new Set(Object.values(report.fields).flatMap((field) => field.also ?? []))
   for (const field of Object.keys(report.fields)) documented.add(field)
   const own = segment.catalog.fields.filter((field) => !documented.has(field.name) && field.elements === undefined)
@@ -182,6 +202,7 @@ function planColumns(place: LoadPlace, table: ReportTable, { report, segment }: 
     columns: place.discovered.get(table.name) ?? [],
     taken: reportColumns(table).map((column) => column.name),
     nested: 'extra' as const,
+    contract,
   }
   const plans = [{ table: table.name, known: ownKnown.columns, changes: changesFor(own, ownKnown) }]
   for (const child of table.children) {
@@ -189,7 +210,11 @@ function planColumns(place: LoadPlace, table: ReportTable, { report, segment }: 
     const columns = place.discovered.get(child.name) ?? []
     const taken = childColumns(table).map((column) => column.name)
     const fields = elements.filter((field) => field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED))
-    plans.push({ table: child.name, known: columns, changes: changesFor(fields, { columns, taken, nested: 'column' }) })
+    plans.push({
+      table: child.name,
+      known: columns,
+      changes: changesFor(fields, { columns, taken, nested: 'column', contract }),
+    })
   }
   const after = new Map(plans.map((plan) => [plan.table, withChanges(plan.known, plan.changes)]))
   return { changes: plans.filter((plan) => plan.changes.length > 0), columns: (name) => after.get(name) ?? [] }
@@ -197,7 +222,7 @@ function planColumns(place: LoadPlace, table: ReportTable, { report, segment }: 
 
 function withChanges(known: readonly DiscoveredColumn[], changes: readonly ColumnChange[]): DiscoveredColumn[] {
   const byField = new Map(known.map((column) => [column.field, column]))
-  for (const change of changes) if (change.change !== 'limit') byField.set(change.column.field, change.column)
+  for (const change of changes) if ('column' in change) byField.set(change.column.field, change.column)
   return [...byField.values()]
 }
 
@@ -208,26 +233,38 @@ interface MergeStep {
   readonly discovered: readonly DiscoveredColumn[]
   readonly mark: string
   readonly loadId: number
+  readonly history: History | undefined
 }
 
 /** No row came: that says something only about windows of entries. */
-async function mergeNothing(sql: Sql, table: ReportTable, { replaces }: LoadInput): Promise<Merged> {
+async function mergeNothing(
+  sql: Sql,
+  table: ReportTable,
+  { input, history }: Pick<MergeStep, 'input' | 'history'>,
+): Promise<Merged> {
+  const { replaces } = input
   if (replaces === undefined) return NOTHING
   await sql.run(entryWindowsSql(table, replaces))
-  return dropEntries(sql, table)
+  return dropEntries(sql, table, { history, at: input.serviceNow ?? input.now })
 }
 
 async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
-  const { input, table, staged, discovered, mark, loadId } = step
+  const { input, table, staged, discovered, mark, loadId, history } = step
   const tableColumns = [...table.asked, ...table.fields, ...discovered].map((column) => column.name)
   if (input.replaces !== undefined) {
     await sql.run(entryWindowsSql(table, input.replaces))
-    return mergeEntries(sql, { table, staged, tableColumns, loadId })
+    return mergeEntries(sql, {
+      table,
+      staged,
+      tableColumns,
+      loadId,
+      gone: { history, at: input.serviceNow ?? input.now },
+    })
   }
   if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
   const knowsGone = input.gone !== undefined
   const { report, serviceNow, askedBefore, yields = false } = input
-  const given = { report, table, staged, tableColumns, loadId, mark, knowsGone }
+  const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
   return merge(sql, { ...given, serviceNow, askedBefore, yields })
 }
 
@@ -237,10 +274,12 @@ interface CollectionStep {
   readonly plan: ColumnPlan
   readonly loadId: number
   readonly merged: Merged
+  readonly input: LoadInput
+  readonly history: History | undefined
 }
 
 async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number> {
-  const { table, staged, plan, loadId, merged } = step
+  const { table, staged, plan, loadId, merged, input, history } = step
   if (merged.inserted + merged.updated === 0) return 0
   let written = 0
   for (const { field, column, items } of staged.collections) {
@@ -254,7 +293,9 @@ async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number>
       items,
       replaces: merged.updated > 0,
       discovered: plan.columns(child.name),
+      excludePayload: input.rules?.excludePayload === true,
       loadId,
+      history,
     })
   }
   return written

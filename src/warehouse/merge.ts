@@ -11,6 +11,7 @@ import type { Sql } from './duckdb.ts'
 import { memberOf } from './casts.ts'
 import { countLate, type Late } from './late.ts'
 import { name, names, text, time } from './sqlText.ts'
+import { closeVersions, type History } from './versions.ts'
 import { isStampedAhead, type Staged, versionOf } from './stage.ts'
 
 export interface MergeParts {
@@ -29,6 +30,7 @@ export interface MergeParts {
    * observation has whole seconds. What changed in that second is behind the mark, so the next run reads it.
    */
   readonly yields?: boolean
+  readonly history: History | undefined
   /** What the windows before had asked for: by it late rows are known. */
   readonly askedBefore?: AskedBefore | undefined
 }
@@ -72,6 +74,11 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
   const [gone] = await sql.rows<{ deleted: number }>(
     'SELECT count(*) AS deleted FROM fresh WHERE is_deleted AND _deleted_seen_at = _observed_at',
   )
+  await closeVersions(sql, parts.history, {
+    table: parts.table.name,
+    key: parts.table.key,
+    rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
+  })
   await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
   await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
   return { ...counted, deleted: gone?.deleted ?? 0 }

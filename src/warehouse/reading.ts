@@ -4,10 +4,20 @@
  */
 import { documentedFields, type DuckType, type ReportTable } from '../../schema/tables.ts'
 import type { Declaration } from '../../schema/report.ts'
-import type { DiscoveredColumn } from '../plan/columns.ts'
+import type { DiscoveredColumn, SchemaContract } from '../plan/columns.ts'
 import { has, Kind, NESTED, only, SCALARS } from '../plan/kinds.ts'
 import type { CatalogField, ObjectCatalog } from '../staging/catalog.ts'
-import { alwaysFits, castOf, misfitReason, tooFine, unmarkedJson, unmarkedText } from './casts.ts'
+import {
+  alwaysFits,
+  castOf,
+  exactCast,
+  exactly,
+  holdsAll,
+  misfitReason,
+  tooFine,
+  unmarkedJson,
+  unmarkedText,
+} from './casts.ts'
 import { name, text } from './sqlText.ts'
 
 export interface ReadingParts {
@@ -65,7 +75,7 @@ export class Reading {
       return [
         {
           name: column.name,
-          value: castOf(this.#text(field), column.type, field.kinds),
+          value: exactCast(this.#text(field), column.type, field.kinds),
           carried: this.carried([field]),
         },
       ]
@@ -74,7 +84,7 @@ export class Reading {
   }
 
   /** The reason why a row can't be stored, or NULL. */
-  rejectReason(): string {
+  rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = table.fields.flatMap((column) =>
       column.sources.flatMap((source): string[] => {
@@ -85,7 +95,26 @@ export class Reading {
     )
     const flag = this.#flagField()
     if (flag !== undefined && !alwaysFits('BOOLEAN', flag.kinds)) checks.push(this.#misfit(flag, 'BOOLEAN'))
+    if (contract === 'reject') checks.push(...this.#brokenContract())
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
+  }
+
+  /** Fields that would need a column, or a wider one, which a contract doesn't allow. */
+  #brokenContract(): string[] {
+    return this.#parts.catalog.fields.flatMap((field) => {
+      if (field.elements !== undefined || this.#documented.has(field.name) || !has(field.kinds, SCALARS)) return []
+      const raw = `r.${name(field.stagedName)}`
+      const type = this.#columnTypeOf(field)
+      if (type === undefined) {
+        const isScalar = has(field.kinds, NESTED) ? `json_type(${raw}) NOT IN ('ARRAY', 'OBJECT')` : 'true'
+        return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${text(unknownField(field.name))}`]
+      }
+      if (holdsAll(type, field.kinds)) return []
+      const value = this.#text(field)
+      return [
+        `WHEN ${value} IS NOT NULL AND NOT ${exactly(value, type, field.kinds)} THEN ${text(misfitReason(field.name, type))} || left(${value}, 80)`,
+      ]
+    })
   }
 
   #misfit(field: CatalogField, type: DuckType): string {
@@ -173,7 +202,7 @@ export class Reading {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.mark) : raw
   }
 
-  #columnTypeOf(field: CatalogField): string | undefined {
+  #columnTypeOf(field: CatalogField): DuckType | undefined {
     return this.#parts.discovered.find((column) => column.field === field.name)?.type
   }
 
@@ -187,11 +216,15 @@ export class Reading {
     if (this.#documented.has(field.name)) return this.#tooFineDecimal(field)
     const type = this.#columnTypeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
-    if (this.#readsJson(field))
-      return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
-    if (type !== 'TIMESTAMPTZ' && type !== 'DATE') return undefined
-    // A date that doesn't exist, such as 30 February: the column can't hold it.
-    return `CASE WHEN (${castOf(raw, type, field.kinds)}) IS NULL THEN to_json(${raw}) END`
+    // A date that doesn't exist, such as 30 February: its column can't hold it.
+    const mayMisfit = type === 'TIMESTAMPTZ' || type === 'DATE' || !holdsAll(type, field.kinds)
+    if (mayMisfit) {
+      const value = this.#text(field)
+      const sent = this.#readsJson(field) ? this.#json(field) : `to_json(${raw})`
+      return `CASE WHEN ${raw} IS NOT NULL AND NOT coalesce(${exactly(value, type, field.kinds)}, false) THEN ${sent} END`
+    }
+    if (!this.#readsJson(field)) return undefined
+    return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
   }
 
   /** A documented decimal with more digits than its column: the exact text stays beside the rounded value. */
@@ -209,9 +242,14 @@ export class Reading {
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     if (this.#documented.has(field.name)) return this.#parts.report.fields[field.name]?.type === 'json'
-    return this.#columnTypeOf(field) === undefined
+    const type = this.#columnTypeOf(field)
+    // What the column doesn't hold stays in `_extra` as it was sent.
+    return type === undefined || !holdsAll(type, field.kinds)
   }
 }
+
+/** Why a row is refused where the columns must stay as they are. */
+export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
 /** XOR of all, as a balanced tree: DuckDB limits how deep an expression may be. */
 function xorOf(parts: readonly string[]): string {

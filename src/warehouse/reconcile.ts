@@ -11,6 +11,7 @@ import { nextLoadId } from './books.ts'
 import type { Sql } from './duckdb.ts'
 import { keySql } from './rejected.ts'
 import { name, text, time } from './sqlText.ts'
+import { closeVersions, historyOf } from './versions.ts'
 import type { Staged } from './stage.ts'
 
 /** Share of a table that one reconcile may mark as deleted without being asked to. */
@@ -131,7 +132,7 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
   const deleted = counts?.again ?? 0
   if (!ending.allowMassDelete) checkBrake(report.name, deleted, counts?.live ?? 0)
   const loadId = await nextLoadId(sql)
-  if (deleted > 0) await markAbsent(sql, { target, loadId, startedAt: ending.startedAt })
+  if (deleted > 0) await markAbsent(sql, { report, loadId, startedAt: ending.startedAt })
   const rows = await reconciledRows(sql, ending.reconcileId)
   const absent = (counts?.absent ?? 0) - deleted
   await sql.run(`
@@ -148,12 +149,18 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
 }
 
 interface Marking {
-  readonly target: string
+  readonly report: Declaration
   readonly loadId: number
   readonly startedAt: Instant
 }
 
-async function markAbsent(sql: Sql, { target, loadId, startedAt }: Marking): Promise<void> {
+async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Promise<void> {
+  const target = `main.${name(report.name)}`
+  await closeVersions(sql, await historyOf(sql, report.name), {
+    table: report.name,
+    key: report.key,
+    rows: `SELECT tid, ${time(startedAt)} AS until FROM absent WHERE again`,
+  })
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE gone_rows AS
     SELECT t.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, ${time(startedAt)} AS _deleted_seen_at,

@@ -6,13 +6,14 @@ import { createHash } from 'node:crypto'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportTable } from '../../schema/tables.ts'
 import { assert } from '../errors.ts'
-import type { DiscoveredColumn } from '../plan/columns.ts'
+import type { DiscoveredColumn, SchemaContract } from '../plan/columns.ts'
 import { ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../staging/spool.ts'
 import type { Sql } from './duckdb.ts'
 import { Reading, type StagedColumn } from './reading.ts'
+import { refuseItems } from './contract.ts'
 import { itemsSql } from './items.ts'
 import { name, names, pointer, text, time } from './sqlText.ts'
 
@@ -25,6 +26,16 @@ export interface StageParts {
   readonly segment: Segment
   readonly discovered: readonly DiscoveredColumn[]
   readonly mark: string
+  readonly rules: LoadRules
+  /** The discovered columns of a child table. */
+  readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
+}
+
+/** What the report's configuration says to a load. */
+export interface LoadRules {
+  readonly contract: SchemaContract
+  /** Only columns are kept: nothing as it was sent. */
+  readonly excludePayload: boolean
 }
 
 /** A collection that rows of the load carry. */
@@ -49,7 +60,7 @@ export interface Staged {
 
 /** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
 export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
-  const { report, table, segment, discovered, mark } = parts
+  const { report, table, segment, discovered, mark, rules } = parts
   const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
@@ -66,12 +77,13 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
       ${columns.map((column) => `${column.value} AS ${name(column.name)},`).join('\n      ')}
       ${collections.map(({ field, column }) => `${reading.collection(field)} AS ${name(column)},`).join('\n      ')}
       ${reading.deletedFlag()} AS "~deleted",
-      ${reading.extra()} AS "~extra",
+      ${rules.excludePayload ? 'NULL::JSON' : reading.extra()} AS "~extra",
       ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
-      ${reading.rejectReason()} AS "~reason"
+      ${reading.rejectReason(rules.contract)} AS "~reason"
     FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
       maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
     JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`)
+  if (rules.contract === 'reject') await refuseItems(sql, parts)
   const [counted] = await sql.rows<{ rows: number; refused: number }>(
     `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
   )

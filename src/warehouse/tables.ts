@@ -6,6 +6,7 @@ import { CHILD_COLUMNS, type ChildTable, type Column, type ReportTable, SYSTEM_C
 import type { ColumnChange, DiscoveredColumn } from '../plan/columns.ts'
 import type { Sql } from './duckdb.ts'
 import { name, names, text } from './sqlText.ts'
+import { closedName, remakeHistoryView, wasKept } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
@@ -50,10 +51,22 @@ async function createTable(sql: Sql, table: Pick<ChildTable, 'name' | 'comment'>
 }
 
 /** Carries out column changes on one table: before any row is written, as DuckDB demands within a transaction. */
-export async function applyChanges(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<void> {
-  const target = `main.${name(table)}`
-  const statements = changes.flatMap((change): string[] => {
-    if (change.change === 'limit') return []
+export async function applyChanges(
+  sql: Sql,
+  { report, table }: Omit<ChangePlace, 'loadId'>,
+  changes: readonly ColumnChange[],
+): Promise<void> {
+  const kept = (await wasKept(sql, report)) ? [`history.${name(closedName(table))}`] : []
+  const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes))
+  if (statements.length === 0) return
+  const views = kept.length === 0 ? '' : `DROP VIEW history.${name(table)};`
+  await sql.run(`DROP VIEW current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
+  if (kept.length > 0) await remakeHistoryView(sql, report, table)
+}
+
+function changesSql(target: string, changes: readonly ColumnChange[]): string[] {
+  return changes.flatMap((change): string[] => {
+    if (!('column' in change)) return []
     const { name: column, type, field } = change.column
     if (change.change === 'added') {
       return [
@@ -64,8 +77,6 @@ export async function applyChanges(sql: Sql, table: string, changes: readonly Co
     const value = type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
     return [`ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${value};`]
   })
-  if (statements.length === 0) return
-  await sql.run(`DROP VIEW current.${name(table)}; ${statements.join('\n')} ${viewSql(table)}`)
 }
 
 /** Where a change is told: the table, and the report whose load brought it. */
@@ -76,9 +87,14 @@ export interface ChangePlace {
 }
 
 /** Writes down what changed: the mapping of fields to columns, and the history of changes. */
-export async function recordChanges(sql: Sql, place: ChangePlace, changes: readonly ColumnChange[]): Promise<void> {
+export async function recordChanges(
+  sql: Sql,
+  place: ChangePlace,
+  all: readonly ColumnChange[],
+): Promise<readonly ColumnChange[]> {
+  const changes = await untold(sql, place.table, all)
   const table = text(place.table)
-  const columns = changes.flatMap((change) => (change.change === 'limit' ? [] : [change.column]))
+  const columns = changes.flatMap((change) => ('column' in change ? [change.column] : []))
   if (columns.length > 0) {
     const values = columns.map(({ field, name, type }) => `(${text(field)}, ${text(name)}, ${text(type)})`)
     await sql.run(`
@@ -86,18 +102,34 @@ export async function recordChanges(sql: Sql, place: ChangePlace, changes: reado
       INSERT INTO tidemark.columns
       SELECT ${table}, n.field, n.name, n.type, ${place.loadId} FROM (VALUES ${values.join(', ')}) n(field, name, type)`)
   }
-  if (changes.length === 0) return
-  // A field beyond the limit comes with every load; it is told once.
+  if (changes.length === 0) return changes
   await sql.run(`
     INSERT INTO tidemark.schema_changes
     SELECT ${text(place.report)}, ${table}, n.name, n.change, n.old_type, n.new_type, ${place.loadId}, now()
-    FROM (VALUES ${changes.map(historySql).join(', ')}) n(name, change, old_type, new_type)
-    WHERE n.change <> 'limit' OR NOT EXISTS (
-      SELECT 1 FROM tidemark.schema_changes k WHERE k.table_name = ${table} AND k.column_name = n.name AND k.change = 'limit')`)
+    FROM (VALUES ${changes.map(historySql).join(', ')}) n(name, change, old_type, new_type)`)
+  return changes
 }
 
+/** What no column is given comes with every load: a limit is told once for a table, a frozen field once. */
+async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
+  if (changes.every((change) => 'column' in change)) return changes
+  const rows = await sql.rows<{ field: string; change: string }>(
+    "SELECT column_name AS field, change FROM tidemark.schema_changes WHERE table_name = $1 AND change IN ('limit', 'frozen')",
+    [table],
+  )
+  const frozen = new Set(rows.flatMap(({ field, change }) => (change === 'frozen' ? [field] : [])))
+  const isLimited = rows.some(({ change }) => change === 'limit')
+  return changes.filter((change) => {
+    if (change.change === 'limit') return !isLimited
+    return change.change !== 'frozen' || (!frozen.has(change.field) && frozen.size < FROZEN_TOLD_MAX)
+  })
+}
+
+/** Where keys are data, fields never end; so many are named. */
+const FROZEN_TOLD_MAX = 500
+
 function historySql(change: ColumnChange): string {
-  if (change.change === 'limit') return `(${text(change.field)}, 'limit', NULL::VARCHAR, NULL::VARCHAR)`
+  if (!('column' in change)) return `(${text(change.field)}, '${change.change}', NULL::VARCHAR, NULL::VARCHAR)`
   const from = change.change === 'widened' ? text(change.from) : 'NULL::VARCHAR'
   return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }

@@ -24,7 +24,7 @@ import {
   type RunRecord,
 } from './books.ts'
 import { BackfillBooks } from './backfills.ts'
-import { type Coverage, coverageOf, forgetCoverage, recordCoverage } from './coverage.ts'
+import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './coverage.ts'
 import { type AroundStatement, Database, type Sql } from './duckdb.ts'
 import { checkFence, type Fence, type FenceAsk, takeFence } from './fences.ts'
 import { heldBooks, type HeldBooks } from './held.ts'
@@ -194,6 +194,11 @@ export class Warehouse implements AsyncDisposable {
 
   coverage({ report, scope }: { report: ReportName; scope: string }): Promise<Coverage | undefined> {
     return coverageOf(this.#database, report, scope)
+  }
+
+  /** How the report's rows are kept, scope by scope (src/plan/privacy.ts). */
+  keptAs(report: ReportName): Promise<(string | undefined)[]> {
+    return keptAs(this.#database, report)
   }
 
   /** Forgets what the report's scopes were asked for that are not among `kept`: they are no longer asked about. */

@@ -15,6 +15,7 @@ const at = (name: string) => path.join(ROOT, name)
 const VARIABLES = [
   ...environment.variables.map(({ name }) => name),
   environment.CLIENT_SECRET,
+  environment.HASH_KEY,
   environment.CONSOLE_TOKEN,
   environment.REPORTS,
 ]
@@ -65,7 +66,12 @@ describe('.env.example', () => {
 
   it('loads with every commented variable switched on', async () => {
     const text = (await readFile(at('.env.example'), 'utf8')).replaceAll(/^# ([A-Z_]+=)/gm, '$1')
-    const { REPORTING_CLIENT_SECRET_FILE: _file, TIDEMARK_CONFIG: _config, ...env } = parseEnv(text)
+    const {
+      REPORTING_CLIENT_SECRET_FILE: _file,
+      TIDEMARK_HASH_KEY_FILE: _keyFile,
+      TIDEMARK_CONFIG: _config,
+      ...env
+    } = parseEnv(text)
     await using folder = await aFolder()
     const config = await loadConfig({ env, cwd: folder.path })
     expect(Object.values(config.reports).filter(({ enabled }) => enabled)).toHaveLength(2)

@@ -298,6 +298,9 @@ function reportConfigs(
     filters: asking.companyId === undefined || name === 'enquiry_audit_entries' ? {} : { companyId: asking.companyId },
     askCreated: name === 'enquiries',
     entities: [],
+    contract: 'evolve',
+    keepsHistory: false,
+    privacy: { columns: {}, excludePayload: false },
   })
   return Object.fromEntries(reportNames.map((name) => [name, config(name)])) as Record<ReportName, ReportConfig>
 }

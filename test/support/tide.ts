@@ -19,6 +19,8 @@ export interface TideOptions {
   readonly sandbox?: SandboxOptions
   /** Keys of tidemark.yaml beside `service`, as an object. */
   readonly settings?: Record<string, unknown>
+  /** Variables beside the client's secret. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface Tide extends AsyncDisposable {
@@ -38,7 +40,7 @@ const AUDITED = { entities: [{ entity_id: 3, follows: 'events' }] }
 export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-'))
   const sandbox = await startSandbox({ rows: 40, ...options.sandbox })
-  const config = await configFor(folder, sandbox.url, options.settings ?? {})
+  const config = await configFor(folder, sandbox.url, options)
   const { pageBytesMax } = config.limits
   const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20, answerBytesMax: pageBytesMax }
   const client = openClient({ ...config.service, limits }, { clock: systemClock })
@@ -74,7 +76,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
 }
 
 /** JSON is YAML. */
-async function configFor(folder: string, url: string, settings: Record<string, unknown>): Promise<Config> {
+async function configFor(folder: string, url: string, { settings = {}, env = {} }: TideOptions): Promise<Config> {
   const yaml = {
     service: { base_url: url, client_id: 'demo' },
     warehouse: join(folder, 'warehouse.duckdb'),
@@ -83,5 +85,5 @@ async function configFor(folder: string, url: string, settings: Record<string, u
     ...settings,
   }
   await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(yaml))
-  return loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret' } })
+  return loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret', ...env } })
 }

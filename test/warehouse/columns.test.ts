@@ -189,9 +189,9 @@ describe('an undocumented scalar field', () => {
     )
     expect(changes).toEqual([
       { table_name: 'enquiries', change: 'added', n: DISCOVERED_COLUMNS_MAX },
-      { table_name: 'enquiries', change: 'limit', n: 1_200 - DISCOVERED_COLUMNS_MAX },
+      { table_name: 'enquiries', change: 'limit', n: 1 },
       { table_name: 'enquiries__taxes', change: 'added', n: DISCOVERED_COLUMNS_MAX },
-      { table_name: 'enquiries__taxes', change: 'limit', n: 1_201 - DISCOVERED_COLUMNS_MAX },
+      { table_name: 'enquiries__taxes', change: 'limit', n: 1 },
     ])
     const rows = await texts(opened, 'main.enquiries', { columns: ['field499', '_extra'] })
     expect(rows).toHaveLength(2)

@@ -23,7 +23,7 @@ export function pulsePathOf(warehouse: string): string {
 export function beating(warehouse: string, clock: Clock): AsyncDisposable {
   const file = pulsePathOf(warehouse)
   let ended = false
-  let callOff = () => {}
+  let callOff: (() => void) | undefined
   const beat = (): void => {
     if (ended) return
     // A full disk must not end a worker that may go on when there is room again.
@@ -34,7 +34,7 @@ export function beating(warehouse: string, clock: Clock): AsyncDisposable {
   return {
     [Symbol.asyncDispose]: async () => {
       ended = true
-      callOff()
+      callOff?.()
       await rm(file, { force: true })
     },
   }

@@ -1,0 +1,173 @@
+/** What `tidemark verify` does: a past window read again, compared with what readers have, and what to do about it. */
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import type { Config } from '../../config/config.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { formatInstant, type Instant } from '../../instant.ts'
+import { type Verified, verifyReport } from '../../sync/verify.ts'
+import { attachSql, compareWindow, type Deviation, HELD } from '../../warehouse/compared.ts'
+import { Warehouse } from '../../warehouse/warehouse.ts'
+import { configOf } from '../configOf.ts'
+import { type Column, grouped, line, table, timeText } from '../layout.ts'
+import { clientOf, settingsOf } from '../rooms.ts'
+import { type Loudness, voices } from '../run.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { wantedReports } from '../wanted.ts'
+
+export interface VerifyArguments extends Loudness {
+  readonly config?: string
+  readonly from?: Instant
+  readonly to?: Instant
+}
+
+interface Checked {
+  readonly report: ReportName
+  readonly scopes: readonly Verified[]
+  readonly error?: SyncError
+}
+
+export async function verify(
+  shell: Shell,
+  names: readonly string[],
+  { config: file, from, to, ...loudness }: VerifyArguments,
+): Promise<ExitCode> {
+  const config = await configOf(shell, file)
+  const wanted = wantedReports(names, config).filter(
+    (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
+  )
+  const { log, view } = voices(shell, loudness)
+  using progress = view
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-verify-'))
+  await using removing = new AsyncDisposableStack()
+  removing.defer(() => rm(folder, { recursive: true, force: true }))
+  const warehouse = removing.use(await scratchFor(config, folder))
+  const client = removing.use(clientOf(config, { shell, log }))
+  const settings = { ...settingsOf(config), staging: path.join(folder, 'staging') }
+  const { clock, stop } = shell
+  const rooms = {
+    client,
+    warehouse,
+    clock,
+    settings,
+    signal: stop.signal,
+    onProgress: progress.onProgress.bind(progress),
+  }
+  const checked: Checked[] = []
+  for (const report of wanted) {
+    stop.signal.throwIfAborted()
+    const compare = (window: Parameters<Parameters<typeof verifyReport>[1]['compare']>[0]) =>
+      compareWindow(warehouse, { ...window, report: reportOf(report) })
+    const markOf = (scope: string) => heldMark(warehouse, report, scope)
+    const scopes = await verifyReport(rooms, { report, from, to, runId: randomUUID(), markOf, compare }).catch(
+      asSyncError,
+    )
+    stop.signal.throwIfAborted()
+    checked.push(scopes instanceof SyncError ? { report, scopes: [], error: scopes } : { report, scopes })
+  }
+  progress[Symbol.dispose]()
+  const isFine = checked.every(({ scopes, error }) => error === undefined && scopes.every(agrees))
+  if (loudness.json === true) shell.out.write(`${JSON.stringify(document(checked), undefined, 2)}\n`)
+  else if (loudness.quiet !== true || !isFine) shell.out.write(words(checked))
+  return isFine ? 0 : 1
+}
+
+/** A warehouse to read the window into, with the copy of the readers beside it. Error: WAREHOUSE_MISSING. */
+async function scratchFor({ published, limits }: Config, folder: string): Promise<Warehouse> {
+  if (!existsSync(published)) {
+    throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
+      cure: 'Run "tidemark sync" first.',
+      data: { path: published },
+    })
+  }
+  const settings = {
+    path: path.join(folder, 'scratch.duckdb'),
+    memory: limits.warehouseMemory,
+    threads: limits.warehouseThreads,
+  }
+  const made = await Warehouse.open(settings)
+  // Fingerprints of long numbers depend on the mark that they travel with.
+  await made.rows(attachSql(published))
+  await made.rows(`
+    UPDATE tidemark.settings SET value = h.value FROM ${HELD}.tidemark.settings h WHERE h.name = settings.name`)
+  await made.close()
+  const scratch = await Warehouse.open(settings)
+  await scratch.rows(attachSql(published))
+  return scratch
+}
+
+async function heldMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {
+  const [row] = await warehouse.rows<{ mark: Instant }>(
+    `SELECT epoch_us(value) AS mark FROM ${HELD}.tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark = 'modified_since'`,
+  )
+  return row?.mark
+}
+
+const agrees = ({ missing, different, extra }: Verified): boolean => missing.rows + different.rows + extra.rows === 0
+
+const COLUMNS: readonly Column[] = [
+  { head: 'report' },
+  { head: 'from' },
+  { head: 'to' },
+  ...['rows', 'missing', 'different', 'extra'].map((head): Column => ({ head, align: 'right' })),
+]
+
+function words(checked: readonly Checked[]): string {
+  const scopes = checked.flatMap((each) => each.scopes)
+  const rows = scopes.map((each) => [
+    nameOf(each),
+    timeText(each.since),
+    timeText(each.until),
+    ...[each.rows, each.missing.rows, each.different.rows].map(grouped),
+    each.seesExtra ? grouped(each.extra.rows) : '–',
+  ])
+  const failures = checked.flatMap(({ report, error }) =>
+    error === undefined
+      ? []
+      : [`${report}: ${line(error.message)} (${error.code})\n  what to do: ${line(error.cure)}\n`],
+  )
+  const drawn = rows.length === 0 ? '' : table(COLUMNS, rows)
+  return `${drawn}${[...scopes.flatMap(advice), ...failures].join('')}`
+}
+
+const nameOf = ({ report, scope }: Verified): string => (scope === '' ? report : `${report} ${scope}`)
+
+function advice(verified: Verified): string[] {
+  const { report, since, until, missing, different, extra } = verified
+  const again = `tidemark backfill ${report} --from ${formatInstant(since)} --to ${formatInstant(until)}`
+  const told = (what: string, { rows, keys }: Deviation, cure: string) =>
+    rows === 0
+      ? []
+      : [
+          `${nameOf(verified)}: ${grouped(rows)} ${what}: ${keys.join(', ')}${rows > keys.length ? ', …' : ''}\n  what to do: ${cure}\n`,
+        ]
+  return [
+    ...told('missing', missing, `${again}; rows that could not be stored are in tidemark.rejected_rows`),
+    ...told('different', different, again),
+    ...told(
+      'extra (held, and the service no longer shows them)',
+      extra,
+      `tidemark reconcile ${report}, which marks as deleted what is gone`,
+    ),
+  ]
+}
+
+const document = (checked: readonly Checked[]): object => ({
+  reports: checked.map(({ report, scopes, error }) => ({
+    report,
+    windows: scopes.map(({ scope, since, until, pages, rows, missing, different, extra, seesExtra }) => ({
+      scope,
+      from: formatInstant(since),
+      to: formatInstant(until),
+      pages,
+      rows,
+      missing,
+      different,
+      extra: seesExtra ? extra : null,
+    })),
+    ...(error !== undefined && { error }),
+  })),
+})

@@ -1,0 +1,172 @@
+/**
+ * Takes out of a page what may not be kept in clear, before anything else sees the page's rows: hashed values become
+ * text, dropped ones null. It writes the page anew, so that keys, fingerprints, staged files, refused rows and messages
+ * cannot hold what was taken out; a report without such rules never comes here.
+ */
+import { isUtf8 } from 'node:buffer'
+import { createHmac } from 'node:crypto'
+import { type ActiveRule, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
+import type { Secret } from '../secret.ts'
+import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
+
+export interface PrivacyPlan {
+  readonly answer: 'envelope' | 'array'
+  readonly rules: RowRules
+  /** Needed where a rule hashes. */
+  readonly hashKey: Secret | undefined
+}
+
+const COMMA = 0x2c
+const QUOTE = 0x22
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const NULL_LETTER = 0x6e
+const NULL = Buffer.from('null')
+/** Values whose hash is remembered: the same persons come again and again. */
+const REMEMBERED_MAX = 10_000
+const KEY_PRINT_LENGTH = 16
+
+/** A hash as it stands in the tables: HMAC-SHA-256 of the value as it was sent, in hexadecimal digits. */
+export const keyedHash = (value: string, key: Secret): string =>
+  createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
+
+/** Tells one key from another without saying what it is. */
+export const keyPrint = (key: Secret | undefined): string | undefined =>
+  key === undefined ? undefined : keyedHash('tidemark hash key', key).slice(0, KEY_PRINT_LENGTH)
+
+export class PrivatePages {
+  readonly #plan: PrivacyPlan
+  readonly #hashes = new Map<string, Buffer>()
+
+  constructor(plan: PrivacyPlan) {
+    this.#plan = plan
+  }
+
+  /** The page without what may not be kept. Throws `Malformed` when the bytes are no JSON that we can take. */
+  of(bytes: Buffer): Buffer {
+    const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
+    const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()
+    if (edits.length === 0) return text
+    const out = Buffer.allocUnsafe(text.length + spliceBytes(edits))
+    return out.subarray(0, copySpliced({ bytes: text, from: 0, to: text.length }, { out, end: 0 }, edits))
+  }
+
+  #hash(value: string): Buffer {
+    const known = this.#hashes.get(value)
+    if (known !== undefined) return known
+    const { hashKey } = this.#plan
+    const hash = hashKey === undefined ? NULL : Buffer.from(`"${keyedHash(value, hashKey)}"`)
+    if (this.#hashes.size >= REMEMBERED_MAX) this.#hashes.clear()
+    this.#hashes.set(value, hash)
+    return hash
+  }
+}
+
+/** Where one page has to change, in its order. */
+class PageEdits {
+  readonly #json: JsonBytes
+  readonly #bytes: Buffer
+  readonly #plan: PrivacyPlan
+  readonly #hash: (value: string) => Buffer
+  readonly #edits: Splice[] = []
+
+  constructor(bytes: Buffer, plan: PrivacyPlan, hash: (value: string) => Buffer) {
+    this.#json = new JsonBytes(bytes, '')
+    this.#bytes = bytes
+    this.#plan = plan
+    this.#hash = hash
+  }
+
+  run(): readonly Splice[] {
+    const json = this.#json
+    const hasMark = this.#bytes[0] === 0xef && this.#bytes[1] === 0xbb && this.#bytes[2] === 0xbf
+    const start = json.space(hasMark ? 3 : 0)
+    if (this.#plan.answer === 'array') this.#elements(start, (at) => this.#row(at))
+    else if (this.#bytes[start] === OPEN_OBJECT) {
+      this.#members(start, (name, at) =>
+        name === 'items' ? this.#elements(at, (item) => this.#row(item)) : json.value(at),
+      )
+    }
+    return this.#edits
+  }
+
+  #row(at: number): number {
+    const { rules } = this.#plan
+    if (this.#bytes[at] !== OPEN_OBJECT) return this.#withhold(at)
+    return this.#members(at, (name, value) => {
+      const rule = ruleOf(rules.row, name)
+      if (rule !== undefined) return this.#apply(rule, value)
+      const collection = rules.collections.get(name)
+      if (collection !== undefined) return this.#collection(collection, value)
+      const isNested = this.#bytes[value] === OPEN_OBJECT || this.#bytes[value] === OPEN_ARRAY
+      return isNested && rules.nested?.has(name) === false ? this.#apply('drop', value) : this.#json.value(value, 1)
+    })
+  }
+
+  #collection(rules: ObjectRules, at: number): number {
+    if (this.#bytes[at] === OPEN_OBJECT) return this.#item(rules, at)
+    if (this.#bytes[at] === OPEN_ARRAY) return this.#elements(at, (item) => this.#item(rules, item))
+    return this.#apply('drop', at)
+  }
+
+  /** An item that is no object has no columns: nobody can say which of the rules is meant, so it is not kept. */
+  #item(rules: ObjectRules, at: number): number {
+    if (this.#bytes[at] !== OPEN_OBJECT)
+      return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)
+    return this.#members(at, (name, value) => {
+      const rule = ruleOf(rules, name)
+      return rule === undefined ? this.#json.value(value, 2) : this.#apply(rule, value)
+    })
+  }
+
+  /** A null says nothing of anybody and stays. */
+  #apply(rule: ActiveRule, at: number): number {
+    const end = this.#json.value(at, 1)
+    if (this.#bytes[at] === NULL_LETTER) return end
+    this.#replace(at, end, rule === 'drop' ? NULL : this.#hash(this.#sent(at, end)))
+    return end
+  }
+
+  /** What is hashed: a text without quotes and escapes, anything else as it was written. */
+  #sent(at: number, end: number): string {
+    const written = this.#bytes.toString('utf8', at, end)
+    return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written
+  }
+
+  #withhold(at: number): number {
+    const end = this.#json.value(at, 1)
+    this.#replace(at, end, Buffer.from(`"${WITHHELD}columns: ${end - at} bytes that are no object"`))
+    return end
+  }
+
+  #replace(at: number, end: number, insert: Buffer): void {
+    this.#edits.push({ at, remove: end - at, insert })
+  }
+
+  #members(at: number, take: (name: string, value: number) => number): number {
+    const json = this.#json
+    let i = json.space(at + 1)
+    while (this.#bytes[i] !== CLOSE_OBJECT) {
+      const nameEnd = json.string(i)
+      const name = JSON.parse(this.#bytes.toString('utf8', i, nameEnd)) as string
+      i = json.space(take(name, json.colon(nameEnd)))
+      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
+      else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of an object')
+    }
+    return i + 1
+  }
+
+  #elements(at: number, take: (at: number) => number): number {
+    const json = this.#json
+    if (this.#bytes[at] !== OPEN_ARRAY) return json.value(at)
+    let i = json.space(at + 1)
+    while (this.#bytes[i] !== CLOSE_ARRAY) {
+      i = json.space(take(i))
+      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
+      else if (this.#bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of an array')
+    }
+    return i + 1
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Checks a past window against the service without writing anything that stays: the window is read and proven as ever,
+ * into a warehouse of its own that is thrown away, with the same scan and the same staging, so that equal rows have equal
+ * fingerprints. What is compared is what readers have.
+ */
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import { SyncError } from '../errors.ts'
+import { formatInstant, type Instant, plusMs } from '../instant.ts'
+import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
+import type { Span } from '../plan/spans.ts'
+import { CLOCK_GRAIN_MS } from '../plan/window.ts'
+import type { Compared } from '../warehouse/compared.ts'
+import { Difference } from './difference.ts'
+import type { Rooms } from './rooms.ts'
+import { Scope } from './scope.ts'
+import { serviceClock } from './serviceClock.ts'
+
+/** A warehouse for the rows of the window, beside which the held ones can be read. */
+export type Scratch = Rooms['warehouse']
+
+export interface VerifyAsk {
+  readonly report: ReportName
+  /** Undefined: from where the report is configured to start. */
+  readonly from: Instant | undefined
+  /** Undefined: up to the mark. */
+  readonly to: Instant | undefined
+  readonly runId: string
+  /** The mark of a scope (a currency, or ''), as readers have it. */
+  readonly markOf: (scope: string) => Promise<Instant | undefined>
+  readonly compare: (ask: ComparedScope) => Promise<Compared>
+}
+
+export interface ComparedScope {
+  readonly report: ReportName
+  readonly scope: string
+  readonly since: Instant
+  readonly until: Instant
+}
+
+export interface Verified extends Compared {
+  readonly report: ReportName
+  readonly scope: string
+  readonly since: Instant
+  readonly until: Instant
+  readonly pages: number
+}
+
+/** Every scope of the report. Errors: those of walks; USAGE_INVALID for a report or a window that can't be checked. */
+export async function verifyReport(rooms: Rooms, ask: VerifyAsk): Promise<Verified[]> {
+  const declaration = reportOf(ask.report)
+  if (declaration.perRecord !== undefined) {
+    throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
+  }
+  const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
+  const verified: Verified[] = []
+  for (const scope of scopes) verified.push(await verifyScope(rooms, ask, scope))
+  return verified
+}
+
+async function verifyScope(rooms: Rooms, ask: VerifyAsk, scope: string): Promise<Verified> {
+  const { report } = ask
+  const window = { ...boundsOf(rooms, ask, await ask.markOf(scope)), report, scope }
+  const pages = await readInto(rooms, { ...window, runId: ask.runId })
+  const first = await ask.compare(window)
+  if (first.extra.rows === 0) return { ...window, pages, ...first }
+  // What was edited since lies behind the window by now: it is neither gone nor wrong.
+  const clock = await serviceClock(rooms, reportOf(report), { currency: scope })
+  const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
+  const more = await readInto(rooms, { ...window, ...later, runId: ask.runId })
+  return { ...window, pages: pages + more, ...first, extra: (await ask.compare(window)).extra }
+}
+
+function boundsOf(rooms: Rooms, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
+  if (mark === undefined)
+    throw notVerifiable(report, 'it was never read to its end', `Run "tidemark sync ${report}" first.`)
+  const since = from ?? rooms.settings.reports[report].start
+  const until = to ?? mark
+  if (until > mark) {
+    const cure = `Give a --to that is not later than its mark, ${formatInstant(mark)}, or run "tidemark sync ${report}" first.`
+    throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
+  }
+  if (since > until) throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
+  return { since, until }
+}
+
+const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
+  new SyncError('USAGE_INVALID', `${report} can't be verified: ${why}`, { report, cure })
+
+/** Reads one window into the scratch warehouse; gives the pages that it took. */
+async function readInto(
+  rooms: Rooms,
+  { report, scope: name, since, until, runId }: ComparedScope & { runId: string },
+): Promise<number> {
+  const declaration = reportOf(report)
+  const config = rooms.settings.reports[report]
+  const clock = await serviceClock(rooms, declaration, { currency: name })
+  const window = { since, until, clock }
+  const before = { pages: 0, rows: 0 }
+  await using scope = new Scope(rooms, {
+    declaration,
+    config,
+    scope: name,
+    runId,
+    window,
+    sizes: NO_PAGE_SIZES,
+    before,
+  })
+  const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
+  await scope.proveAll('window', [{ since, until }], async (slice: Span, { proof, rows, totalCount, ...proven }) => {
+    const gone = await difference?.goneKeys(slice, { proof, rows, totalCount, ...proven })
+    const closed = { scope: name, since: slice.since, until: slice.until, proof, pages: 0, rows, totalCount, marks: [] }
+    await scope.intake.settle({ window: closed, ...(gone === undefined ? {} : { gone }) })
+  })
+  await scope.intake.commit()
+  return scope.reader.pages + (difference?.pages ?? 0)
+}
