@@ -51,6 +51,7 @@ import {
   type ReconcileResult,
 } from './reconcile.ts'
 import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
+import { SpillFolder } from './spillFolder.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
@@ -79,11 +80,17 @@ export class Warehouse implements AsyncDisposable {
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly #database: Database
+  readonly #spill: SpillFolder | undefined
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   #loads: Promise<unknown> = Promise.resolve()
 
-  private constructor(database: Database, mark: string, discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>) {
+  private constructor(
+    { database, spill }: { database: Database; spill: SpillFolder | undefined },
+    mark: string,
+    discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>,
+  ) {
     this.#database = database
+    this.#spill = spill
     this.backfills = new BackfillBooks(database)
     this.numberMark = mark
     this.#discovered = discovered
@@ -92,19 +99,21 @@ export class Warehouse implements AsyncDisposable {
   /** Opens or creates the warehouse and brings it to the newest layout. */
   static async open({ path, memory, threads, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
+    const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const database = await Database.open(path, {
       memory,
       threads,
       around,
-      ...(path === ':memory:' ? {} : { spillDirectory: `${path}.spill` }),
+      ...(spill === undefined ? {} : { spillDirectory: spill.own }),
     })
     try {
+      await spill?.removeOthers()
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, path)
         await endOrphans(sql)
         return numberMark(sql)
       })
-      return new Warehouse(database, mark, await discoveredColumns(database))
+      return new Warehouse({ database, spill }, mark, await discoveredColumns(database))
     } catch (error) {
       await database.close()
       throw error
@@ -277,6 +286,7 @@ export class Warehouse implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#loads.catch(() => undefined)
     await this.#database.close()
+    await this.#spill?.removeOwn()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -154,7 +154,7 @@ export class Machine {
   /** Lets go of a process that died; the next rooms are those of a new one, on the disk as it was. */
   async bury(): Promise<void> {
     await this.#close()
-    for (const ending of ['', '.wal', '.spill']) rmSync(this.#path + ending, { force: true, recursive: true })
+    for (const ending of ['', '.wal']) rmSync(this.#path + ending, { force: true, recursive: true })
     this.#disk += 1
     this.#dead = false
     // As the command line does once it holds the file's lock.

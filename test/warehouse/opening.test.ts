@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -123,6 +123,25 @@ describe('a warehouse', () => {
     const refusal = await refusalOf(opened.path)
     expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
     expect((await readFile(opened.path)).equals(before)).toBe(true)
+  })
+
+  it('clears away what a killed owner had spilled, and leaves nothing when it is closed', async () => {
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    const left = `${path}.spill-of-a-killed-one`
+    await mkdir(left, { recursive: true })
+    await writeFile(`${left}/duckdb_temp_storage_DEFAULT-0.tmp`, 'rows')
+    const spilled = async () => (await readdir(folder.path)).filter((each) => each.includes('.spill'))
+    const warehouse = await openAt(path)
+    expect(await spilled()).toEqual([])
+    // More than memory holds: it spills, and what it spilled can be read.
+    await warehouse.rows(
+      `CREATE TEMP TABLE large AS SELECT md5(i::VARCHAR) || md5((-i)::VARCHAR) AS text FROM range(12_000_000) t(i)`,
+    )
+    expect(await spilled()).toHaveLength(1)
+    expect(await warehouse.rows('SELECT count(text)::INTEGER AS texts FROM large')).toEqual([{ texts: 12_000_000 }])
+    await warehouse.close()
+    expect(await spilled()).toEqual([])
   })
 
   it('that is a folder, or below a file, is refused with the path', async () => {

@@ -1,0 +1,31 @@
+/**
+ * Where DuckDB puts what it can't hold in memory: a folder for each opening, so that the next owner can clear away what a
+ * killed one left without touching its own. Whoever holds the file's lock is alone: all others are left over.
+ */
+import { randomUUID } from 'node:crypto'
+import { readdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+
+export class SpillFolder {
+  /** DuckDB makes it when it first needs it. */
+  readonly own: string
+  readonly #prefix: string
+
+  constructor(warehouse: string) {
+    this.#prefix = `${warehouse}.spill-`
+    this.own = this.#prefix + randomUUID()
+  }
+
+  /** Only while the warehouse is open. */
+  async removeOthers(): Promise<void> {
+    const folder = path.dirname(this.own)
+    const found = (await readdir(folder)).map((each) => path.join(folder, each))
+    const others = found.filter((each) => each.startsWith(this.#prefix) && each !== this.own)
+    for (const each of others) await rm(each, { recursive: true, force: true })
+  }
+
+  /** After the warehouse was closed. */
+  async removeOwn(): Promise<void> {
+    await rm(this.own, { recursive: true, force: true })
+  }
+}
