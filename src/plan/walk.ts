@@ -8,6 +8,8 @@ export interface PageSeen {
   readonly pageNumber: number
   readonly rowCount: number
   readonly keys: readonly (number | string)[]
+  /** Texts of the rows that carry no key. */
+  readonly keyless?: readonly string[]
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
 }
@@ -36,6 +38,9 @@ export class WalkState {
   #pageSizeTold: number | undefined
   #highest = 0
   #withoutKey = 0
+  /** Rows without a key, by their text, and the page on which each was seen first. */
+  readonly #keyless = new Map<string, number>()
+  #keylessAgain = 0
 
   /** `keyed`: rows carry a key of their own; audit entries don't. */
   constructor(keyed: boolean) {
@@ -74,6 +79,11 @@ export class WalkState {
     this.rows += rowCount
     this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
+    for (const text of page.keyless ?? []) {
+      const first = this.#keyless.get(text) ?? page.pageNumber
+      if (first !== page.pageNumber) this.#keylessAgain += 1
+      this.#keyless.set(text, first)
+    }
     this.freshOnLastPage = this.#keyed ? withoutKey + fresh : rowCount
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
@@ -92,9 +102,13 @@ export class WalkState {
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
-  /** Whether the total is met exactly: every row came, none twice, and every page told the same total. */
+  /**
+   * Whether the total is met exactly: every row came, none twice, and every page told the same total. A row without a key
+   * whose like stood on another page may be the same one, in the place of a row that never came: then nothing is met.
+   */
   get meetsTotal(): boolean {
-    return this.totalCount !== undefined && this.repeats === 0 && this.distinct === this.totalCount
+    if (this.totalCount === undefined || this.repeats > 0 || this.#keylessAgain > 0) return false
+    return this.distinct === this.totalCount
   }
 
   /**

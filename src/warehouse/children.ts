@@ -12,7 +12,7 @@ import { exactCast } from './casts.ts'
 import { CHILD_DELETED_FIELD } from './childFields.ts'
 import type { Sql } from './duckdb.ts'
 import { closeVersions, type History } from './versions.ts'
-import { itemsSql, itemText, itemValue } from './items.ts'
+import { itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
 import { name, names } from './sqlText.ts'
 
 export interface ChildParts {
@@ -74,7 +74,7 @@ function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: s
 
 function kidsSql(parts: ChildParts): string {
   const { id, deleted } = ownMarks(parts)
-  const items = parts.items === undefined ? NO_ITEMS : itemsSql(parts.items, itemFields(parts))
+  const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
   const key = names(parts.table.key)
   return `
     SELECT s.sid, ${names(parts.table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
@@ -85,9 +85,6 @@ function kidsSql(parts: ChildParts): string {
       SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
-
-/** No row of the load has an item: only what was there before is met. */
-const NO_ITEMS = '(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent WHERE false)'
 
 /**
  * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all

@@ -8,6 +8,8 @@ export interface CorpusSeed {
 }
 
 export const CORPUS: readonly CorpusSeed[] = [
+  { seed: 321, found: 'children could not be loaded: no item came of a collection whose fields were known' },
+  { seed: 352, found: 'a row without a key that came on two pages stood in for one that never came' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
