@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // These need a container engine and have a command of their own: npm run test:containers.
-    exclude: ['test/containers/**'],
+    // These need a container engine or DuckDB's extensions, and have commands of their own: npm run test:containers, test:lake.
+    exclude: ['test/containers/**', 'test/lake/**'],
     globalSetup: ['./test/support/redis.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

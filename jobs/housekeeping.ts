@@ -17,6 +17,8 @@ export interface HousekeepingParts {
   /** Where the published copy lies. */
   readonly published: string
   readonly historyMs: number
+  /** Told after each new copy; its failure is its own. */
+  readonly onPublished?: (() => Promise<void>) | undefined
 }
 
 const HOUR_MS = 3_600_000
@@ -62,6 +64,7 @@ export class Housekeeping {
     if (!result.replaced) return result
     this.#publishTookMs = this.#publishedMs - startedMs
     log.info({ path: published, ms: Math.round(this.#publishTookMs) }, 'published')
+    await this.#parts.onPublished?.()
     return result
   }
 

@@ -50,6 +50,9 @@ const CODES = {
   QUERY_FAILED: { retry: 'never' },
   EXPORT_REFUSED: { retry: 'never' },
   EXPORT_FAILED: { retry: 'transient' },
+  // DuckDB's extensions
+  EXTENSION_MISSING: { retry: 'never', usage: true },
+  SERVE_FAILED: { retry: 'transient' },
   // queue store
   QUEUE_UNREACHABLE: { retry: 'transient' },
   QUEUE_UNFIT: { retry: 'never' },

@@ -2,7 +2,16 @@
 import path from 'node:path'
 import { reportNames } from '../../schema/index.ts'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, CLIENT_SECRET_FILE, type Environment, listOf, REPORTS, variableOf } from './environment.ts'
+import { serveAddress } from './checks.ts'
+import {
+  CLIENT_SECRET,
+  CLIENT_SECRET_FILE,
+  type Environment,
+  listOf,
+  REPORTS,
+  SERVE_TOKEN,
+  variableOf,
+} from './environment.ts'
 import { pathText, type Path, type Problem } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 import { filesOf } from './resolve.ts'
@@ -49,6 +58,31 @@ export const unknownReports = (names: readonly string[]): readonly Problem[] =>
   names
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
+
+/** A token that anybody on the network may try has to be long. */
+const TOKEN_CHARS_MIN = 16
+/** What the extension takes; nobody but this machine can try it. */
+const LOOPBACK_TOKEN_CHARS_MIN = 4
+
+/** A server of DuckDB's needs its extensions, and a token that others can't guess. */
+export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
+  const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
+  if (address === undefined) return []
+  const where = whereOf(['serve'])
+  const problems: Problem[] = []
+  if (raw.extensions === undefined) problems.push({ where, problem: `serve ${needsExtensions('quack and httpfs')}` })
+  const token = env[SERVE_TOKEN]
+  if (address.isLoopback && token !== undefined && token.length < LOOPBACK_TOKEN_CHARS_MIN)
+    problems.push({ where: SERVE_TOKEN, problem: `must have at least ${LOOPBACK_TOKEN_CHARS_MIN} characters` })
+  if (!address.isLoopback && (token?.length ?? 0) < TOKEN_CHARS_MIN) {
+    const problem = `serve beyond this machine needs a token: set ${SERVE_TOKEN} to at least ${TOKEN_CHARS_MIN} characters; "openssl rand -hex 32" makes one`
+    problems.push({ where, problem })
+  }
+  return problems
+}
+
+const needsExtensions = (names: string): string =>
+  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory that holds them; docs/READING.md says how to get them`
 
 /** Publishing replaces its file whole: on the warehouse itself that would lose it. */
 export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {

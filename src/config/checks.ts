@@ -44,8 +44,24 @@ export const fileProblem: Check = (text) => {
 const withoutExtension = (extension: string): string =>
   `needs DuckDB's extension "${extension}", which Tidemark does not load: give the path of a DuckDB file; docs/READING.md says what readers can do instead`
 
-/** A live server for readers. */
-export const serveProblem: Check = () => withoutExtension('quack')
+/** A live server for readers; `[::1]` needs its brackets. */
+const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
+
+export const serveProblem: Check = (text) =>
+  serveAddress(text) === undefined ? 'must be quack://HOST:PORT, such as quack://127.0.0.1:9494' : undefined
+
+export interface ServeAddress {
+  readonly host: string
+  readonly port: number
+  /** Nobody but this machine reaches it. */
+  readonly isLoopback: boolean
+}
+
+export function serveAddress(text: string): ServeAddress | undefined {
+  const [, host = '', port = ''] = SERVE.exec(text) ?? []
+  const number = Number(port)
+  return number < 1 || number > 65_535 ? undefined : { host, port: number, isLoopback: isLoopback(host) }
+}
 
 export const everyProblem: Check = (text) => {
   if (isCron(text)) return cronProblem(text)

@@ -3,8 +3,16 @@
  * environment become one frozen value, or one error that lists everything that is wrong.
  */
 import { Secret } from '../secret.ts'
-import { clashingFiles, clientSecretOf, missing, onlyReportsOf, unknownReports, type WhereOf } from './beyondSchema.ts'
-import { CONSOLE_TOKEN, inEffect, override, variableOf, type Overridden } from './environment.ts'
+import {
+  clashingFiles,
+  clientSecretOf,
+  missing,
+  onlyReportsOf,
+  servingProblems,
+  unknownReports,
+  type WhereOf,
+} from './beyondSchema.ts'
+import { CONSOLE_TOKEN, inEffect, override, SERVE_TOKEN, variableOf, type Overridden } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { columnProblems, hashKeyOf } from './privacy.ts'
 import { configInvalid, type Problem } from './problems.ts'
@@ -30,12 +38,14 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
   if (hashKey !== undefined && !(hashKey instanceof Secret)) throw configInvalid([hashKey])
   const consoleToken = sources.env[CONSOLE_TOKEN]
+  const serveToken = sources.env[SERVE_TOKEN]
   const config = resolve(checked.raw, {
     folder: sources.folder,
     onlyReports: onlyReportsOf(sources.env),
     clientSecret,
     hashKey,
     consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
+    serveToken: serveToken === undefined ? undefined : new Secret(serveToken),
     source: { ...(sources.file !== undefined && { file: sources.file }), env: inEffect(sources.env) },
   })
   return frozen(config)
@@ -62,7 +72,12 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
     const raw = parsed.data as RawConfig
     return {
       raw,
-      problems: [...others, ...clashingFiles(raw, sources.folder, whereOf), ...columnProblems(raw, whereOf)],
+      problems: [
+        ...others,
+        ...clashingFiles(raw, sources.folder, whereOf),
+        ...columnProblems(raw, whereOf),
+        ...servingProblems(raw, sources.env, whereOf),
+      ],
     }
   }
   const findings = findingsOf(parsed.error).map(({ path, problem }) => ({ where: whereOf(path), problem }))

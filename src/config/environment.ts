@@ -14,6 +14,8 @@ export const variables: readonly Variable[] = [
   { name: 'REPORTING_SCOPES', path: ['service', 'scopes'], as: 'list' },
   { name: 'TIDEMARK_WAREHOUSE', path: ['warehouse'] },
   { name: 'TIDEMARK_PUBLISHED', path: ['published'] },
+  { name: 'TIDEMARK_SERVE', path: ['serve'] },
+  { name: 'TIDEMARK_EXTENSIONS', path: ['extensions'] },
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
   { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
   { name: 'TIDEMARK_HISTORY', path: ['history'] },
@@ -35,6 +37,7 @@ export const CLIENT_SECRET_FILE = 'REPORTING_CLIENT_SECRET_FILE'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const HASH_KEY_FILE = 'TIDEMARK_HASH_KEY_FILE'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
+export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
 
 export type Environment = Readonly<Record<string, string>>
@@ -84,6 +87,6 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 
 /** The names of the variables that had a say. */
 export const inEffect = (env: Environment): readonly string[] =>
-  [...variables.map(({ name }) => name), CLIENT_SECRET, HASH_KEY, CONSOLE_TOKEN, REPORTS].filter(
+  [...variables.map(({ name }) => name), CLIENT_SECRET, HASH_KEY, CONSOLE_TOKEN, SERVE_TOKEN, REPORTS].filter(
     (name) => env[name] !== undefined,
   )

@@ -97,7 +97,10 @@ export const RawConfig = z
     ).optional(),
     serve: checked(
       serveProblem,
-      'Not supported: a live server needs an extension of DuckDB that is not here',
+      'Address at which a worker serves the published copy to other DuckDBs, such as quack://127.0.0.1:9494; its token comes from TIDEMARK_SERVE_TOKEN, else it is made at the start and printed once (TIDEMARK_SERVE)',
+    ).optional(),
+    extensions: text(
+      "Directory with DuckDB's extensions (NAME.duckdb_extension), for serve; nothing is ever downloaded (TIDEMARK_EXTENSIONS)",
     ).optional(),
     queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
       'embedded',

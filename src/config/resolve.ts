@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
+import { serveAddress } from './checks.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
 import type { Config, Limits, ReportConfig, ServiceConfig } from './shape.ts'
@@ -15,6 +16,7 @@ export interface Resolving {
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
   readonly hashKey: Secret | undefined
+  readonly serveToken: Secret | undefined
   readonly source: Config['source']
 }
 
@@ -25,6 +27,8 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     warehouse,
     published,
     staging: `${warehouse}.staging`,
+    ...(raw.extensions !== undefined && { extensions: path.resolve(given.folder, raw.extensions) }),
+    ...serveOf(raw, given.serveToken),
     queue: raw.queue,
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
@@ -43,6 +47,11 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   const warehouse = path.resolve(folder, raw.warehouse)
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
+}
+
+function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 'serve'> {
+  const address = serve === undefined ? undefined : serveAddress(serve)
+  return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
 /** Address and identifier are known to be there: what is missing was a problem before. */

@@ -79,6 +79,15 @@ export interface ConsoleConfig {
   readonly token?: Secret
 }
 
+/** Where a worker serves the published copy. */
+export interface ServeConfig {
+  readonly host: string
+  readonly port: number
+  readonly isLoopback: boolean
+  /** From `TIDEMARK_SERVE_TOKEN`; without one the worker makes its own at the start. */
+  readonly token?: Secret
+}
+
 export interface Limits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
@@ -97,6 +106,9 @@ export interface Config {
   readonly published: string
   /** A directory beside the warehouse, so that moving a file between them is a rename. */
   readonly staging: string
+  /** Directory of DuckDB's extensions; there wherever one is needed. */
+  readonly extensions?: string
+  readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
   /** How long the books keep each run and each window by itself. */

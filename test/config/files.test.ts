@@ -17,6 +17,7 @@ const VARIABLES = [
   environment.CLIENT_SECRET,
   environment.HASH_KEY,
   environment.CONSOLE_TOKEN,
+  environment.SERVE_TOKEN,
   environment.REPORTS,
 ]
 

@@ -12,6 +12,7 @@ import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
 import { beating } from '../worker/pulse.ts'
 import { rolesOf } from '../worker/roles.ts'
+import { serveToken } from '../worker/serving.ts'
 
 export interface WorkerOptions {
   readonly config?: string
@@ -33,6 +34,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   stop.endsWell()
   await using store = await openStore(config.queue, { directory: `${config.warehouse}.queue`, log, clock })
   await using client = clientOf(config, { shell, log, store })
+  const token = serveToken(config, { err: shell.err, log })
   const { lock } = options
   const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
   const crew = new Crew({ store, clock, log, locks })
@@ -47,6 +49,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     store,
     locks,
     crew,
+    serveToken: token,
     healMs: HEAL_MS,
     standbyMs: STANDBY_MS,
     ...shortest,

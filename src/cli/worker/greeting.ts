@@ -11,6 +11,9 @@ export function greeting(config: Config, roles: ReadonlySet<Role>): string {
     ['service', config.service.baseUrl.href],
     ['warehouse', config.warehouse],
     ['published', config.published],
+    ...(config.serve === undefined
+      ? []
+      : [['serve', `quack:${config.serve.host}:${config.serve.port}`] as [string, string]]),
     ...reportNames.map((report): [string, string] => [report, rhythmText(config.reports[report])]),
   ]
   const width = Math.max(...lines.map(([name]) => name.length))

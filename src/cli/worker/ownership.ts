@@ -13,18 +13,22 @@ import type { ReportingClient } from '../../client/reporting.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Secret } from '../../secret.ts'
 import { standingsOf } from '../standing.ts'
 import { marksOf } from '../summary.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
 import { openWarehouse, settingsOf } from '../rooms.ts'
+import { startServing } from './serving.ts'
 
 export interface OwnershipParts extends CrewParts {
   readonly config: Config
   readonly client: ReportingClient
   readonly requests: Requests
   readonly log: Log
+  /** For readers of the live server, where there is one. */
+  readonly serveToken: Secret | undefined
   /** How often a standby tries the file. */
   readonly standbyMs: number
 }
@@ -65,20 +69,31 @@ async function opening({ config, store }: OwnershipParts) {
 
 /** Until the signal aborts, or the warehouse has to be opened anew. */
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests } = parts
+  const { config, client, clock, log, requests, serveToken: token } = parts
   const ended = Promise.withResolvers<void>()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
   const crew = new Crew(parts)
-  const runs = new Runs()
-  const rooms = { client, warehouse, clock, settings: settingsOf(config) }
-  const { published, historyMs } = config
-  const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs })
-  const views = { standings: () => standingsOf(warehouse, config), marks: async () => [...(await marksOf(warehouse))] }
-  const control = new Control({ rooms, requests, runs, housekeeping, views })
-  const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
+    await using serving = await startServing(config, { token, log })
+    const runs = new Runs()
+    const rooms = { client, warehouse, clock, settings: settingsOf(config) }
+    const { published, historyMs } = config
+    const housekeeping = new Housekeeping({
+      rooms,
+      requests,
+      log,
+      published,
+      historyMs,
+      onPublished: serving?.onPublished,
+    })
+    const views = {
+      standings: () => standingsOf(warehouse, config),
+      marks: async () => [...(await marksOf(warehouse))],
+    }
+    const control = new Control({ rooms, requests, runs, housekeeping, views })
+    const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
     await using _socket = await listenAt(socketPathOf(config.warehouse), control)
     owner.start()
     takeRequests(crew, control)

@@ -1,0 +1,151 @@
+/** `serve: quack://…`: other processes read the worker's published copy while it goes on, and can do nothing else. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { reportOf } from '../../schema/index.ts'
+import { Secret } from '../../src/secret.ts'
+import { LiveServer } from '../../src/warehouse/liveServer.ts'
+import { aWorkshop, stop, until } from '../jobs/support.ts'
+import { extensionsFolder } from '../support/extensions.ts'
+import { freePort } from '../support/programsOnPath.ts'
+import { aWarehouse, loadRows } from '../support/warehouse.ts'
+
+const READER = fileURLToPath(new URL('./reader.js', import.meta.url))
+const TOKEN = 'reader-token-0123456789'
+
+interface Reader extends AsyncDisposable {
+  /** Rows, or the error's text. */
+  ask(sql: string): Promise<{ rows?: Record<string, unknown>[]; error?: string }>
+}
+
+function aReader(): Reader {
+  const child = spawn(process.execPath, [READER], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    ask: async (sql) => {
+      child.stdin.write(`${sql.replaceAll('\n', ' ')}\n`)
+      const { value } = await lines.next()
+      return JSON.parse(String(value)) as { rows?: Record<string, unknown>[]; error?: string }
+    },
+    [Symbol.asyncDispose]: async () => {
+      child.stdin.end()
+      await new Promise((resolve) => void child.once('exit', resolve))
+    },
+  }
+}
+
+async function aServedWarehouse() {
+  const opened = await aWarehouse()
+  const published = join(opened.folder, 'published.duckdb')
+  const port = await freePort()
+  const settings = { host: '127.0.0.1', port, isLoopback: true, token: new Secret(TOKEN), published, memory: '256MB' }
+  const server = await LiveServer.start({ ...settings, extensions: extensionsFolder() })
+  const load = async (from: number) => {
+    const rows = Array.from({ length: 20 }, (_, index) => ({ eventId: from + index, name: `E${from + index}` }))
+    await loadRows(opened, reportOf('events'), rows)
+    await opened.warehouse.publish(published)
+    await server.show()
+  }
+  return {
+    load,
+    address: `quack:127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      await server.close()
+      await opened[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Writes, ends, opens and looks about; each in the server's own SQL. */
+const FORBIDDEN = [
+  `CREATE TABLE mine (i INTEGER)`,
+  `CREATE TEMP TABLE mine (i INTEGER)`,
+  `CREATE OR REPLACE VIEW events AS SELECT 1`,
+  `CREATE OR REPLACE MACRO may_read(a, b) AS true`,
+  `INSERT INTO tidemark.marks SELECT * FROM tidemark.marks`,
+  `INSERT INTO copy_1.tidemark.marks SELECT * FROM copy_1.tidemark.marks`,
+  `DELETE FROM copy_1.main.events`,
+  `SELECT 1; DROP VIEW events`,
+  `SET memory_limit = '64GB'`,
+  `ATTACH ':memory:' AS mine`,
+  `DETACH copy_1`,
+  `COPY events TO '/tmp/stolen.csv'`,
+  `FROM read_text('/etc/hostname')`,
+  `FROM '/etc/hostname'`,
+  `CALL quack_stop('quack:127.0.0.1')`,
+  `FROM quack_stop('quack:127.0.0.1')`,
+  `FROM "QUACK_STOP"('quack:127.0.0.1')`,
+  `FROM query('FROM quack_' || 'server_list()')`,
+  `FROM (SELECT * FROM quack_server_list())`,
+  `LOAD 'quack'`,
+]
+
+/** Through the attached database, as most readers would. */
+const FORBIDDEN_ATTACHED = [
+  'INSERT INTO tide.events SELECT * FROM tide.events',
+  'UPDATE tide.events SET name = NULL',
+  'DELETE FROM tide.events',
+  'CREATE TABLE tide.mine AS SELECT 1 AS i',
+  'DROP VIEW tide.events',
+]
+
+/** Run by the server as one statement: an attached database reads each table by itself. */
+const COUNTS = `FROM tide.query('SELECT (SELECT count(*) FROM events)::INTEGER AS n, (SELECT count(*) FROM tidemark.loads)::INTEGER AS loads')`
+
+describe('a served copy', () => {
+  it('is read by another process while loads go on, in the session that it began with, one cut at a time', async () => {
+    await using served = await aServedWarehouse()
+    await served.load(1)
+    await using reader = aReader()
+    expect(await reader.ask(`ATTACH '${served.address}' AS tide (TOKEN '${TOKEN}')`)).toEqual({ rows: [] })
+    for (const [index, from] of [101, 201, 301, 401].entries()) {
+      // The next copy comes while this is asked: the answer is the one cut or the other, nothing between.
+      const [{ rows, error }] = await Promise.all([reader.ask(COUNTS), served.load(from)])
+      expect(error).toBeUndefined()
+      const loads = Number(rows?.[0]?.['loads'])
+      expect(rows).toEqual([{ n: 20 * loads, loads }])
+      expect([index + 1, index + 2]).toContain(loads)
+    }
+    expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 100, loads: 5 }])
+  })
+
+  it('refuses whoever has another token, and whatever is no reading', async () => {
+    await using served = await aServedWarehouse()
+    await served.load(1)
+    const { address } = served
+    await using reader = aReader()
+    const stranger = await reader.ask(`ATTACH '${address}' AS other (TOKEN 'not-the-token-01234')`)
+    expect(stranger.error).toContain('Authentication failed')
+    await reader.ask(`ATTACH '${address}' AS tide (TOKEN '${TOKEN}')`)
+    const run = (sql: string) =>
+      reader.ask(`FROM quack_query('${address}', '${sql.replaceAll("'", "''")}', token := '${TOKEN}')`)
+    for (const sql of FORBIDDEN) expect(await run(sql), sql).toMatchObject({ error: expect.any(String) })
+    for (const sql of FORBIDDEN_ATTACHED)
+      expect(await reader.ask(sql), sql).toMatchObject({ error: expect.any(String) })
+    expect((await run('SELECT count(*)::INTEGER AS n FROM events')).rows).toEqual([{ n: 20 }])
+    expect((await reader.ask('SELECT count(*)::INTEGER AS n FROM tide.current.events')).rows).toEqual([{ n: 20 }])
+  })
+})
+
+describe('a worker with serve', () => {
+  it('serves what it published, with a token of its own that it says once, on standard error', async () => {
+    const port = await freePort()
+    const address = `quack:127.0.0.1:${port}`
+    const settings = { serve: address.replace(':', '://'), extensions: extensionsFolder() }
+    await using shop = await aWorkshop({ store: 'embedded', settings })
+    const worker = shop.worker()
+    await until(() => worker.said().includes('is served') && worker.said().includes('"published"'))
+    const [, token = ''] = /token for readers at \S+: ([0-9a-f]{48})\n/.exec(worker.said()) ?? []
+    await using reader = aReader()
+    expect(await reader.ask(`ATTACH '${address}' AS tide (TOKEN '${token}')`)).toEqual({ rows: [] })
+    await until(
+      async () => (await reader.ask('SELECT count(*)::INTEGER AS n FROM tide.events')).rows?.[0]?.['n'] === 40,
+    )
+    const { code, stdout, stderr } = await stop(worker)
+    expect(code).toBe(0)
+    expect(stdout).not.toContain(token)
+    expect(stderr.split(token)).toHaveLength(2)
+  })
+})

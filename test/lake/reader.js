@@ -1,0 +1,17 @@
+/** Another DuckDB in a process of its own: attaches the server at argv[2] with the token TOKEN, and runs what it reads. */
+import { createInterface } from 'node:readline'
+import { DuckDBInstance } from '@duckdb/node-api'
+
+const instance = await DuckDBInstance.create(':memory:')
+const connection = await instance.connect()
+for (const name of ['httpfs', 'quack'])
+  await connection.run(`LOAD '${process.env.TIDEMARK_EXTENSIONS}/${name}.duckdb_extension'`)
+
+for await (const sql of createInterface({ input: process.stdin })) {
+  try {
+    const rows = (await connection.runAndReadAll(sql)).getRowObjectsJson()
+    console.log(JSON.stringify({ rows }))
+  } catch (error) {
+    console.log(JSON.stringify({ error: error.message }))
+  }
+}
