@@ -53,6 +53,7 @@ const CODES = {
   // DuckDB's extensions
   EXTENSION_MISSING: { retry: 'never', usage: true },
   SERVE_FAILED: { retry: 'transient' },
+  LAKE_BUSY: { retry: 'transient' },
   // queue store
   QUEUE_UNREACHABLE: { retry: 'transient' },
   QUEUE_UNFIT: { retry: 'never' },

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { reportNames } from '../../schema/index.ts'
 import { Secret } from '../secret.ts'
-import { serveAddress } from './checks.ts'
+import { lakeAddress, serveAddress } from './checks.ts'
 import {
   CLIENT_SECRET,
   CLIENT_SECRET_FILE,
@@ -78,6 +78,23 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
     const problem = `serve beyond this machine needs a token: set ${SERVE_TOKEN} to at least ${TOKEN_CHARS_MIN} characters; "openssl rand -hex 32" makes one`
     problems.push({ where, problem })
   }
+  return problems
+}
+
+/** A lake has several writers and its readers come to it: what belongs to one file and its copy is not for it. */
+export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
+  const lake = lakeAddress(raw.warehouse)
+  const told = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
+  if (lake === undefined)
+    return raw.lake_data === undefined ? [] : [told('lake_data', 'is for a lake (warehouse: ducklake:…)')]
+  const problems: Problem[] = []
+  const scanner = lake.catalogue === 'sqlite' ? 'sqlite_scanner' : 'postgres_scanner'
+  if (raw.extensions === undefined) problems.push(told('warehouse', needsExtensions(`ducklake and ${scanner}`)))
+  if (lake.catalogue === 'postgres' && raw.lake_data === undefined)
+    problems.push(told('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files'))
+  if (raw.serve !== undefined) problems.push(told('serve', 'serves a published copy; readers attach a lake themselves'))
+  if (raw.queue !== 'embedded')
+    problems.push(told('queue', 'must be embedded: each worker that loads into a lake has a queue of its own'))
   return problems
 }
 

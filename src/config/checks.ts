@@ -34,15 +34,34 @@ export const queueProblem: Check = (text) => {
 
 export const fileProblem: Check = (text) => {
   if (text === '' || text.includes('\0')) return 'must be the path of a file'
-  const [, lake] = /^(ducklake|md|motherduck):/i.exec(text) ?? []
-  if (lake !== undefined) return withoutExtension(lake.toLowerCase() === 'ducklake' ? 'ducklake' : 'motherduck')
   // One letter is a Windows drive.
   return /^[a-z]{2,}:/i.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** DuckDB's extensions don't come with Tidemark, and what was never run with one is not promised. */
-const withoutExtension = (extension: string): string =>
-  `needs DuckDB's extension "${extension}", which Tidemark does not load: give the path of a DuckDB file; docs/READING.md says what readers can do instead`
+export interface LakeAddress {
+  readonly catalogue: 'sqlite' | 'postgres'
+  readonly at: string
+}
+
+export function lakeAddress(text: string): LakeAddress | undefined {
+  const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
+  return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
+}
+
+/** A DuckDB file, or a lake. */
+export const warehouseProblem: Check = (text) => {
+  if (lakeAddress(text) !== undefined) return undefined
+  if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
+  if (/^(md|motherduck):/i.test(text))
+    return 'cannot be MotherDuck: Tidemark was never run with it, and loads there could not be told apart safely; give a DuckDB file or a lake (ducklake:…)'
+  return fileProblem(text)
+}
+
+/** A directory on this machine, or one that all loaders mount. */
+export const directoryProblem: Check = (text) =>
+  /^[a-z][a-z0-9+]+:/i.test(text)
+    ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
+    : undefined
 
 /** A live server for readers; `[::1]` needs its brackets. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i

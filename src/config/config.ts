@@ -6,6 +6,7 @@ import { Secret } from '../secret.ts'
 import {
   clashingFiles,
   clientSecretOf,
+  lakeProblems,
   missing,
   onlyReportsOf,
   servingProblems,
@@ -77,6 +78,7 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
         ...clashingFiles(raw, sources.folder, whereOf),
         ...columnProblems(raw, whereOf),
         ...servingProblems(raw, sources.env, whereOf),
+        ...lakeProblems(raw, whereOf),
       ],
     }
   }

@@ -14,6 +14,7 @@ export const variables: readonly Variable[] = [
   { name: 'REPORTING_SCOPES', path: ['service', 'scopes'], as: 'list' },
   { name: 'TIDEMARK_WAREHOUSE', path: ['warehouse'] },
   { name: 'TIDEMARK_PUBLISHED', path: ['published'] },
+  { name: 'TIDEMARK_LAKE_DATA', path: ['lake_data'] },
   { name: 'TIDEMARK_SERVE', path: ['serve'] },
   { name: 'TIDEMARK_EXTENSIONS', path: ['extensions'] },
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },

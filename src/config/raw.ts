@@ -4,7 +4,16 @@
  */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
-import { baseUrlProblem, currencyProblem, durationProblem, fileProblem, queueProblem, serveProblem } from './checks.ts'
+import {
+  baseUrlProblem,
+  currencyProblem,
+  directoryProblem,
+  durationProblem,
+  fileProblem,
+  queueProblem,
+  serveProblem,
+  warehouseProblem,
+} from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
 import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
@@ -88,9 +97,14 @@ const limits = z
 export const RawConfig = z
   .strictObject({
     service,
-    warehouse: checked(fileProblem, 'The DuckDB file that Tidemark writes (TIDEMARK_WAREHOUSE)').default(
-      './data/warehouse.duckdb',
-    ),
+    warehouse: checked(
+      warehouseProblem,
+      'The DuckDB file that Tidemark writes, or a lake: ducklake:sqlite:FILE, ducklake:postgres:CONNECTION (TIDEMARK_WAREHOUSE)',
+    ).default('./data/warehouse.duckdb'),
+    lake_data: checked(
+      directoryProblem,
+      "Directory of a lake's Parquet files; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
+    ).optional(),
     published: checked(
       fileProblem,
       'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
@@ -100,7 +114,7 @@ export const RawConfig = z
       'Address at which a worker serves the published copy to other DuckDBs, such as quack://127.0.0.1:9494; its token comes from TIDEMARK_SERVE_TOKEN, else it is made at the start and printed once (TIDEMARK_SERVE)',
     ).optional(),
     extensions: text(
-      "Directory with DuckDB's extensions (NAME.duckdb_extension), for serve; nothing is ever downloaded (TIDEMARK_EXTENSIONS)",
+      "Directory with DuckDB's extensions (NAME.duckdb_extension), for serve and lakes; nothing is ever downloaded (TIDEMARK_EXTENSIONS)",
     ).optional(),
     queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
       'embedded',

@@ -2,10 +2,10 @@
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
-import { serveAddress } from './checks.ts'
+import { lakeAddress, serveAddress } from './checks.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
-import type { Config, Limits, ReportConfig, ServiceConfig } from './shape.ts'
+import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig } from './shape.ts'
 import { parseDuration } from './units.ts'
 
 /** What resolving needs besides the settings themselves. */
@@ -22,9 +22,11 @@ export interface Resolving {
 
 export function resolve(raw: RawConfig, given: Resolving): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
+  const lake = lakeOf(raw, given.folder)
   return {
     service: serviceOf(raw.service, given.clientSecret),
     warehouse,
+    ...(lake && { lake }),
     published,
     staging: `${warehouse}.staging`,
     ...(raw.extensions !== undefined && { extensions: path.resolve(given.folder, raw.extensions) }),
@@ -44,9 +46,25 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
 
 /** The published copy lies beside the warehouse unless it is told otherwise. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
-  const warehouse = path.resolve(folder, raw.warehouse)
+  const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
+}
+
+/** A catalogue elsewhere leaves staging, queue and socket without a place of their own. */
+function localPath(warehouse: string): string {
+  const lake = lakeAddress(warehouse)
+  if (lake === undefined) return warehouse
+  return lake.catalogue === 'sqlite' ? lake.at : './data/lake'
+}
+
+function lakeOf(raw: RawConfig, folder: string): LakeConfig | undefined {
+  const lake = lakeAddress(raw.warehouse)
+  if (lake === undefined) return undefined
+  const at = lake.catalogue === 'sqlite' ? path.resolve(folder, lake.at) : lake.at
+  const data = path.resolve(folder, raw.lake_data ?? `${at}.files`)
+  const extensions = raw.extensions === undefined ? undefined : path.resolve(folder, raw.extensions)
+  return { ...lake, at, data: `${data}/`, extensions }
 }
 
 function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 'serve'> {

@@ -79,6 +79,15 @@ export interface ConsoleConfig {
   readonly token?: Secret
 }
 
+export interface LakeConfig {
+  readonly catalogue: 'sqlite' | 'postgres'
+  /** The catalogue's file, or a connection string; it can hold a password. */
+  readonly at: string
+  /** Directory of the Parquet files, with a slash at its end. */
+  readonly data: string
+  readonly extensions: string | undefined
+}
+
 /** Where a worker serves the published copy. */
 export interface ServeConfig {
   readonly host: string
@@ -101,8 +110,10 @@ export interface Limits {
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute, as are the other two paths. */
+  /** Absolute, as are the other two paths. Of a lake: where its local files stand. */
   readonly warehouse: string
+  /** The lake that is the warehouse, where it is one. */
+  readonly lake?: LakeConfig
   readonly published: string
   /** A directory beside the warehouse, so that moving a file between them is a rename. */
   readonly staging: string

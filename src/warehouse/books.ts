@@ -12,10 +12,10 @@ import type { LastWindow } from '../plan/lateness.ts'
 import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
-import { freshnessSql } from './freshness.ts'
+import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { text, time } from './sqlText.ts'
 
-import { createTables } from './tables.ts'
+import { createTables, isLake } from './tables.ts'
 import { switchHistory } from './versions.ts'
 
 const MIGRATIONS = ['0001_books.sql'] as const
@@ -76,6 +76,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   }
   await createTables(sql, reports.map(tableOf))
   await sql.run(freshnessSql())
+  if (!(await isLake(sql))) await sql.run(freshnessCommentsSql())
 }
 
 /** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */
@@ -165,12 +166,22 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/** Only one process writes, so a run that is running when the file is opened is one whose process ended before it did. */
-export async function endOrphans(sql: Sql): Promise<void> {
+/**
+ * Only one process writes, so a run that is running when the file is opened is one whose process ended before it did.
+ * With `than`: only runs of that kind and report, before that one.
+ */
+export async function endOrphans(
+  sql: Sql,
+  than?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
+): Promise<void> {
+  const older =
+    than === undefined
+      ? ''
+      : `AND report = ${text(than.report)} AND kind = ${text(than.kind)} AND run_id <> ${text(than.holder)}`
   await sql.run(`
     UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
       error = 'its process ended before it did', cure = 'Start it again; it goes on where it stopped.'
-    WHERE state = 'running'`)
+    WHERE state = 'running' ${older}`)
 }
 
 export interface ReportStateRow {

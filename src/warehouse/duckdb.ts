@@ -20,6 +20,7 @@ import {
 } from '@duckdb/node-api'
 import { asSyncError, SyncError } from '../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
+import { untilFirst } from './outrun.ts'
 import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions {
@@ -29,6 +30,8 @@ export interface DatabaseOptions {
   readonly threads?: number | undefined
   readonly spillDirectory?: string
   readonly around?: AroundStatement | undefined
+  /** The name of what other processes write at the same time: a transaction that they outran is done again. */
+  readonly shared?: string
 }
 
 /** Runs each statement; a simulation delays, refuses or loses some of them here. */
@@ -48,6 +51,8 @@ export interface Sql {
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
+  /** Other processes write it too, and no lock keeps them out. */
+  readonly isShared: boolean
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
@@ -57,9 +62,10 @@ export class Database implements Sql, AsyncDisposable {
   private constructor(
     path: string,
     opened: { instance: DuckDBInstance; connection: DuckDBConnection },
-    around: AroundStatement = (_, run) => run(),
+    { around = (_, run) => run(), shared }: Pick<DatabaseOptions, 'around' | 'shared'>,
   ) {
-    this.path = path
+    this.path = shared ?? path
+    this.isShared = shared !== undefined
     this.#instance = opened.instance
     this.#connection = opened.connection
     this.#around = around
@@ -71,7 +77,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = await DuckDBInstance.create(path, settings(options))
       const connection = await instance.connect()
       await connection.run(`SET TimeZone = 'UTC'`)
-      return new Database(path, { instance, connection }, options.around)
+      return new Database(path, { instance, connection }, options)
     } catch (error) {
       throw databaseError(error, path)
     }
@@ -124,23 +130,29 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction: all of it is committed, or none. */
+  /**
+   * Runs `work` in one transaction: all of it is committed, or none. Where others write too it is run again from its
+   * beginning when they were faster. Error: LAKE_BUSY.
+   */
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => {
-      await this.#execute('BEGIN')
-      try {
-        const result = await work({
-          run: (sql, values) => this.#execute(sql, values),
-          rows: (sql, values) => this.#read(sql, values),
-        })
-        await this.#execute('COMMIT')
-        return result
-      } catch (error) {
-        // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
-        await this.#execute('ROLLBACK').catch(() => undefined)
-        throw error
-      }
-    })
+    const once = () => this.#transactOnce(work)
+    return this.#inTurn(() => (this.isShared ? untilFirst(once, this.path) : once()))
+  }
+
+  async #transactOnce<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    await this.#execute('BEGIN')
+    try {
+      const result = await work({
+        run: (sql, values) => this.#execute(sql, values),
+        rows: (sql, values) => this.#read(sql, values),
+      })
+      await this.#execute('COMMIT')
+      return result
+    } catch (error) {
+      // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
+      await this.#execute('ROLLBACK').catch(() => undefined)
+      throw error
+    }
   }
 
   /** Runs `work` while no other statement runs; it may run statements of its own outside a transaction. */

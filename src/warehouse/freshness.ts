@@ -46,17 +46,20 @@ export function freshnessSql(): string {
         FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
       GROUP BY report
     ) q USING (report)`)};
-    COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
-    COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
-    COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
-    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';
-    COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Rows of the last ${LATE_DAYS} days that the windows before had asked for and not been shown; null: rows carry no stamp to measure by';
-    COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'How long after its stamp the latest of them was shown, at least; overlap should be twice as long';
-    COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
-    COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
-    COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
-    COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`
+    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`
 }
+
+/** What its columns mean; a lake has no comments on the columns of views. */
+export const freshnessCommentsSql = (): string => `
+  COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
+  COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
+  COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
+  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Rows of the last ${LATE_DAYS} days that the windows before had asked for and not been shown; null: rows carry no stamp to measure by';
+  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'How long after its stamp the latest of them was shown, at least; overlap should be twice as long';
+  COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
+  COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
+  COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
+  COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`
 
 /** What a report's table holds. Only where rows carry a stamp of their own, a wrong or a missing one can be told. */
 function countsSql({ name: report, newerBy }: Declaration): string {

@@ -91,6 +91,8 @@ export interface LoadPlace {
   readonly mark: string
   /** Discovered columns by table, as they are before the load; replaced after its commit. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
+  /** Called in the transaction, before anything is written. */
+  readonly beforeWriting?: (sql: Sql) => Promise<void>
 }
 
 const NOTHING: Merged = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
@@ -153,6 +155,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
   const discovered = plan.columns(table.name)
   const result = await database.transaction(async (sql) => {
     await checkFence(sql, input.fence)
+    await place.beforeWriting?.(sql)
     const loadId = await nextLoadId(sql)
     const history = await historyOf(sql, report.name)
     const changes: TableChange[] = []

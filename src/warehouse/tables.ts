@@ -57,14 +57,45 @@ export async function applyChanges(
   changes: readonly ColumnChange[],
 ): Promise<void> {
   const kept = (await wasKept(sql, report)) ? [`history.${name(closedName(table))}`] : []
-  const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes))
+  const widen = changes.some(({ change }) => change === 'widened') && (await isLake(sql)) ? widenedAnew : widenedInPlace
+  const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes, widen))
   if (statements.length === 0) return
   const views = kept.length === 0 ? '' : `DROP VIEW history.${name(table)};`
   await sql.run(`DROP VIEW current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-function changesSql(target: string, changes: readonly ColumnChange[]): string[] {
+/** The statements that give a column its wider type. */
+type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
+
+const widerValue = (column: string, type: string): string =>
+  type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
+
+const widenedInPlace: Widen = (target, { name: column, type }) => [
+  `ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${widerValue(column, type)};`,
+]
+
+/** A lake can't compute the values of a changed column, so another one takes its place. */
+const widenedAnew: Widen = (target, { name: column, type, field }) => {
+  const old = `~${column}`
+  return [
+    `ALTER TABLE ${target} RENAME COLUMN ${name(column)} TO ${name(old)};`,
+    `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
+    `UPDATE ${target} SET ${name(column)} = ${widerValue(old, type)};`,
+    `ALTER TABLE ${target} DROP COLUMN ${name(old)};`,
+    commentSql(target, column, `Undocumented field ${field}`),
+  ]
+}
+
+/** Whether the tables are those of a DuckLake, which lacks some of what a DuckDB file can do. */
+export async function isLake(sql: Sql): Promise<boolean> {
+  const rows = await sql.rows(
+    `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
+  )
+  return rows.length > 0
+}
+
+function changesSql(target: string, changes: readonly ColumnChange[], widen: Widen): string[] {
   return changes.flatMap((change): string[] => {
     if (!('column' in change)) return []
     const { name: column, type, field } = change.column
@@ -74,8 +105,7 @@ function changesSql(target: string, changes: readonly ColumnChange[]): string[] 
         commentSql(target, column, `Undocumented field ${field}`),
       ]
     }
-    const value = type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
-    return [`ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${value};`]
+    return widen(target, change.column)
   })
 }
 

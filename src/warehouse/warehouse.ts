@@ -38,6 +38,7 @@ import {
 } from './followed.ts'
 import { type Trimmed, trimHistory } from './history.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
+import { loadBesideOthers } from './loadBesideOthers.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
 import {
@@ -52,6 +53,7 @@ import {
 } from './reconcile.ts'
 import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
 import { SpillFolder } from './spillFolder.ts'
+import { type LakePlace, openLake } from './lake.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
@@ -61,6 +63,8 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
+  /** The lake that is the warehouse; `path` is then only where its local files stand. */
+  readonly lake?: LakePlace | undefined
   /** A door for a simulation: runs each statement. */
   readonly around?: AroundStatement | undefined
 }
@@ -97,20 +101,17 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Opens or creates the warehouse and brings it to the newest layout. */
-  static async open({ path, memory, threads, around }: WarehouseSettings): Promise<Warehouse> {
+  static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
-    const database = await Database.open(path, {
-      memory,
-      threads,
-      around,
-      ...(spill === undefined ? {} : { spillDirectory: spill.own }),
-    })
+    const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
+    const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
+    const isAlone = !database.isShared
     try {
-      await spill?.removeOthers()
+      if (isAlone) await spill?.removeOthers()
       const mark = await database.transaction(async (sql) => {
-        await migrate(sql, path)
-        await endOrphans(sql)
+        await migrate(sql, database.path)
+        if (isAlone) await endOrphans(sql)
         return numberMark(sql)
       })
       return new Warehouse({ database, spill }, mark, await discoveredColumns(database))
@@ -133,10 +134,10 @@ export class Warehouse implements AsyncDisposable {
   /** Commits one load; loads wait for each other. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
-      const result = await load(
-        { database: this.#database, mark: this.numberMark, discovered: this.#discovered },
-        input,
-      )
+      const place = () => ({ database: this.#database, mark: this.numberMark, discovered: this.#discovered })
+      const result = this.#database.isShared
+        ? await loadBesideOthers(this.#database, this.numberMark, input)
+        : await load(place(), input)
       if (result.changes.length > 0) this.#discovered = await discoveredColumns(this.#database)
       return result
     })
@@ -144,7 +145,12 @@ export class Warehouse implements AsyncDisposable {
 
   /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
   takeFence(ask: FenceAsk): Promise<Fence> {
-    return this.#database.transaction((sql) => takeFence(sql, ask))
+    return this.#database.transaction(async (sql) => {
+      const fence = await takeFence(sql, ask)
+      // Beside others nobody knows whether an older run still lives; it can commit nothing any more.
+      if (this.#database.isShared) await endOrphans(sql, ask)
+      return fence
+    })
   }
 
   recordRun(run: RunRecord): Promise<void> {
@@ -253,6 +259,8 @@ export class Warehouse implements AsyncDisposable {
 
   /** Replaces the published copy, unless it holds this state already. */
   publish(to: string): Promise<Published> {
+    // A lake is read where it is: each of its snapshots is a cut.
+    if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
@@ -271,6 +279,8 @@ export class Warehouse implements AsyncDisposable {
 
   /** Writes what is committed from the log into the file. */
   checkpoint(): Promise<void> {
+    // What merges the files of a lake is its operator's to choose.
+    if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 

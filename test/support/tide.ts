@@ -44,7 +44,12 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const { pageBytesMax } = config.limits
   const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20, answerBytesMax: pageBytesMax }
   const client = openClient({ ...config.service, limits }, { clock: systemClock })
-  const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
+  const {
+    warehouse: path,
+    lake,
+    limits: { warehouseMemory: memory },
+  } = config
+  const warehouse = await Warehouse.open({ path, lake, memory })
   const rooms: Rooms = {
     client,
     warehouse,
@@ -75,11 +80,19 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   }
 }
 
+/** The lake that the tests are to use as their warehouse, said by the configuration of that run (vitest.lake.config.ts). */
+const lakeSettings = (folder: string): Record<string, unknown> => {
+  const lake = process.env['TIDEMARK_TEST_LAKE']
+  if (lake === undefined) return { warehouse: join(folder, 'warehouse.duckdb') }
+  const extensions = process.env['TIDEMARK_EXTENSIONS']
+  return { warehouse: `ducklake:sqlite:${join(folder, 'lake.sqlite')}`, extensions }
+}
+
 /** JSON is YAML. */
 async function configFor(folder: string, url: string, { settings = {}, env = {} }: TideOptions): Promise<Config> {
   const yaml = {
     service: { base_url: url, client_id: 'demo' },
-    warehouse: join(folder, 'warehouse.duckdb'),
+    ...lakeSettings(folder),
     currencies: ['EUR', 'USD'],
     reports: { audit_entries: AUDITED },
     ...settings,

@@ -1,0 +1,32 @@
+/**
+ * A load into what other processes load into as well. Which columns a load needs is decided before its transaction, so the
+ * transaction looks whether they are still as they were then; if another loader has added some, the load begins anew.
+ */
+import { SyncError } from '../errors.ts'
+import type { Database, Sql } from './duckdb.ts'
+import { load, type LoadInput, type LoadResult } from './load.ts'
+import { discoveredColumns } from './tables.ts'
+
+const TRIES_MAX = 10
+
+/** Error: LAKE_BUSY, beside those of any load. */
+export async function loadBesideOthers(database: Database, mark: string, input: LoadInput): Promise<LoadResult> {
+  for (let tries = 1; ; tries += 1) {
+    const discovered = await discoveredColumns(database)
+    const planned = layoutOf(discovered)
+    const moved = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
+      cure: 'Nothing of this load was kept; the next run reads it again.',
+    })
+    const beforeWriting = async (sql: Sql) => {
+      if (layoutOf(await discoveredColumns(sql)) !== planned) throw moved
+    }
+    try {
+      return await load({ database, mark, discovered, beforeWriting }, input)
+    } catch (error) {
+      if (error !== moved || tries >= TRIES_MAX) throw error
+    }
+  }
+}
+
+const layoutOf = (discovered: Awaited<ReturnType<typeof discoveredColumns>>): string =>
+  JSON.stringify([...discovered].toSorted(([a], [b]) => a.localeCompare(b)))
