@@ -75,3 +75,9 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .map((text) => text.trimEnd())
     .join('\n')}\n`
 }
+
+/** Where readers find the rows: a copy of a file, or the lake itself. */
+export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
+  if (path.startsWith('ducklake:')) return `lake: ${path}\n`
+  return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`
+}

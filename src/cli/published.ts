@@ -3,12 +3,14 @@ import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database, type DatabaseOptions } from '../warehouse/duckdb.ts'
+import { openLake } from '../warehouse/lake.ts'
 
 /** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
 export async function openPublished(
-  { published, limits }: Config,
+  { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
 ): Promise<Database> {
+  if (lake !== undefined) return openLake(lake, { readOnly: true, memory: limits.warehouseMemory, ...more })
   if (!existsSync(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
       cure: 'Run "tidemark sync": it publishes at its end.',
@@ -21,6 +23,15 @@ export async function openPublished(
 export const openToRead = (path: string, memory: string): Promise<Database> =>
   Database.open(path, { readOnly: true, memory })
 
+/** The warehouse itself: the file, or the lake. */
+export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
+  lake === undefined
+    ? openToRead(warehouse, limits.warehouseMemory)
+    : openLake(lake, { readOnly: true, memory: limits.warehouseMemory })
+
+/** Whether the warehouse may be there; a lake says so only when it is opened. */
+export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || existsSync(warehouse)
+
 export interface Newest {
   readonly database: Database
   readonly file: 'warehouse' | 'published'
@@ -28,6 +39,7 @@ export interface Newest {
 
 /** The warehouse, or the published copy while another process writes the warehouse; undefined when neither is there. */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
+  if (config.lake !== undefined) return lakeIfThere(config)
   if (existsSync(config.warehouse)) {
     try {
       return { database: await openToRead(config.warehouse, config.limits.warehouseMemory), file: 'warehouse' }
@@ -37,4 +49,13 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   }
   if (!existsSync(config.published)) return undefined
   return { database: await openPublished(config), file: 'published' }
+}
+
+async function lakeIfThere(config: Config): Promise<Newest | undefined> {
+  try {
+    return { database: await openWarehouseToRead(config), file: 'warehouse' }
+  } catch (error) {
+    if (asSyncError(error).code === 'WAREHOUSE_MISSING') return undefined
+    throw error
+  }
 }

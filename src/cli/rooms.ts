@@ -38,7 +38,8 @@ export async function openRooms(config: Config, { shell, log, listener }: Wiring
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { shell, log }))
   const warehouse = opening.use(await openWarehouse(config))
-  opening.defer(() => rm(config.staging, { recursive: true, force: true }))
+  // Beside other loaders, whatever lies there may be theirs.
+  if (config.lake === undefined) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
   opening.defer(() => signal.removeEventListener('abort', interrupt))
@@ -102,10 +103,11 @@ const LEFT_MS = 15 * 60_000
  * windows into the same directory.
  */
 export async function openWarehouse(
-  { warehouse: path, limits, staging }: Config,
-  { isShared = false } = {},
+  { warehouse: path, lake, limits, staging }: Config,
+  { isShared = lake !== undefined } = {},
 ): Promise<Warehouse> {
-  const warehouse = await Warehouse.open({ path, memory: limits.warehouseMemory, threads: limits.warehouseThreads })
+  const { warehouseMemory: memory, warehouseThreads: threads } = limits
+  const warehouse = await Warehouse.open({ path, lake, memory, threads })
   if (isShared) await removeForgotten(staging, systemClock.now(), LEFT_MS)
   else await rm(staging, { recursive: true, force: true })
   return warehouse

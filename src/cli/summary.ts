@@ -5,7 +5,7 @@ import { formatInstant, type Instant } from '../instant.ts'
 import type { ReportOutcome } from '../sync/outcome.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import { latenessText } from './lateness.ts'
-import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
+import { type Column, counted, duration, grouped, line, publishedText, table, timeText } from './layout.ts'
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 
@@ -43,7 +43,7 @@ export function summaryText(summary: Summary): string {
   const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
   const parts = [table(COLUMNS, rows), notes(summary)]
   if (published !== undefined) {
-    parts.push(`published copy: ${published.path}${published.replaced ? '' : ' (unchanged)'}\n`)
+    parts.push(publishedText(published))
   }
   parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
   return parts.filter((part) => part !== '').join('\n')
@@ -74,7 +74,19 @@ function notes({ outcomes, publishFailure }: Summary): string {
       ({ report, figures }) =>
         `${report}: ${counted(figures.late, 'row')} came late; ${latenessText(figures.latenessMs)}`,
     )
-  return [...off, ...rejected, ...late, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
+  const frozen = outcomes
+    .filter(({ figures }) => figures.frozen.length > 0)
+    .map(({ report, figures }) => `${report}: ${frozenText(figures.frozen)}`)
+  return [...off, ...rejected, ...frozen, ...late, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
+}
+
+const FROZEN_TOLD = 5
+
+/** Fields are the service's to name: nothing of them may break the line. */
+function frozenText(fields: readonly string[]): string {
+  const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
+  const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''
+  return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
 }
 
 /** What failed and what to do about it, a line each. */
@@ -127,6 +139,7 @@ export function summaryDocument({ outcomes, marks, published, publishFailure, el
         rejected: figures.rejected,
         child_rows: figures.childrenWritten,
         new_columns: figures.schemaChanges,
+        fields_without_column: figures.frozen,
         late_rows: reportOf(report).newerBy.length === 0 ? null : figures.late,
         largest_lateness_seconds: figures.late === 0 ? null : figures.latenessMs / 1_000,
         seconds: Math.round(elapsedMs) / 1_000,

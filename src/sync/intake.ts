@@ -156,7 +156,9 @@ export class Intake implements AsyncDisposable {
     figures.deleted += result.deleted
     figures.rejected += result.rejected
     figures.childrenWritten += result.childrenWritten
-    figures.schemaChanges += result.changes.length
+    const frozen = result.changes.flatMap(({ table, change }) => ('column' in change ? [] : [`${table}.${change.field}`]))
+    figures.schemaChanges += result.changes.length - frozen.length
+    figures.frozen = [...figures.frozen, ...frozen]
     figures.late += result.late?.late ?? 0
     figures.latenessMs = Math.max(figures.latenessMs, result.late?.latenessMs ?? 0)
   }

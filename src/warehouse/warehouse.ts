@@ -53,7 +53,7 @@ import {
 } from './reconcile.ts'
 import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
 import { SpillFolder } from './spillFolder.ts'
-import { type LakePlace, openLake } from './lake.ts'
+import { attachLake, type LakePlace, openLake } from './lake.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
 
@@ -267,6 +267,11 @@ export class Warehouse implements AsyncDisposable {
   /** For reading: status, tests. Statements wait for a running load. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
+  }
+
+  /** Makes the tables of a lake readable beside one's own. */
+  attachLake(lake: LakePlace, as: string): Promise<void> {
+    return attachLake(this.#database, lake, as)
   }
 
   /** False: the database has given up after a fatal error, and only opening its file anew brings it back. */

@@ -17,6 +17,8 @@ const DEBIAN = '/usr/lib/postgresql'
 
 export interface PostgresServer extends AsyncDisposable {
   readonly url: string
+  /** Connection string of a new, empty database. */
+  newDatabase(): Promise<string>
   stop(): Promise<void>
   /** Ends it at once and starts it again on the same data. */
   restart(): Promise<void>
@@ -56,8 +58,17 @@ export async function startPostgres({ initdb, postgres }: Programs): Promise<Pos
     await started.stop('SIGQUIT')
     await rm(folder, { recursive: true, force: true })
   }
+  let databases = 0
   return {
     url,
+    newDatabase: async () => {
+      const name = `own_${(databases += 1)}`
+      const client = new Client({ connectionString: url })
+      await client.connect()
+      await client.query(`CREATE DATABASE ${name}`)
+      await client.end()
+      return `host=127.0.0.1 port=${port} user=tidemark dbname=${name}`
+    },
     stop,
     restart: async () => {
       await started.stop('SIGQUIT')

@@ -25,9 +25,10 @@ export async function schema(shell: Shell, { config: file, format }: SchemaOptio
 
 /** The published copy is what readers query; before there is one, what the first sync will make. */
 async function heldBy(config: Config): Promise<HeldTable[]> {
-  await using database = existsSync(config.published)
-    ? await openPublished(config)
-    : (await openNewest(config))?.database
+  await using database =
+    config.lake === undefined && existsSync(config.published)
+      ? await openPublished(config)
+      : (await openNewest(config))?.database
   if (database !== undefined) return await catalogueOf(database)
   await using empty = await Warehouse.open({ path: ':memory:', memory: config.limits.warehouseMemory })
   return await catalogueOf(empty)
@@ -39,7 +40,7 @@ function textOf(catalogue: readonly HeldTable[], config: Config, format: SchemaO
   if (format === 'markdown') return dictionary(held)
   const running = Object.values(config.reports).filter(({ enabled }) => enabled)
   const sources = dbtSources({
-    database: path.parse(config.published).name,
+    database: config.lake === undefined ? path.parse(config.published).name : 'lake',
     held,
     books: catalogue.filter((table) => table.schema === 'tidemark'),
     everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),

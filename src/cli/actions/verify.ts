@@ -76,8 +76,8 @@ export async function verify(
 }
 
 /** A warehouse to read the window into, with the copy of the readers beside it. Error: WAREHOUSE_MISSING. */
-async function scratchFor({ published, limits }: Config, folder: string): Promise<Warehouse> {
-  if (!existsSync(published)) {
+async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
+  if (lake === undefined && !existsSync(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
       cure: 'Run "tidemark sync" first.',
       data: { path: published },
@@ -90,12 +90,14 @@ async function scratchFor({ published, limits }: Config, folder: string): Promis
   }
   const made = await Warehouse.open(settings)
   // Fingerprints of long numbers depend on the mark that they travel with.
-  await made.rows(attachSql(published))
+  const attach = (warehouse: Warehouse) =>
+    lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, HELD)
+  await attach(made)
   await made.rows(`
     UPDATE tidemark.settings SET value = h.value FROM ${HELD}.tidemark.settings h WHERE h.name = settings.name`)
   await made.close()
   const scratch = await Warehouse.open(settings)
-  await scratch.rows(attachSql(published))
+  await attach(scratch)
   return scratch
 }
 

@@ -2,7 +2,7 @@
 import { formatInstant } from '../../instant.ts'
 import type { BackfillOutcome } from '../../sync/backfill.ts'
 import type { BookedWindow, PlannedWindow } from '../../warehouse/backfills.ts'
-import { type Column, counted, grouped, line, table, timeText } from '../layout.ts'
+import { type Column, counted, grouped, line, publishedText, table, timeText } from '../layout.ts'
 import type { Planned } from './dryRun.ts'
 import type { BackfillEnd, BackfillSummary } from './work.ts'
 
@@ -36,7 +36,7 @@ export function summaryText({ ends, published, publishFailure }: BackfillSummary
   })
   const parts = [table(COLUMNS, rows), ends.flatMap(failureLines).join('')]
   if (published !== undefined)
-    parts.push(`published copy: ${published.path}${published.replaced ? '' : ' (unchanged)'}\n`)
+    parts.push(publishedText(published))
   if (publishFailure !== undefined)
     parts.push(
       `published copy failed: ${line(publishFailure.message)} (${publishFailure.code})\n  what to do: ${line(publishFailure.cure)}\n`,

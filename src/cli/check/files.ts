@@ -5,7 +5,8 @@ import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { grouped } from '../layout.ts'
-import { openToRead } from '../published.ts'
+import { openToRead, openWarehouseToRead } from '../published.ts'
+import { lakeName, type LakePlace } from '../../warehouse/lake.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 export function checkConfiguration({ source, service }: Config): Finding {
@@ -13,8 +14,10 @@ export function checkConfiguration({ source, service }: Config): Finding {
   return ok('configuration', `${from.join(' and ')}; service ${service.baseUrl.origin}`)
 }
 
-export async function checkWarehouse({ warehouse, limits }: Config): Promise<Finding> {
+export async function checkWarehouse(config: Config): Promise<Finding> {
+  const { warehouse, limits } = config
   const check = 'warehouse'
+  if (config.lake !== undefined) return checkLake(config, config.lake)
   if (!existsSync(warehouse)) return checkFolder(check, warehouse)
   try {
     await using database = await openToRead(warehouse, limits.warehouseMemory)
@@ -27,8 +30,22 @@ export async function checkWarehouse({ warehouse, limits }: Config): Promise<Fin
   }
 }
 
-export async function checkPublished({ published, limits }: Config): Promise<Finding> {
+/** A lake that is not there yet may be made by the first sync, if its catalogue can be reached at all. */
+async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
+  try {
+    await using database = await openWarehouseToRead(config)
+    const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+    return ok('warehouse', `${lakeName(lake)}, files in ${lake.data}, layout ${layout?.version ?? 0}`)
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code !== 'WAREHOUSE_MISSING') return fail('warehouse', error)
+    return warn('warehouse', error.message, 'Nothing, if no sync has run yet: the first one makes the lake.')
+  }
+}
+
+export async function checkPublished({ published, limits, lake }: Config): Promise<Finding> {
   const check = 'published copy'
+  if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   if (!existsSync(published)) return checkFolder(check, published)
   try {
     await using database = await openToRead(published, limits.warehouseMemory)

@@ -1,16 +1,16 @@
 /** A check that a paused report passes is the operator's word that it may run again (product contract §5.9). */
-import { existsSync } from 'node:fs'
 import { isReportName, type ReportName } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
+import { mayExist } from '../published.ts'
 import { openWarehouse } from '../rooms.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
 /** Resumes reports that were refused before and may be read now; what an operator paused stays paused. */
 export async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
-  if (!existsSync(config.warehouse)) return []
+  if (!mayExist(config)) return []
   const readable = new Set(
     findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check),
   )

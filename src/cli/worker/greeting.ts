@@ -2,6 +2,7 @@
 import { reportNames } from '../../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../config/config.ts'
 import { isCron } from '../../config/cron.ts'
+import { lakeName } from '../../warehouse/lake.ts'
 import type { Role } from './roles.ts'
 
 export function greeting(config: Config, roles: ReadonlySet<Role>): string {
@@ -9,8 +10,8 @@ export function greeting(config: Config, roles: ReadonlySet<Role>): string {
     ['roles', [...roles].join(', ')],
     ['queue', queueText(config)],
     ['service', config.service.baseUrl.href],
-    ['warehouse', config.warehouse],
-    ['published', config.published],
+    ['warehouse', config.lake === undefined ? config.warehouse : lakeName(config.lake)],
+    ...(config.lake === undefined ? [['published', config.published] as [string, string]] : []),
     ...(config.serve === undefined
       ? []
       : [['serve', `quack:${config.serve.host}:${config.serve.port}`] as [string, string]]),

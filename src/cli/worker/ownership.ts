@@ -59,7 +59,9 @@ export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): 
 
 async function opening({ config, store }: OwnershipParts) {
   try {
-    return { warehouse: await openWarehouse(config, { isShared: store.kind !== 'embedded' }) }
+    return {
+      warehouse: await openWarehouse(config, { isShared: store.kind !== 'embedded' || config.lake !== undefined }),
+    }
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (PASSING.includes(error.code)) return error
