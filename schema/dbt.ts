@@ -5,7 +5,7 @@
 import type { HeldColumns, ShownColumn } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
-import { CHILD_COLUMNS, type ReportTable, tableOf } from './tables.ts'
+import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 export interface BookTable {
   readonly name: string
@@ -18,6 +18,8 @@ export interface DbtGiven {
   readonly database: string
   readonly held: HeldColumns
   readonly books: readonly BookTable[]
+  /** Tables and views of schema history; none where it was never on. */
+  readonly histories: readonly BookTable[]
   /** How often each report that is on runs; undefined when its timetable is no interval. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
@@ -28,6 +30,7 @@ type Section = { readonly [key: string]: DbtValue }
 const MAIN = 'tidemark'
 const CURRENT = 'tidemark_current'
 const BOOKS = 'tidemark_books'
+const HISTORY = 'tidemark_history'
 
 export function dbtSources(given: DbtGiven): Section {
   const database = `{{ var('tidemark_database', '${given.database}') }}`
@@ -45,6 +48,15 @@ export function dbtSources(given: DbtGiven): Section {
         description: 'The rows that are not deleted, without the system columns: what most models begin with',
         tables: reports.map(tableOf).flatMap(currentTables),
       }),
+      ...(given.histories.length === 0
+        ? []
+        : [
+            source(HISTORY, {
+              schema: 'history',
+              description: 'Every version of each row and child row; the open ones have no _valid_to',
+              tables: given.histories.map(versionsTable),
+            }),
+          ]),
       source(BOOKS, {
         schema: 'tidemark',
         description: 'The books: how far each report is known to be complete, and what was loaded, rejected, changed',
@@ -147,6 +159,18 @@ const bookTable = ({ name, comment, columns }: BookTable): Section => ({
   name,
   ...(comment === '' ? {} : { description: plain(comment) }),
   columns: columns.map((column) => columnOf(column, [])),
+})
+
+const versionsTable = (table: BookTable): Section => ({
+  name: table.name,
+  description: plain(table.comment),
+  columns: table.columns.map((column) => {
+    const version = VERSION_COLUMNS.find(({ name }) => name === column.name)
+    return columnOf(
+      { ...column, comment: version?.comment ?? column.comment },
+      version?.name === '_valid_from' ? ['not_null'] : [],
+    )
+  }),
 })
 
 const MINUTE_MS = 60_000

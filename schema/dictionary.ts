@@ -4,7 +4,7 @@
  */
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
-import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS, tableOf } from './tables.ts'
+import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 /** A column as it is shown to people. */
 export interface ShownColumn {
@@ -29,7 +29,8 @@ export function dictionary(held?: HeldColumns): string {
     '',
     'Made from the declarations in `schema/reports`. A field that the specification does not document becomes a column',
     'when it is first seen; `tidemark.columns` lists those of a warehouse. `current.<table>` shows the rows that are not',
-    'deleted, without the system columns.',
+    'deleted, without the system columns. With `history: true`, `history.<table>` shows every version of a row and of its',
+    'child rows: the columns of the table, and those that say when it was valid.',
     '',
     ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
@@ -37,6 +38,12 @@ export function dictionary(held?: HeldColumns): string {
     'On every table of a report and of a collection:',
     '',
     ...columnTable(SYSTEM_COLUMNS),
+    '',
+    '## Columns of versions',
+    '',
+    'On every table of schema `history`, after the others:',
+    '',
+    ...columnTable(VERSION_COLUMNS),
     '',
   ].join('\n')
 }

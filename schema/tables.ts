@@ -70,6 +70,16 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
 ]
 
+/** What a version has beside the columns of its table. */
+export const VERSION_COLUMNS: readonly Column[] = [
+  { name: '_valid_from', type: 'TIMESTAMPTZ', comment: 'Service time at which this version was first seen' },
+  {
+    name: '_valid_to',
+    type: 'TIMESTAMPTZ',
+    comment: 'Service time at which the next one was seen; null: it is the open one',
+  },
+]
+
 export const CHILD_COLUMNS: readonly Column[] = [
   {
     name: '_child_key',

@@ -77,7 +77,9 @@ function notes({ outcomes, publishFailure }: Summary): string {
   const frozen = outcomes
     .filter(({ figures }) => figures.frozen.length > 0)
     .map(({ report, figures }) => `${report}: ${frozenText(figures.frozen)}`)
-  return [...off, ...rejected, ...frozen, ...late, ...failures(outcomes, publishFailure)].map((text) => `${text}\n`).join('')
+  return [...off, ...rejected, ...frozen, ...late, ...failures(outcomes, publishFailure)]
+    .map((text) => `${text}\n`)
+    .join('')
 }
 
 const FROZEN_TOLD = 5

@@ -43,10 +43,27 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   const width = await widthOf(sql, { table: table.name, column }, held?.column === column ? held.width : undefined)
   const exported: ExportedTable[] = []
   for (const { name: each } of [table, ...table.children]) {
-    exported.push(await exportTable(sql, given, { name: each, column, width, key: table.key }))
+    const own = { name: each, column, width, key: table.key }
+    exported.push(await exportTable(sql, given, { ...own, ...MAIN }))
+    if (given.catalogue.some(({ schema, name: held }) => schema === HISTORY.schema && held === each))
+      exported.push(await exportTable(sql, given, { ...own, ...HISTORY, key: [...table.key, '_valid_from'] }))
   }
   return exported
 }
+
+/** What is exported of a table: its rows, and where history is or was on, every version of them. */
+const MAIN = { schema: 'main', state: '' } as const
+/** A version that ends stays in its load, so what it is valid for is looked at too. */
+const HISTORY = {
+  schema: 'history',
+  state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
+} as const
+
+/** Under which name the manifest has it. */
+const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
+  schema === 'main' ? table : `${schema}.${table}`
+
+const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
 /** The record's own number: what rows are added under as time goes on. */
 function rangeColumn(table: ReportTable): string {
@@ -81,7 +98,10 @@ function rangeSql(column: string, width: bigint): string {
 }
 
 interface OneTable {
+  readonly schema: 'main' | 'history'
   readonly name: string
+  /** What tells two states of its rows apart beside their loads and hashes, as SQL. */
+  readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
@@ -89,16 +109,16 @@ interface OneTable {
 
 async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Promise<ExportedTable> {
   const { catalogue, before, report } = given
-  const held = catalogue.find((each) => each.schema === 'main' && each.name === table.name)
+  const held = catalogue.find((each) => each.schema === table.schema && each.name === table.name)
   assert(held !== undefined, `${table.name} is in no catalogue`)
-  const known = new Map((before.get(table.name)?.files ?? []).map((file) => [file.keys, file]))
+  const known = new Map((before.get(labelOf(table))?.files ?? []).map((file) => [file.keys, file]))
   const files: ExportedFile[] = []
   for (const range of await rangesOf(sql, table, held)) {
     const same = known.get(range.keys)
     files.push(same?.fingerprint === range.fingerprint ? same : await writeRange(sql, { given, table, range }))
   }
   return {
-    name: table.name,
+    name: labelOf(table),
     report: report.name,
     comment: held.comment,
     columns: held.columns.map(({ name, type, comment }) => ({ name, type, comment })),
@@ -123,8 +143,8 @@ async function rangesOf(sql: Sql, table: OneTable, held: HeldTable): Promise<Ran
   const layout = held.columns.map((column) => `${column.name} ${column.type}`).join()
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
     SELECT low::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
-      concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)) AS state
-    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS low FROM main.${name(table.name)})
+      concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state
+    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS low FROM ${sourceOf(table)})
     GROUP BY low ORDER BY low`)
   const fingerprint = (state: string) => createHash('sha256').update(`${layout}\n${state}`).digest('hex').slice(0, 32)
   if (rows.length === 0) return [{ keys: '', first: undefined, rows: 0, deleted: 0, fingerprint: fingerprint('') }]
@@ -143,7 +163,7 @@ interface RangeWriting {
 
 async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Promise<ExportedFile> {
   const { keys, rows, deleted, fingerprint } = range
-  const path = `${table.name}/${keys === '' ? 'empty' : keys}.${given.generation}.parquet`
+  const path = `${labelOf(table)}/${keys === '' ? 'empty' : keys}.${given.generation}.parquet`
   const file = join(given.to, path)
   await mkdir(dirname(file), { recursive: true })
   const inRange =
@@ -151,7 +171,7 @@ async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Prom
       ? 'true'
       : `${name(table.column)} BETWEEN ${asKey(BigInt(range.first))} AND ${asKey(BigInt(range.first) + table.width - 1n)}`
   const [written] = await sql.rows<{ Count: number }>(`
-    COPY (SELECT * FROM main.${name(table.name)} WHERE ${inRange} ORDER BY ${names(table.key)})
+    COPY (SELECT * FROM ${sourceOf(table)} WHERE ${inRange} ORDER BY ${names(table.key)})
     TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`)
   assert(written?.Count === rows, `${path} got ${written?.Count} rows of ${rows}`)
   return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }

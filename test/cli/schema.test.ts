@@ -139,6 +139,19 @@ describe('tidemark schema after a sync', () => {
     for (const { name } of sources.flatMap((source) => source.tables)) expect(name).toMatch(/^[a-z_]+$/)
   })
 
+  it('has the versions of reports with history, in SQL and dbt', async () => {
+    await using world = await aWorld({ sandbox: { rows: 3 }, settings: { reports: { events: { history: true } } } })
+    await world.run('sync', '--quiet', 'events')
+    const versions = named((await sourcesOf(world)).sources, 'tidemark_history')
+    expect(versions.schema).toBe('history')
+    const from = named(named(versions.tables, 'events').columns, '_valid_from')
+    expect(from).toMatchObject({ data_type: 'TIMESTAMPTZ', data_tests: ['not_null'] })
+    expect(versions.tables.map(({ name }) => name)).toContain('events__meeting_rooms')
+    await using empty = await Database.open(':memory:', { memory: '256MB' })
+    await empty.run(await schemaOf(world, '--format', 'sql'))
+    expect(await empty.rows('FROM history.events')).toEqual([])
+  })
+
   it('reads the file that the configuration names', async () => {
     await using world = await aWorld({ settings: { published: './data/readers.duckdb' } })
     await world.run('sync', 'events', '--quiet')

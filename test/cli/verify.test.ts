@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
+import { Database } from '../../src/warehouse/duckdb.ts'
 import { aPlace, type Place } from './support.ts'
 
 const SETTINGS = { currencies: ['EUR'] }
@@ -60,6 +61,14 @@ describe('tidemark verify', () => {
     expect(said.code, said.stdout + said.stderr).toBe(1)
     expect(said.stdout).toContain('merf_submissions')
     expect(said.stdout).toContain('enquiries: ')
+  })
+
+  it('needs no turn at the warehouse: it compares the copy while another process has the file', async () => {
+    await using sandbox = await startSandbox({ rows: 10 })
+    await using place = await aSyncedPlace(sandbox)
+    await using _owner = await Database.open(path.join(place.folder, 'data/warehouse.duckdb'), { memory: '256MB' })
+    const { code, windows } = await verified(place, 'events')
+    expect([code, windows[0]?.rows]).toEqual([0, 10])
   })
 
   it('tells a silent change from a missing row and from one that is gone, and what to do', async () => {

@@ -16,7 +16,8 @@ const enquiries = reportOf('enquiries')
 let postgres: PostgresServer
 beforeAll(async () => {
   const programs = findPostgres()
-  if (programs === undefined) throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
+  if (programs === undefined)
+    throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
   postgres = await startPostgres(programs)
 })
 afterAll(() => postgres.stop())
@@ -45,7 +46,8 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     }
   }
 
-  const rowsOf = (key: string, from: number) => Array.from({ length: 10 }, (_, n) => ({ [key]: from + n, name: `${n}` }))
+  const rowsOf = (key: string, from: number) =>
+    Array.from({ length: 10 }, (_, n) => ({ [key]: from + n, name: `${n}` }))
 
   it('takes the loads of two loaders at once, each row once, each load with a number of its own', async () => {
     await using made = await aLake(2)
@@ -71,7 +73,9 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     const ask = { report: 'events', kind: 'incremental' } as const
     const older = await one.warehouse.takeFence({ ...ask, holder: 'run-1' })
     const newer = await two.warehouse.takeFence({ ...ask, holder: 'run-2' })
-    await expect(loadRows(one, events, rowsOf('eventId', 1), { fence: older })).rejects.toMatchObject({ code: 'FENCED' })
+    await expect(loadRows(one, events, rowsOf('eventId', 1), { fence: older })).rejects.toMatchObject({
+      code: 'FENCED',
+    })
     await loadRows(two, events, rowsOf('eventId', 1), { fence: newer })
     expect(await texts(one, 'events', { columns: ['event_id'] })).toHaveLength(10)
   })
@@ -84,7 +88,15 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     ])
     await loadRows(one, events, [{ eventId: 1, odd: 12 }])
     await Promise.all([
-      loadRows(one, events, [{ eventId: 2, odd: 1.5 }, { eventId: 1, odd: 13 }], { observedAt: '2026-03-01T13:00:00Z' }),
+      loadRows(
+        one,
+        events,
+        [
+          { eventId: 2, odd: 1.5 },
+          { eventId: 1, odd: 13 },
+        ],
+        { observedAt: '2026-03-01T13:00:00Z' },
+      ),
       loadRows(two, events, [{ eventId: 3, other: true }]),
     ])
     await loadRows(two, events, [{ eventId: 4, odd: 'text' }])
@@ -111,7 +123,9 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
       { event_id: 1, name: 'first' },
       { event_id: 2, name: 'second' },
     ])
-    expect(await reader.rows(`SELECT event_id FROM main.events AT (VERSION => ${before?.id})`)).toEqual([{ event_id: 1 }])
+    expect(await reader.rows(`SELECT event_id FROM main.events AT (VERSION => ${before?.id})`)).toEqual([
+      { event_id: 1 },
+    ])
     await expect(reader.run('DELETE FROM main.events')).rejects.toThrow(/read-only/i)
   })
 })
@@ -124,12 +138,18 @@ describe('two processes that sync into one lake', () => {
     await world.configure(lake)
     const config = ['--config', `${world.folder}/tidemark.yaml`]
     const ended = await Promise.all([world.run('sync', 'events', ...config), other.run('sync', 'enquiries', ...config)])
-    expect(ended.map(({ code }) => code), ended.map(({ stderr }) => stderr).join('\n')).toEqual([0, 0])
+    expect(
+      ended.map(({ code }) => code),
+      ended.map(({ stderr }) => stderr).join('\n'),
+    ).toEqual([0, 0])
     const again = await Promise.all([1, 2].map(() => world.run('sync', 'merf_submissions', ...config)))
     expect(again.map(({ code }) => code)).toContain(0)
     for (const { code, stdout } of again) if (code !== 0) expect(stdout).toContain('FENCED')
     const asked = await world.run('query', '--format', 'csv', COUNTS, ...config)
-    expect(asked.stdout, asked.stderr).toContain('40,40,40,40')
+    const { world: service } = world.sandbox
+    const submissions = service.liveKeys('merf_submissions').length
+    const counts = [service.keys('events').length, service.liveKeys('enquiries').length, submissions, submissions]
+    expect(asked.stdout, asked.stderr).toContain(counts.join(','))
     expect((await world.run('status', ...config)).stdout).toMatch(/events +.*40/)
   })
 })

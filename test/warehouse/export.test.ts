@@ -38,15 +38,17 @@ async function differing(out: string, manifest: ManifestBody, published: string)
   await using reader = await Database.open(':memory:', { memory: '256MB' })
   await reader.run(`ATTACH '${published}' AS held (READ_ONLY)`)
   const found: string[] = []
-  for (const { name, files, rows } of manifest.tables) {
+  for (const { name: label, files, rows } of manifest.tables) {
+    const name = label.replace(/^history\./, '')
+    const held = `held.${label === name ? 'main' : 'history'}."${name}"`
     const list = files.map(({ path }) => `'${join(out, path)}'`).join(', ')
     const [described] = await reader.rows<{ differ: number; rows: number }>(`
-      WITH sent AS (FROM read_parquet([${list}])), held AS (FROM held.main."${name}")
+      WITH sent AS (FROM read_parquet([${list}])), held AS (FROM ${held})
       SELECT (SELECT count(*) FROM (FROM sent EXCEPT ALL FROM held)) + (SELECT count(*) FROM (FROM held EXCEPT ALL FROM sent)) AS differ,
         (SELECT count(*) FROM sent) AS rows`)
     const types = (from: string) => reader.rows(`SELECT column_name, column_type FROM (DESCRIBE FROM ${from})`)
-    expect(await types(`read_parquet([${list}])`)).toEqual(await types(`held.main."${name}"`))
-    if (described?.differ !== 0 || described.rows !== rows) found.push(name)
+    expect(await types(`read_parquet([${list}])`)).toEqual(await types(held))
+    if (described?.differ !== 0 || described.rows !== rows) found.push(label)
   }
   return found
 }
@@ -98,6 +100,28 @@ describe('an export', () => {
     ])
     const { out, published } = placesOf(opened)
     expect(await differing(out, await manifestIn(out), published)).toEqual([])
+  })
+
+  it('holds every version where history is on, and writes a range again when one of its versions ends', async () => {
+    await using opened = await aWarehouse()
+    const history = (on: boolean) =>
+      opened.warehouse.recordReportStates([
+        { report: 'enquiries', enabled: true, offReason: undefined, history: { on, now: NOON } },
+      ])
+    await history(true)
+    await load(opened, [1, 2, 150_000], 1)
+    await exported(opened)
+    await load(opened, [2], 2)
+    const { manifest, written } = await exported(opened)
+    expect(manifest.tables.find(({ name }) => name === 'history.enquiries')).toMatchObject({ rows: 4 })
+    expect([...written].filter((path) => path.startsWith('history.enquiries/'))).toHaveLength(1)
+    const { published, out } = placesOf(opened)
+    expect(await differing(out, manifest, published)).toEqual([])
+    // Nothing but the end of the open versions tells this state from the one before.
+    await history(false)
+    await load(opened, [3], 1)
+    const ended = await exported(opened)
+    expect(await differing(out, ended.manifest, published)).toEqual([])
   })
 
   it('is left alone when nothing changed', async () => {

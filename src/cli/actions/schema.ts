@@ -43,6 +43,7 @@ function textOf(catalogue: readonly HeldTable[], config: Config, format: SchemaO
     database: config.lake === undefined ? path.parse(config.published).name : 'lake',
     held,
     books: catalogue.filter((table) => table.schema === 'tidemark'),
+    histories: catalogue.filter((table) => table.schema === 'history' && table.view !== undefined),
     everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),
   })
   return `# Made by "tidemark schema --format dbt"; make it anew when columns were added.\n${stringify(sources, { lineWidth: 0, aliasDuplicateObjects: false })}`

@@ -35,8 +35,7 @@ export function summaryText({ ends, published, publishFailure }: BackfillSummary
     ]
   })
   const parts = [table(COLUMNS, rows), ends.flatMap(failureLines).join('')]
-  if (published !== undefined)
-    parts.push(publishedText(published))
+  if (published !== undefined) parts.push(publishedText(published))
   if (publishFailure !== undefined)
     parts.push(
       `published copy failed: ${line(publishFailure.message)} (${publishFailure.code})\n  what to do: ${line(publishFailure.cure)}\n`,
