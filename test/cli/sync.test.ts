@@ -49,12 +49,14 @@ describe('tidemark sync', () => {
   })
 
   it('names the fields that a frozen contract left without a column, once', async () => {
-    await using world = await aWorld({ settings: { defaults: { schema_contract: 'freeze' } } })
+    await using world = await aWorld({ sandbox: { rows: 3 }, settings: { defaults: { schema_contract: 'freeze' } } })
     const key = world.sandbox.world.liveKeys('events')[0] ?? 0
     world.sandbox.world.putRow('events', key, { brandNew: '"value"' })
     const { code, stdout } = await world.run('sync', 'events')
     expect(code, stdout).toBe(0)
-    expect(stdout).toMatch(/events: \d+ fields without a column, kept in _extra or _payload: events\.\w+, .*schema_changes/)
+    expect(stdout).toMatch(
+      /events: \d+ fields without a column, kept in _extra or _payload: events\.\w+, .*schema_changes/,
+    )
     world.sandbox.world.putRow('events', key, { newerStill: '1' })
     const again = JSON.parse((await world.run('sync', 'events', '--json')).stdout) as { reports: object[] }
     expect(again.reports).toMatchObject([{ new_columns: 0, fields_without_column: ['events.newerStill'] }])

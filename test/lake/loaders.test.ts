@@ -6,9 +6,10 @@ import { Database } from '../../src/warehouse/duckdb.ts'
 import { attachLake, type LakePlace } from '../../src/warehouse/lake.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aPlace, aWorld } from '../cli/support.ts'
+import { aWorkshop, stop, until } from '../jobs/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgresServer.ts'
-import { aFolder, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import { aFolder, at, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 const events = reportOf('events')
 const enquiries = reportOf('enquiries')
@@ -65,6 +66,8 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
         (SELECT count(*) FROM enquiries) AS enquiries, (SELECT count(*) FROM tidemark.loads) AS loads,
         (SELECT count(DISTINCT load_id) FROM tidemark.loads) AS numbers`)
     expect(found).toEqual({ events: 60, keys: 60, enquiries: 30, loads: 12, numbers: 12 })
+    await Promise.all([one, two].map(({ warehouse }) => warehouse.trimHistory(at('2100-01-01T00:00:00Z'))))
+    expect(await texts(one, 'events', { columns: ['event_id'] })).toHaveLength(60)
   })
 
   it('lets only the newest run of a report commit, whichever process it is in', async () => {
@@ -151,6 +154,25 @@ describe('two processes that sync into one lake', () => {
     const counts = [service.keys('events').length, service.liveKeys('enquiries').length, submissions, submissions]
     expect(asked.stdout, asked.stderr).toContain(counts.join(','))
     expect((await world.run('status', ...config)).stdout).toMatch(/events +.*40/)
+  })
+})
+
+describe('a worker on a lake', () => {
+  it('syncs into it by its timetable, and gives way to nobody who reads', async () => {
+    await using shop = await aWorkshop({ store: 'embedded', settings: { extensions: extensionsFolder() } })
+    const lake = { warehouse: `ducklake:sqlite:${shop.folder}/lake.sqlite`, extensions: extensionsFolder() }
+    await shop.configure(lake)
+    const worker = shop.worker()
+    const [event] = shop.sandbox.world.liveKeys('events') as [number]
+    await until(() => worker.said().includes('events: done'))
+    shop.sandbox.world.edit('events', event)
+    const { stdout, stderr } = await shop.run('sync', 'events', '--json')
+    expect(JSON.parse(stdout), stderr).toMatchObject({ reports: [{ state: 'done' }] })
+    const reconciled = await shop.run('reconcile', 'events')
+    expect(reconciled.code, reconciled.stdout + reconciled.stderr).toBe(0)
+    const asked = await shop.run('query', '--format', 'csv', 'SELECT count(*) AS n FROM events')
+    expect(asked.stdout, asked.stderr).toContain('40')
+    expect((await stop(worker)).code).toBe(0)
   })
 })
 
