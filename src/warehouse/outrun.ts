@@ -13,22 +13,22 @@ const WAIT_MS_MAX = 1_000
 const OUTRUN = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
 
 /** Error: LAKE_BUSY when the others were faster each time. */
-export async function untilFirst<T>(work: () => Promise<T>, name: string): Promise<T> {
+export async function untilFirst<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work()
     } catch (error) {
       const known = asSyncError(error)
       if (!OUTRUN.test(known.message)) throw error
-      if (tries >= TRIES_MAX) throw busy(name, error)
+      if (tries >= triesMax) throw busy(name, { tries, cause: error })
       const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** Math.min(tries, 6))
       await systemClock.sleep(waitMs * (0.5 + systemClock.random()))
     }
   }
 }
 
-const busy = (name: string, cause: unknown): SyncError =>
-  new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${TRIES_MAX} times`, {
+const busy = (name: string, { tries, cause }: { tries: number; cause: unknown }): SyncError =>
+  new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
     cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
     cause,
   })

@@ -14,6 +14,8 @@ import { aFolder, at, loadRows, NOON, type OpenWarehouse, texts } from '../suppo
 const events = reportOf('events')
 const enquiries = reportOf('enquiries')
 
+const rowsOf = (key: string, from: number) => Array.from({ length: 10 }, (_, n) => ({ [key]: from + n, name: `${n}` }))
+
 let postgres: PostgresServer
 beforeAll(async () => {
   const programs = findPostgres()
@@ -46,9 +48,6 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
       },
     }
   }
-
-  const rowsOf = (key: string, from: number) =>
-    Array.from({ length: 10 }, (_, n) => ({ [key]: from + n, name: `${n}` }))
 
   it('takes the loads of two loaders at once, each row once, each load with a number of its own', async () => {
     await using made = await aLake(2)

@@ -1,0 +1,74 @@
+/** What a lake and a live server say without DuckDB's extensions, and how a transaction that was outrun is done again. */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/secret.ts'
+import { lakeName, type LakePlace } from '../../src/warehouse/lake.ts'
+import { LiveServer } from '../../src/warehouse/liveServer.ts'
+import { untilFirst } from '../../src/warehouse/outrun.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aFolder } from '../support/warehouse.ts'
+
+describe('without the extension', () => {
+  it('a lake is not opened, and the error says what to put where', async () => {
+    await using folder = await aFolder()
+    const lake: LakePlace = {
+      catalogue: 'sqlite',
+      at: join(folder.path, 'lake.sqlite'),
+      data: `${folder.path}/files/`,
+      extensions: folder.path,
+    }
+    await expect(Warehouse.open({ path: lake.at, memory: '256MB', lake })).rejects.toMatchObject({
+      code: 'EXTENSION_MISSING',
+      isUsage: true,
+      message: expect.stringContaining(join(folder.path, 'sqlite_scanner.duckdb_extension')),
+      cure: expect.stringMatching(/pip download --no-deps duckdb-extension-sqlite-scanner==\d+\.\d+\.\d+"/),
+    })
+  })
+
+  it('nothing is served', async () => {
+    await using folder = await aFolder()
+    const place = { host: '127.0.0.1', port: 1, isLoopback: true, token: new Secret('0123456789abcdef') }
+    const settings = { ...place, published: join(folder.path, 'published.duckdb'), memory: '256MB' }
+    await expect(LiveServer.start({ ...settings, extensions: undefined })).rejects.toMatchObject({
+      code: 'EXTENSION_MISSING',
+      message: expect.stringContaining('httpfs'),
+    })
+  })
+})
+
+it.each([
+  ['host=db user=me password=hunter2 dbname=lake', 'ducklake:postgres:host=db user=me password=*** dbname=lake'],
+  ["password = 'hunter 2' host=db", 'ducklake:postgres:password=*** host=db'],
+  ['postgres://me:hunter2@db/lake', 'ducklake:postgres:postgres://me:***@db/lake'],
+])('the name of a lake holds no password: %#', (at, name) => {
+  expect(lakeName({ catalogue: 'postgres', at, data: '', extensions: undefined })).toBe(name)
+})
+
+describe('a transaction that others outran', () => {
+  const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')
+
+  it('is done again until it is the first', async () => {
+    let tries = 0
+    const work = async () => {
+      tries += 1
+      if (tries < 3) throw outrun()
+      return tries
+    }
+    expect(await untilFirst(work, 'lake')).toBe(3)
+  })
+
+  it('is given up with a clear error after a number of tries', async () => {
+    const work = () => Promise.reject(outrun())
+    await expect(untilFirst(work, 'lake', 2)).rejects.toMatchObject({ code: 'LAKE_BUSY', retry: 'transient' })
+  })
+
+  it('is not done again for any other error', async () => {
+    let tries = 0
+    const work = () => {
+      tries += 1
+      return Promise.reject(new TypeError('out of order'))
+    }
+    await expect(untilFirst(work, 'lake')).rejects.toThrow('out of order')
+    expect(tries).toBe(1)
+  })
+})
