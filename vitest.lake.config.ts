@@ -14,10 +14,10 @@ export default defineConfig({
     reporters: ['default', './test/support/countReporter.ts'],
     projects: [
       { extends: true, test: { name: 'own', include: ['test/lake/**/*.test.ts'] } },
-      {
-        extends: true,
-        test: { name: 'sqlite', include: ['test/sync/conformance.test.ts'], env: { TIDEMARK_TEST_LAKE: 'sqlite' } },
-      },
+      ...['sqlite', 'postgres'].map((name) => ({
+        extends: true as const,
+        test: { name, include: ['test/sync/conformance.test.ts'], env: { TIDEMARK_TEST_LAKE: name } },
+      })),
     ],
   },
 })

@@ -157,13 +157,13 @@ describe('two processes that sync into one lake', () => {
 })
 
 describe('a worker on a lake', () => {
-  it('syncs into it by its timetable, and gives way to nobody who reads', async () => {
+  it('syncs into it by its timetable, and does what commands ask of it', async () => {
     await using shop = await aWorkshop({ store: 'embedded', settings: { extensions: extensionsFolder() } })
     const lake = { warehouse: `ducklake:sqlite:${shop.folder}/lake.sqlite`, extensions: extensionsFolder() }
     await shop.configure(lake)
     const worker = shop.worker()
     const [event] = shop.sandbox.world.liveKeys('events') as [number]
-    await until(() => worker.said().includes('events: done'))
+    await until(() => /events: \d+ pages/.test(worker.said()))
     shop.sandbox.world.edit('events', event)
     const { stdout, stderr } = await shop.run('sync', 'events', '--json')
     expect(JSON.parse(stdout), stderr).toMatchObject({ reports: [{ state: 'done' }] })

@@ -14,6 +14,7 @@ import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { warehouseSettings } from './lakes.ts'
 
 export interface TideOptions {
   readonly sandbox?: SandboxOptions
@@ -80,19 +81,11 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   }
 }
 
-/** The lake that the tests are to use as their warehouse, said by the configuration of that run (vitest.lake.config.ts). */
-const lakeSettings = (folder: string): Record<string, unknown> => {
-  const lake = process.env['TIDEMARK_TEST_LAKE']
-  if (lake === undefined) return { warehouse: join(folder, 'warehouse.duckdb') }
-  const extensions = process.env['TIDEMARK_EXTENSIONS']
-  return { warehouse: `ducklake:sqlite:${join(folder, 'lake.sqlite')}`, extensions }
-}
-
 /** JSON is YAML. */
 async function configFor(folder: string, url: string, { settings = {}, env = {} }: TideOptions): Promise<Config> {
   const yaml = {
     service: { base_url: url, client_id: 'demo' },
-    ...lakeSettings(folder),
+    ...(await warehouseSettings(folder)),
     currencies: ['EUR', 'USD'],
     reports: { audit_entries: AUDITED },
     ...settings,
