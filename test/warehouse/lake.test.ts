@@ -44,9 +44,9 @@ it.each([
   expect(lakeName({ catalogue: 'postgres', at, data: '', extensions: undefined })).toBe(name)
 })
 
-describe('a transaction that others outran', () => {
-  const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')
+const outrun = () => new TypeError('Failed to commit DuckLake transaction. Exceeded the maximum retry count of 0')
 
+describe('a transaction that others outran', () => {
   it('is done again until it is the first', async () => {
     let tries = 0
     const work = async () => {
@@ -58,8 +58,10 @@ describe('a transaction that others outran', () => {
   })
 
   it('is given up with a clear error after a number of tries', async () => {
-    const work = () => Promise.reject(outrun())
-    await expect(untilFirst(work, 'lake', 2)).rejects.toMatchObject({ code: 'LAKE_BUSY', retry: 'transient' })
+    await expect(untilFirst(() => Promise.reject(outrun()), 'lake', 2)).rejects.toMatchObject({
+      code: 'LAKE_BUSY',
+      retry: 'transient',
+    })
   })
 
   it('is not done again for any other error', async () => {
