@@ -7,6 +7,7 @@ import type { Queue } from 'bullmq'
 import { type ReportName, reportOf } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
+import { type Planned, previewBackfill } from '../src/sync/backfillPreview.ts'
 import { nameBackfill } from '../src/sync/backfillRequest.ts'
 import { retryRejected } from '../src/sync/retryRejected.ts'
 import type { ControlRequest } from './controlRequest.ts'
@@ -16,13 +17,15 @@ import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
 import { type BackfillJob, QUEUES } from './queues.ts'
 import type { Requests } from './requests.ts'
-import type { Runs } from './runs.ts'
+import { type RunningDocument, runningDocument, type Runs } from './runs.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
 
 /** What a command shows of the books; the shape is the command's own. */
 export interface Views {
   standings(): Promise<unknown>
   marks(): Promise<unknown>
+  /** Where the console of this process listens, if it does. */
+  console?(): string | undefined
 }
 
 export interface ControlParts {
@@ -73,6 +76,8 @@ export class Control {
         return this.#reconcile(request, asking)
       case 'backfill':
         return this.#backfill(request.backfills, asking)
+      case 'plan-backfill':
+        return this.#planBackfill(request.backfills, asking.signal)
       case 'pause':
         return this.#pause(request.reports)
       case 'resume':
@@ -83,6 +88,8 @@ export class Control {
         return this.#retryRejected(request.reports, asking.signal)
       case 'status':
         return this.#status()
+      case 'activity':
+        return this.#activity()
     }
     // The schema lets nothing else through.
     return Promise.resolve(undefined)
@@ -128,6 +135,15 @@ export class Control {
     const ended = await this.#followed('backfill', ask, asking).allOf([...named.keys()])
     const published = await housekeeping.published()
     return { ends: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), ended: result })), ...published }
+  }
+
+  async #planBackfill(asked: readonly AskedBackfill[], signal: AbortSignal): Promise<{ plans: readonly Planned[] }> {
+    const { rooms } = this.#parts
+    const books = { books: rooms.warehouse.backfills, held: rooms.warehouse.held }
+    const asking = { ...rooms, signal, onProgress: () => undefined }
+    const plans: Planned[] = []
+    for (const { report, from, to } of asked) plans.push(await previewBackfill(asking, books, { report, from, to }))
+    return { plans }
   }
 
   async #pause(reports: readonly ReportName[]): Promise<object> {
@@ -189,20 +205,22 @@ export class Control {
   }
 
   async #status(): Promise<object> {
-    const { requests, runs, views } = this.#parts
-    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
-    const running = runs.running.map(({ runId, report, kind, startedAt, progress }) => ({
-      runId,
-      report,
-      kind,
-      startedAt,
-      progress,
-    }))
-    const waiting = await requests.waiting('incremental')
+    const { views } = this.#parts
+    const console = views.console?.()
     return {
       standings: await views.standings(),
-      running,
-      waiting: waiting.map(({ id, name }) => ({ id, report: name })),
+      ...(await this.#activity()),
+      ...(console !== undefined && { console }),
+    }
+  }
+
+  async #activity(): Promise<Activity> {
+    const { requests, runs } = this.#parts
+    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
+    const waiting = await requests.waiting('incremental')
+    return {
+      running: runs.running.map(runningDocument),
+      waiting: waiting.map(({ id = '', name }) => ({ id, report: name })),
       queues: Object.fromEntries(counts),
     }
   }
@@ -217,11 +235,27 @@ export class Control {
   }
 }
 
+export type { Planned } from '../src/sync/backfillPreview.ts'
+
+/** What runs and what waits. */
+export interface Activity {
+  readonly running: readonly RunningDocument[]
+  readonly waiting: readonly { readonly id: string; readonly report: string }[]
+  readonly queues: Readonly<Record<string, Depth>>
+}
+
 const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
 type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]
 
-async function depthOf(queue: Queue): Promise<object> {
+export interface Depth {
+  readonly waiting: number
+  readonly active: number
+  readonly delayed: number
+  readonly failed: number
+}
+
+async function depthOf(queue: Queue): Promise<Depth> {
   const {
     waiting = 0,
     prioritized = 0,

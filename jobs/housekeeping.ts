@@ -5,6 +5,7 @@
 import { asSyncError } from '../src/errors.ts'
 import { minusMs } from '../src/instant.ts'
 import type { Log } from '../src/log.ts'
+import type { RunLogs } from '../src/runLogs.ts'
 import { removeForgotten } from '../src/sync/forgotten.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
 import { type HousekeepingJob, QUEUES } from './queues.ts'
@@ -17,6 +18,8 @@ export interface HousekeepingParts {
   /** Where the published copy lies. */
   readonly published: string
   readonly historyMs: number
+  /** The log lines of runs; kept as long as the books. */
+  readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
 const HOUR_MS = 3_600_000
@@ -82,8 +85,10 @@ export class Housekeeping {
         jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
     }
     const staged = await removeForgotten(rooms.settings.staging, rooms.clock.now(), STAGED_KEPT_MS)
-    const books = await rooms.warehouse.trimHistory(minusMs(rooms.clock.now(), historyMs))
-    const removed = { jobs, staged: staged.length, ...books }
+    const before = minusMs(rooms.clock.now(), historyMs)
+    const books = await rooms.warehouse.trimHistory(before)
+    const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
+    const removed = { jobs, staged: staged.length, runLogs, ...books }
     log.info(removed, 'removed what is no longer needed')
     return removed
   }

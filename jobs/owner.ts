@@ -4,6 +4,7 @@
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Log } from '../src/log.ts'
+import { inRun } from '../src/runContext.ts'
 import { endedAs, oneRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'
 import { pausedReports } from '../src/sync/pauses.ts'
@@ -122,7 +123,10 @@ export class Owner {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
     const { signal, callOff } = task
-    return this.#leases.hold({ ...this.#lease(task, `${kind} ${report}`), as }, async () => {
+    const held = { ...this.#lease(task, `${kind} ${report}`), as }
+    const leased = (story: () => Promise<unknown>) => this.#leases.hold(held, () => inRun({ runId, report }, story))
+    return leased(async () => {
+      log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const rooms = { ...this.#parts.rooms, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: rooms.clock.now(), callOff }
       const { outcome, result } = await runs.during(run, (onProgress) => work({ ...rooms, onProgress }, onProgress))

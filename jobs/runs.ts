@@ -20,6 +20,11 @@ export interface RunningRun {
   progress: Progress | BackfillProgress | undefined
 }
 
+/** As others see it. */
+export type RunningDocument = Omit<RunningRun, 'callOff'>
+
+export const runningDocument = ({ callOff: _, ...run }: RunningRun): RunningDocument => ({ ...run })
+
 export type RunEvent =
   | { readonly kind: RunName; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }
   | {

@@ -55,6 +55,11 @@ const CODES = {
   QUEUE_UNFIT: { retry: 'never' },
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
+  // console
+  CONSOLE_PORT_TAKEN: { retry: 'never' },
+  CONSOLE_LOGIN_NEEDED: { retry: 'never' },
+  CONSOLE_LIMITED: { retry: 'transient' },
+  CONSOLE_REFUSED: { retry: 'never' },
   // the rest
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },

@@ -167,7 +167,7 @@ function stampLines(standings: readonly Standing[]): string[] {
   ]
 }
 
-export const standingDocument = (standing: Standing): object => ({
+export const standingDocument = (standing: Standing) => ({
   report: standing.report,
   state: standing.state,
   mark: isoOf(standing.mark),

@@ -4,6 +4,7 @@
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
+import { inRun } from '../runContext.ts'
 import type { RunKind, RunRecord } from '../warehouse/books.ts'
 import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './outcome.ts'
@@ -55,7 +56,7 @@ export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   const startedMs = clock.monotonicMs()
   const elapsed = () => clock.monotonicMs() - startedMs
   try {
-    const run = await story()
+    const run = await inRun({ runId, report }, story)
     const { pages, figures } = run
     return { outcome: { report, runId, state: 'done', pages, figures, elapsedMs: elapsed() }, run }
   } catch (thrown) {

@@ -69,7 +69,7 @@ function startIn(
 ): Running {
   const child = spawn(node, [LAUNCHER, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: cwd, ...env },
+    env: { PATH: process.env['PATH'], HOME: cwd, TIDEMARK_CONSOLE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', ...(isTied ? (['ipc'] as const) : [])],
   }) as ChildProcessByStdio<null, Readable, Readable>
   let said = ''

@@ -89,6 +89,9 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
   ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
   pg: { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
+  fastify: { home: 'src/console/', cure: 'Move the route to src/console.' },
+  '@fastify': { home: 'src/console/', cure: 'Move the route to src/console.' },
+  '@bull-board': { home: 'src/console/board.ts', cure: 'Move the call to src/console/board.ts.' },
   '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }
 

@@ -5,13 +5,16 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import { tick } from '../../../jobs/ticker.ts'
 import { takeWindows } from '../../../jobs/windows.ts'
 import { createLog } from '../../log.ts'
+import { RunLogs, runLogsOf } from '../../runLogs.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { consoleOf } from '../worker/consoleOf.ts'
 import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
 import { beating } from '../worker/pulse.ts'
 import { rolesOf } from '../worker/roles.ts'
+import { Seat } from '../worker/seat.ts'
 
 export interface WorkerOptions {
   readonly config?: string
@@ -29,7 +32,8 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const { clock, stop, out } = shell
   const config = await configOf(shell, options.config)
   const roles = rolesOf(options.roles)
-  const log = createLog({ level: 'info' })
+  await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const log = createLog({ level: 'info', keep: (line) => runLogs.take(line) })
   stop.endsWell()
   await using store = await openStore(config.queue, { directory: `${config.warehouse}.queue`, log, clock })
   await using client = clientOf(config, { shell, log, store })
@@ -37,6 +41,10 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
   const crew = new Crew({ store, clock, log, locks })
   const requests = new Requests(store)
+  const seat = new Seat()
+  await using console = roles.has('console')
+    ? await consoleOf({ shell, config, log, requests, roles, seat })
+    : undefined
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
     config,
@@ -47,6 +55,9 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     store,
     locks,
     crew,
+    seat,
+    runLogs,
+    consoleAddress: () => console?.address,
     healMs: HEAL_MS,
     standbyMs: STANDBY_MS,
     ...shortest,

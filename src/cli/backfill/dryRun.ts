@@ -5,28 +5,22 @@
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import type { GuardedLog } from '../../log.ts'
-import { planBackfill } from '../../sync/backfillPlan.ts'
-import { type BackfillRequest, nameBackfill, type NamedBackfill } from '../../sync/backfillRequest.ts'
+import { type Planned, previewBackfill } from '../../sync/backfillPreview.ts'
+import type { BackfillRequest } from '../../sync/backfillRequest.ts'
 import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
-import { BackfillBooks, type PlannedWindow } from '../../warehouse/backfills.ts'
+import { BackfillBooks } from '../../warehouse/backfills.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
 import { openNewest } from '../published.ts'
 import { clientOf } from '../rooms.ts'
 import type { Shell } from '../shell.ts'
+
+export type { Planned } from '../../sync/backfillPreview.ts'
 
 export interface DryRun {
   readonly shell: Shell
   readonly config: Config
   readonly log: GuardedLog
   readonly requests: readonly BackfillRequest[]
-}
-
-export interface Planned {
-  readonly named: NamedBackfill
-  /** Those that are to be read, newest first. */
-  readonly windows: readonly PlannedWindow[]
-  /** About how many requests it would take, those of planning included. */
-  readonly requests: number
 }
 
 export async function planOnly({ shell, config, log, requests }: DryRun): Promise<Planned[]> {
@@ -37,18 +31,7 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   const held = database === undefined ? nothingHeld : heldBooks(database)
   const rooms = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
-  for (const request of requests) {
-    const { start } = config.reports[request.report]
-    const named = await nameBackfill(request, { books, start, now: shell.clock.now() })
-    const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined
-    const { report, from: since, to: until } = named
-    const plan =
-      begun === undefined
-        ? await planBackfill(rooms, { report, since, until, held })
-        : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
-    const needed = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
-    planned.push({ named, windows: plan.windows, requests: needed })
-  }
+  for (const request of requests) planned.push(await previewBackfill(rooms, { books, held }, request))
   return planned
 }
 

@@ -13,12 +13,15 @@ import type { ReportingClient } from '../../client/reporting.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { RunLogs } from '../../runLogs.ts'
 import { standingsOf } from '../standing.ts'
 import { marksOf } from '../summary.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
 import { openWarehouse, settingsOf } from '../rooms.ts'
+import { ownDesk } from './desks.ts'
+import type { Seat } from './seat.ts'
 
 export interface OwnershipParts extends CrewParts {
   readonly config: Config
@@ -27,6 +30,11 @@ export interface OwnershipParts extends CrewParts {
   readonly log: Log
   /** How often a standby tries the file. */
   readonly standbyMs: number
+  /** Told who owns the warehouse; the console asks there. */
+  readonly seat: Seat
+  /** Where the console of this process listens, once it does. */
+  readonly consoleAddress: () => string | undefined
+  readonly runLogs: Pick<RunLogs, 'trim'>
 }
 
 /** What may pass by itself: the owner ends, or space is freed. */
@@ -49,6 +57,7 @@ export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): 
     }
     if (opened.code !== told) log.info({ code: opened.code }, `standing by: ${opened.message}`)
     told = opened.code
+    if (opened.code === 'WAREHOUSE_LOCKED') parts.seat.standBy()
     await clock.sleep(standbyMs, signal).catch(() => undefined)
   }
 }
@@ -65,7 +74,7 @@ async function opening({ config, store }: OwnershipParts) {
 
 /** Until the signal aborts, or the warehouse has to be opened anew. */
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests } = parts
+  const { config, client, clock, log, requests, seat, runLogs } = parts
   const ended = Promise.withResolvers<void>()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
@@ -74,13 +83,18 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
   const runs = new Runs()
   const rooms = { client, warehouse, clock, settings: settingsOf(config) }
   const { published, historyMs } = config
-  const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs })
-  const views = { standings: () => standingsOf(warehouse, config), marks: async () => [...(await marksOf(warehouse))] }
+  const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs, runLogs })
+  const views = {
+    standings: () => standingsOf(warehouse, config),
+    marks: async () => [...(await marksOf(warehouse))],
+    console: parts.consoleAddress,
+  }
   const control = new Control({ rooms, requests, runs, housekeeping, views })
   const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
     await using _socket = await listenAt(socketPathOf(config.warehouse), control)
     owner.start()
+    seat.take(ownDesk({ config, clock, warehouse, control, runs }))
     takeRequests(crew, control)
     await goOnWithBackfills(parts, warehouse)
     await ended.promise
@@ -88,6 +102,7 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     await inTime(parts, stopped(crew, warehouse, parts))
   } finally {
     signal.removeEventListener('abort', stop)
+    seat.leave()
     await inTime(parts, warehouse.close())
     log.info('the warehouse is closed')
   }
