@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // These need a container engine and have a command of their own: npm run test:containers.
     exclude: ['test/containers/**'],
-    globalSetup: ['./test/support/redis.ts'],
+    globalSetup: ['./test/support/redis.ts', './test/support/chromium.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: real servers and DuckDB files share them, so more forks only make each other slow.

@@ -23,7 +23,13 @@ export interface RunningRun {
 /** As others see it. */
 export type RunningDocument = Omit<RunningRun, 'callOff'>
 
-export const runningDocument = ({ callOff: _, ...run }: RunningRun): RunningDocument => ({ ...run })
+export const runningDocument = ({ runId, report, kind, startedAt, progress }: RunningRun): RunningDocument => ({
+  runId,
+  report,
+  kind,
+  startedAt,
+  progress,
+})
 
 export type RunEvent =
   | { readonly kind: RunName; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }

@@ -7,6 +7,7 @@ import { checkCommand } from './commands/check.ts'
 import { demoCommand } from './commands/demo.ts'
 import { exportCommand } from './commands/export.ts'
 import { healthCommand } from './commands/health.ts'
+import { logsCommand } from './commands/logs.ts'
 import { pauseCommands } from './commands/pauses.ts'
 import { queryCommand } from './commands/query.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
@@ -46,6 +47,7 @@ const COMMANDS = [
   reconcileCommand,
   verifyCommand,
   statusCommand,
+  logsCommand,
   healthCommand,
   pauseCommands,
   retryRejectedCommand,

@@ -31,7 +31,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionParts): At
       ...lateOf(standing),
     ]
   })
-  return found.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
+  return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
 }
 
 function pausedOf({ report, not_running_because: because }: Standing, pause: PauseRow | undefined): Attention {
@@ -41,7 +41,8 @@ function pausedOf({ report, not_running_because: because }: Standing, pause: Pau
     kind: 'paused',
     title: `${report} is paused`,
     why: pause?.reason ?? because ?? '',
-    cure: isByHand ? 'Resume it when it may run again.' : `${pause.cure} Then resume it.`,
+    cure: isByHand ? 'Resume it when it may run again.' : pause.cure,
+    urgent: !isByHand,
     action: 'resume',
   }
 }
@@ -49,7 +50,8 @@ function pausedOf({ report, not_running_because: because }: Standing, pause: Pau
 function failedOf({ report, state, error }: Standing): Attention[] {
   if (state !== 'failed' || error === null) return []
   const { code, message, cure } = error
-  return [{ report, kind: 'failed', title: `${report} failed`, why: `${message} (${code})`, cure, action: 'sync' }]
+  const why = `${message} (${code})`
+  return [{ report, kind: 'failed', title: `${report} failed`, why, cure, urgent: true, action: 'sync' }]
 }
 
 function behindOf({ report, state, lag_seconds: lag }: Standing, every: string): Attention[] {
@@ -57,7 +59,9 @@ function behindOf({ report, state, lag_seconds: lag }: Standing, every: string):
   if (state === 'failed' || lag === null || lag <= expected) return []
   const why = `What was modified in the last ${spanText(lag)} is not known to be here, though it runs every ${every}.`
   const cure = 'Look at its last runs: a run that takes long, or a worker that was stopped, explains it.'
-  return [{ report, kind: 'behind', title: `${report} is ${spanText(lag)} behind`, why, cure, action: 'sync' }]
+  return [
+    { report, kind: 'behind', title: `${report} is ${spanText(lag)} behind`, why, cure, urgent: false, action: 'sync' },
+  ]
 }
 
 function rejectedOf({ report, rejected }: Standing): Attention[] {
@@ -70,6 +74,7 @@ function rejectedOf({ report, rejected }: Standing): Attention[] {
       title: `${report}: ${rows} could not be stored`,
       why: 'Each is kept whole, with the reason; everything else was loaded.',
       cure: 'Read the reasons. Once the cause is mended, by the service or by a newer Tidemark, load them again.',
+      urgent: false,
       action: 'retry-rejected',
     },
   ]
@@ -87,6 +92,7 @@ function gapsOf({ report, coverage }: Standing): Attention[] {
       title: `${report} has ${gaps.length === 1 ? 'a gap' : `${gaps.length} gaps`}`,
       why: `Time that was never read whole, the first from ${from} to ${dayOf(first.until)}.`,
       cure: 'A backfill over that time closes it.',
+      urgent: false,
       action: 'backfill',
     },
   ]
@@ -101,6 +107,7 @@ function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: se
       title: `${report}: rows come later than the overlap allows for`,
       why: `Rows were shown up to ${spanText(seconds)} after their stamp.`,
       cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
+      urgent: false,
       action: 'backfill',
     },
   ]

@@ -14,5 +14,5 @@ export function createBoard(place: string, queues: readonly ReturnType<Requests[
     serverAdapter: server,
     options: { uiConfig: { boardTitle: 'Tidemark queues', miscLinks: [{ text: 'Console', url: '/' }] } },
   })
-  return server.registerPlugin() as unknown as FastifyPluginCallback
+  return server.registerPlugin()
 }

@@ -1,5 +1,5 @@
 /** How failures are answered: always what happened and what to do, never where in the program it was. */
-import type { FastifyError, FastifyInstance } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 
@@ -24,12 +24,16 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
       log.error({ err: thrown }, 'the console could not answer a request')
       return reply.code(500).send({ error: unforeseen })
     }
-    const { code, message, cure, data } = known
-    const seconds = data['retryAfterSeconds']
-    if (typeof seconds === 'number') reply.header('Retry-After', seconds)
-    const status = typeof data['status'] === 'number' ? data['status'] : (STATUS[code] ?? 502)
-    return reply.code(status).send({ error: { code, message, cure } })
+    return sendFailure(reply, known)
   })
+}
+
+/** Plugins bring handlers of their own for what is thrown; whoever must not meet those sends it so. */
+export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
+  const seconds = data['retryAfterSeconds']
+  if (typeof seconds === 'number') reply.header('Retry-After', seconds)
+  const status = typeof data['status'] === 'number' ? data['status'] : (STATUS[code] ?? 502)
+  return reply.code(status).send({ error: { code, message, cure } })
 }
 
 /** Mistakes of who asks, told by the server itself: too large, not JSON, too often. */

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Requests } from '../../jobs/requests.ts'
 import { QUEUES } from '../../jobs/queues.ts'
 import { SyncError } from '../errors.ts'
+import { sendFailure } from './failures.ts'
 
 const PLACE = '/queues'
 
@@ -13,12 +14,15 @@ export async function addQueues(app: FastifyInstance, requests: Pick<Requests, '
     QUEUES.map((name) => requests.queue(name)),
   )
   await app.register(async (place) => {
-    place.addHook('onRequest', async ({ method }) => {
+    place.addHook('onRequest', async ({ method }, reply) => {
       if (method === 'GET' || method === 'HEAD') return
-      throw new SyncError('CONSOLE_REFUSED', 'the queues are only shown here', {
-        cure: 'Act on runs in the console, or with "tidemark cancel", "tidemark pause" and "tidemark sync".',
-      })
+      return await sendFailure(reply, onlyShown())
     })
     await place.register(board, { prefix: PLACE })
   })
 }
+
+const onlyShown = (): SyncError =>
+  new SyncError('CONSOLE_REFUSED', 'the queues are only shown here', {
+    cure: 'Act on runs in the console, or with "tidemark cancel", "tidemark pause" and "tidemark sync".',
+  })

@@ -6,6 +6,7 @@ import { tick } from '../../../jobs/ticker.ts'
 import { takeWindows } from '../../../jobs/windows.ts'
 import { createLog } from '../../log.ts'
 import { RunLogs, runLogsOf } from '../../runLogs.ts'
+import { checkReach } from '../../console/access/address.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -32,6 +33,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const { clock, stop, out } = shell
   const config = await configOf(shell, options.config)
   const roles = rolesOf(options.roles)
+  if (roles.has('console')) checkReach(config.console.host, config.console.token)
   await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
   const log = createLog({ level: 'info', keep: (line) => runLogs.take(line) })
   stop.endsWell()

@@ -3,8 +3,9 @@
  * address, and what is not declared open is closed: unknown paths, tricks with dots and slashes, and routes of plugins too.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { SyncError } from '../../errors.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
+import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
 import type { Guesses } from './guesses.ts'
 import type { Sessions } from './sessions.ts'
@@ -38,22 +39,36 @@ const READING: readonly string[] = ['GET', 'HEAD']
 export function guard(app: FastifyInstance, parts: GateParts): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
-    if (!isOurName(request.headers.host, parts.host)) throw refused('this console does not go by that name')
-    const machine = bearerOf(request)
-    if (!READING.includes(request.method)) checkOrigin(request, machine !== undefined)
-    if (request.routeOptions.config?.open === true) return
-    if (machine !== undefined) return checkToken(parts, request, machine)
-    const session = request.cookies[parts.cookie] ?? ''
-    if (parts.sessions.isOpen(session)) {
-      request.session = session
-      return
+    try {
+      if (pass(parts, request)) return
+    } catch (thrown) {
+      return await sendFailure(reply, asSyncError(thrown))
     }
     if (wantsPage(request)) return await reply.redirect('/login', 302)
-    throw new SyncError('CONSOLE_LOGIN_NEEDED', 'nobody is logged in', {
-      cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
-    })
+    return await sendFailure(reply, nobody())
   })
 }
+
+/** False: nobody is logged in, and it takes a login. Errors: CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED, CONSOLE_LIMITED. */
+function pass(parts: GateParts, request: FastifyRequest): boolean {
+  if (!isOurName(request.headers.host, parts.host)) throw refused('this console does not go by that name')
+  const machine = bearerOf(request)
+  if (!READING.includes(request.method)) checkOrigin(request, machine !== undefined)
+  if (request.routeOptions.config?.open === true) return true
+  if (machine !== undefined) {
+    checkToken(parts, request, machine)
+    return true
+  }
+  const session = request.cookies[parts.cookie] ?? ''
+  if (!parts.sessions.isOpen(session)) return false
+  request.session = session
+  return true
+}
+
+const nobody = (): SyncError =>
+  new SyncError('CONSOLE_LOGIN_NEEDED', 'nobody is logged in', {
+    cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
+  })
 
 /** Errors: CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
 export function checkToken(

@@ -60,6 +60,7 @@ export const Attention = z.object({
   title: z.string(),
   why: z.string(),
   cure: z.string(),
+  urgent: z.boolean().describe('It does not pass by itself and keeps the report from being read'),
   action: z.enum(['resume', 'sync', 'retry-rejected', 'backfill']).nullable(),
 })
 export type Attention = z.infer<typeof Attention>

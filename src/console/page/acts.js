@@ -1,5 +1,6 @@
 /** Buttons that act: what they are called, what they ask for, and how their end is told. */
 import { act, Failure, read } from './api.js'
+import { sleep } from './clock.js'
 import { el } from './dom.js'
 import { said } from './format.js'
 import { asked, notice, noticeOf } from './notices.js'
@@ -48,7 +49,7 @@ export async function carryOut(path, body) {
 /** @param {Errand} errand @returns {Promise<Errand>} */
 async function ended(errand) {
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    await sleep(LOOK_EVERY_MS)
     const now = /** @type {Errand} */ (await read(`/api/errands/${errand.id}`))
     if (now.state !== 'running') return now
   }

@@ -38,25 +38,28 @@ export const drawKept = ({ backfills }) => [
     : el('div', { class: 'card flush' }, listed(backfills)),
 ]
 
+/** @param {string} id */
+const timeInput = (id) => el('input', { id, name: id, placeholder: '2024-01-31T08:00Z', autocomplete: 'off' })
+
+/** @param {() => Promise<void>} sends */
+const sending = (sends) => (/** @type {Event} */ event) => {
+  event.preventDefault()
+  void sends()
+}
+
 /** @param {string | null} chosen */
 function form(chosen) {
-  const text = (/** @type {string} */ id) =>
-    el('input', { id, name: id, placeholder: '2024-01-31T08:00Z', autocomplete: 'off' })
   const plan = el('div', { id: 'plan', 'aria-live': 'polite' })
   const failure = el('p', { id: 'backfill-failure', class: 'failure', role: 'alert' })
-  const send = (/** @type {boolean} */ isDry) => (/** @type {Event} */ event) => {
-    event.preventDefault()
-    void (isDry ? dryRun() : begin())
-  }
   return el(
     'form',
-    { class: 'card', 'aria-label': 'Backfill', submit: send(true) },
+    { class: 'card', 'aria-label': 'Backfill', submit: sending(dryRun) },
     el(
       'div',
       { class: 'form' },
       field('Report', select({ id: 'backfill-report', names: reportNames, chosen })),
-      field('From (UTC)', text('backfill-from')),
-      field('To (UTC)', text('backfill-to')),
+      field('From (UTC)', timeInput('backfill-from')),
+      field('To (UTC)', timeInput('backfill-to')),
     ),
     el('p', { class: 'faint small' }, 'Left empty: from where the report is configured to start, up to now.'),
     failure,
@@ -64,24 +67,26 @@ function form(chosen) {
       'div',
       { class: 'actions' },
       el('button', { type: 'submit', id: 'backfill-plan' }, 'Dry run'),
-      el('button', { type: 'button', id: 'backfill-begin', class: 'primary', click: send(false) }, 'Begin backfill'),
+      el('button', { type: 'button', id: 'backfill-begin', class: 'primary', click: sending(begin) }, 'Begin backfill'),
     ),
     plan,
   )
 }
 
+/** @param {string} id */
+const typed = (id) => /** @type {HTMLInputElement} */ (byId(id)).value.trim()
+
 function asked() {
-  const value = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id)).value.trim()
-  const from = value('backfill-from')
-  const to = value('backfill-to')
-  return { report: value('backfill-report'), ...(from && { from }), ...(to && { to }) }
+  const from = typed('backfill-from')
+  const to = typed('backfill-to')
+  return { report: typed('backfill-report'), ...(from && { from }), ...(to && { to }) }
 }
 
 async function dryRun() {
   byId('backfill-failure').textContent = ''
   fill(byId('plan'), el('p', { class: 'faint' }, 'Asking …'))
   try {
-    fill(byId('plan'), planned(/** @type {Plan} */ (await act('/api/backfills/plan', asked()))))
+    fill(byId('plan'), planned(await act('/api/backfills/plan', asked())))
   } catch (error) {
     fill(byId('plan'))
     byId('backfill-failure').textContent = error instanceof Failure ? `${error.message}. ${error.cure}` : String(error)

@@ -44,7 +44,7 @@ export function lagChart(marks) {
     before = point
   }
   const words = `Lag between ${moment(marks[0]?.at ?? null)} and ${moment(marks.at(-1)?.at ?? null)}: at most ${duration(Math.max(...lags))}, at the end ${duration(lags.at(-1) ?? 0)}.`
-  return chartIn(words, (place) => plot(place, [times, lags], (value) => duration(value), undefined))
+  return chartIn(words, (place) => plot(place, { data: [times, lags], text: duration }))
 }
 
 /** @param {readonly RunPoint[]} runs newest first */
@@ -55,7 +55,7 @@ export function rowsChart(runs) {
   const rows = ended.map((run) => run.rows)
   const words = `Rows of the last ${ended.length} runs: at most ${grouped(Math.max(...rows))}, in the last one ${grouped(rows.at(-1) ?? 0)}.`
   const bars = uPlot.paths.bars?.({ size: [0.7, 14, 2] })
-  return chartIn(words, (place) => plot(place, [times, rows], grouped, bars))
+  return chartIn(words, (place) => plot(place, { data: [times, rows], text: grouped, paths: bars }))
 }
 
 /** @param {string} words @param {(place: HTMLElement) => uPlot} draw */
@@ -68,21 +68,21 @@ function chartIn(words, draw) {
   return el('figure', { class: 'figure' }, place)
 }
 
+/** @param {string} name */
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name)
+
 /**
  * @param {HTMLElement} place
- * @param {[number[], number[]]} data
- * @param {(value: number) => string} text
- * @param {uPlot.Series.PathBuilder | undefined} paths
+ * @param {{ data: [number[], number[]], text: (value: number) => string, paths?: uPlot.Series.PathBuilder | undefined }} parts
  */
-function plot(place, data, text, paths) {
-  const colour = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue(name)
+function plot(place, { data, text, paths }) {
   const axis = {
     stroke: colour('--faint'),
     grid: { stroke: colour('--line'), width: 1 },
     ticks: { stroke: colour('--line'), width: 1 },
     font: '12px system-ui, sans-serif',
   }
-    return new uPlot(
+  return new uPlot(
     {
       width: place.clientWidth,
       height: HEIGHT,
@@ -91,14 +91,31 @@ function plot(place, data, text, paths) {
       legend: { show: false },
       scales: { y: { range: (_, __, max) => [0, max <= 0 ? 1 : max * 1.1] } },
       axes: [
-        { ...axis, space: 90 },
+        { ...axis, space: 76, values: (_, seconds) => seconds.map(clockText(seconds)) },
         { ...axis, size: 76, values: (_, values) => values.map(text) },
       ],
-      series: [{}, { stroke: colour('--series'), width: 2, points: { show: false }, ...(paths && { paths, fill: colour('--series') }) }],
+      series: [
+        {},
+        {
+          stroke: colour('--series'),
+          width: 2,
+          points: { show: false },
+          ...(paths && { paths, fill: colour('--series') }),
+        },
+      ],
     },
     data,
     place,
   )
+}
+
+const DAY_SECONDS = 86_400
+
+/** As short as tells the marks of an axis apart. @param {readonly number[]} seconds */
+function clockText(seconds) {
+  const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
+  const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]
+  return (/** @type {number} */ each) => new Date(each * 1_000).toISOString().slice(from, to)
 }
 
 const SPARK = { width: 112, height: 26 }

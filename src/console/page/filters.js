@@ -18,7 +18,7 @@ export function filters({ query }, { view, states }) {
   }
   return el(
     'div',
-    { class: 'form' },
+    { class: 'form filters' },
     field(
       'Report',
       select(

@@ -1,5 +1,7 @@
 /** How numbers, times and durations are written. Times are shown in UTC, like everywhere in Tidemark. */
 
+import { nowMs } from './clock.js'
+
 const UNITS = /** @type {const} */ ([
   [86_400, 'd'],
   [3_600, 'h'],
@@ -15,7 +17,7 @@ export const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 
 
 /** The two largest units: `2 h 5 min` @param {number} seconds */
 export function duration(seconds) {
-  if (seconds < 1) return `${Math.max(0, Math.round(seconds * 1_000))} ms`
+  if (seconds > 0 && seconds < 1) return `${Math.max(0, Math.round(seconds * 1_000))} ms`
   let left = Math.round(seconds)
   const parts = []
   for (const [size, name] of UNITS) {
@@ -35,8 +37,11 @@ export const moment = (time) => (time === null ? '–' : time.slice(0, 19).repla
 export const millis = (time) => Date.parse(time)
 
 /** `12 s ago` @param {string | null} time */
-export const ago = (time) =>
-  time === null ? 'never' : `${duration(Math.max(0, (Date.now() - millis(time)) / 1_000))} ago`
+export function ago(time) {
+  if (time === null) return 'never'
+  const seconds = (nowMs() - millis(time)) / 1_000
+  return seconds < 2 ? 'just now' : `${duration(seconds)} ago`
+}
 
 const WORDS = /** @type {Record<string, string>} */ ({
   incremental: 'sync',

@@ -6,6 +6,7 @@ import { whenActed } from './acts.js'
 import { act, Failure, read } from './api.js'
 import * as backfills from './backfills.js'
 import { forgetCharts } from './charts.js'
+import { after } from './clock.js'
 import { byId, el, fill } from './dom.js'
 import { reportNames } from './filters.js'
 import { watchLive } from './live.js'
@@ -50,11 +51,11 @@ function placeNow() {
 
 const main = byId('main')
 let drawing = 0
-let timer = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined)
+let callOff = () => {}
 
 /** @param {{ isNew: boolean }} how */
 async function show({ isNew }) {
-  clearTimeout(timer)
+  callOff()
   const mine = (drawing += 1)
   const place = placeNow()
   const view = viewOf(place)
@@ -73,7 +74,7 @@ async function show({ isNew }) {
   } catch (error) {
     if (mine === drawing) tellFailure(error, isNew)
   }
-  if (mine === drawing) timer = setTimeout(() => void show({ isNew: false }), FRESH_EVERY_MS)
+  if (mine === drawing) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
 }
 
 /** What is shown already stays; it is better than nothing. @param {unknown} error @param {boolean} isNew */
@@ -94,6 +95,11 @@ function markPlace(place, view) {
 }
 
 function begin() {
+  // The part behind the # is the place of a view, so the jump is made by hand.
+  document.querySelector('.skip')?.addEventListener('click', (event) => {
+    event.preventDefault()
+    main.focus()
+  })
   addEventListener('hashchange', () => void show({ isNew: true }))
   whenActed(() => void show({ isNew: false }))
   themeSwitch(byId('theme'), () => void show({ isNew: false }))
@@ -106,17 +112,24 @@ function begin() {
       banner.hidden = isThere
       banner.textContent = isThere ? '' : 'The worker does not answer. This page goes on by itself when it is back.'
     },
-    onState: ({ running }, hasChanged) => {
-      if (hasChanged) return void show({ isNew: false })
-      const place = document.getElementById('running')
-      const { view, name } = placeNow()
-      const shown = running.filter((each) =>
-        view === 'reports' ? each.report === name : view !== 'runs' || each.run_id === name,
-      )
-      if (place !== null)
-        fill(place, runningCard(view === 'backfills' ? running.filter(({ kind }) => kind === 'backfill') : shown))
+    onState: (state, hasChanged) => {
+      if (hasChanged) void show({ isNew: false })
+      else drawRunning(state)
     },
   })
+}
+
+/** Only what goes on; the rest of the view stays as it is. @param {import('./live.js').LiveState} state */
+function drawRunning({ running }) {
+  const place = document.getElementById('running')
+  if (place === null) return
+  const { view, name } = placeNow()
+  const isShown = (/** @type {import('./live.js').RunningRun} */ run) => {
+    if (view === 'backfills') return run.kind === 'backfill'
+    if (view === 'reports') return run.report === name
+    return view !== 'runs' || run.run_id === name
+  }
+  fill(place, runningCard(running.filter(isShown)))
 }
 
 const { reports } = /** @type {import('../api/shapes.ts').Overview} */ (await read('/api/overview'))

@@ -1,5 +1,6 @@
 /** Short notices in the corner, read out by screen readers, and the question before something that cannot be taken back. */
 import { Failure } from './api.js'
+import { after } from './clock.js'
 import { byId, el, fill } from './dom.js'
 
 const SHOWN_MS = 9_000
@@ -8,7 +9,7 @@ const SHOWN_MS = 9_000
 export function notice(text, tone = 'good') {
   const shown = el('div', { class: `notice ${tone}` }, text)
   byId('notices').append(shown)
-  setTimeout(() => shown.remove(), SHOWN_MS)
+  after(SHOWN_MS, () => shown.remove())
 }
 
 /** @param {unknown} error */

@@ -63,12 +63,11 @@ const needs = (attention) =>
 const ACTIONS = /** @type {const} */ ({ resume: resumeButton, sync: syncButton, 'retry-rejected': retryButton })
 
 /** @param {Attention} attention */
-function need({ report, kind, title: what, why, cure, action }) {
-  const isBad = kind === 'failed' || kind === 'paused'
+function need({ report, kind, title: what, why, cure, action, urgent }) {
   const details = kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`
   return el(
     'li',
-    { class: `card need ${isBad ? 'bad' : ''}` },
+    { class: `card need ${urgent ? 'bad' : ''}` },
     el('h3', {}, what),
     el('p', { class: 'why faint' }, why),
     el('p', {}, cure),
@@ -92,7 +91,7 @@ const HEADS = [
   { name: 'Last run', right: true },
   { name: 'Rows', right: true },
   { name: 'Rejected', right: true },
-  { name: 'Rows of the last runs' },
+  { name: 'Recent rows' },
 ]
 
 /** @param {Overview['reports']} reports @param {ReadonlySet<string>} running */

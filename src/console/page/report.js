@@ -34,10 +34,10 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
       state === 'off' ? null : buttons(standing),
     ),
     el('p', {}, explained),
-    ...attention.map(({ title: what, why, cure, kind }) =>
+    ...attention.map(({ title: what, why, cure, urgent }) =>
       el(
         'div',
-        { class: `card need ${kind === 'failed' || kind === 'paused' ? 'bad' : ''}` },
+        { class: `card need ${urgent ? 'bad' : ''}` },
         el('h2', {}, what),
         el('p', { class: 'why faint' }, why),
         el('p', {}, cure),

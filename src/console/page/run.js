@@ -1,5 +1,5 @@
 /** One run: what came of it, what to do if it failed, and what it logged. */
-import { syncButton } from './acts.js'
+import { resumeButton, syncButton } from './acts.js'
 import { read } from './api.js'
 import { el } from './dom.js'
 import { duration, grouped, moment, said } from './format.js'
@@ -50,8 +50,15 @@ const failure = (report, { code, message, cure }) =>
     el('p', { class: 'why' }, message, ' ', el('span', { class: 'code faint' }, code)),
     el('h2', {}, 'What to do'),
     el('p', {}, cure),
-    el('div', { class: 'actions' }, syncButton(report, 'primary')),
+    el(
+      'div',
+      { class: 'actions' },
+      PAUSING.has(code) ? resumeButton(report, 'primary') : syncButton(report, 'primary'),
+    ),
   )
+
+/** What the service refuses for good pauses the report. */
+const PAUSING = new Set(['REPORT_FORBIDDEN', 'SCOPE_MISSING', 'CREDENTIALS_REFUSED'])
 
 /** @param {NonNullable<RunDetail['run']>} run */
 const factsOf = (run) =>

@@ -2,6 +2,7 @@
  * Covered time as a band: what was read whole, and the gaps. The same stands below it as a list, for who does not see it and
  * for who wants the exact times.
  */
+import { nowMs } from './clock.js'
 import { el, svg } from './dom.js'
 import { counted, millis, moment } from './format.js'
 
@@ -35,7 +36,7 @@ export function timelines(coverage, start) {
 
 /** @param {Coverage} coverage @param {string} start */
 function timeline({ scope, covered, gaps, reading_again: again }, start) {
-  const now = Date.now()
+  const now = nowMs()
   const from = Math.min(millis(start), ...covered.map(({ since }) => (since === null ? Infinity : millis(since))))
   const x = (/** @type {string | null} */ time) =>
     time === null ? 0 : Math.max(0, Math.min(WIDTH, ((millis(time) - from) / (now - from)) * WIDTH))
