@@ -15,6 +15,8 @@ const SETTINGS = {
   defaults: { every: '1h', reconcile_every: 'never', page_size: 50 },
   reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
 }
+/** A machine may be busy with other things. */
+const LONG = { timeout: 240_000 }
 const SCHEMES = ['light', 'dark'] as const
 
 beforeAll(async () => {
@@ -31,7 +33,7 @@ beforeAll(async () => {
     },
   })
   await console.ask('/api/sync', { reports: ['events'] })
-}, 240_000)
+}, LONG.timeout)
 
 afterAll(async () => {
   await browser.close()
@@ -41,7 +43,7 @@ afterAll(async () => {
 const faults = (...given: string[]) => console.workshop.sandbox.setFaults(given)
 
 describe('a person', () => {
-  it('is told of a wrong token, logs in with the right one, and out again', async () => {
+  it('is told of a wrong token, logs in with the right one, and out again', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     expect(new URL(page.url()).pathname).toBe('/login')
@@ -56,7 +58,7 @@ describe('a person', () => {
     expect(new URL(page.url()).pathname).toBe('/login')
   })
 
-  it('watches a run while it goes on, and reads what it logged', async () => {
+  it('watches a run while it goes on, and reads what it logged', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -64,8 +66,8 @@ describe('a person', () => {
     faults('slow@office_reservations:700')
     await page.getByRole('button', { name: 'Run now' }).click()
     await page.getByRole('heading', { name: 'Running now' }).waitFor()
-    const told = page.locator('#running .small')
-    await told.getByText(/[1-9]\d* rows?/).waitFor()
+    const told = page.locator('#running .small', { hasText: /[1-9]\d* rows?/ })
+    await told.waitFor()
     const first = await told.textContent()
     faults()
     await page.getByText(/office_reservations: done, \d+ rows/).waitFor()
@@ -80,7 +82,7 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it('sees what a backfill would do, begins it, watches it, and cancels it', async () => {
+  it('sees what a backfill would do, begins it, watches it, and cancels it', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -103,7 +105,7 @@ describe('a person', () => {
     expect(person.complaints.filter((each) => !/status of 400/.test(each))).toEqual([])
   })
 
-  it('reads why rows were refused, and loads them again once the cause is mended', async () => {
+  it('reads why rows were refused, and loads them again once the cause is mended', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -122,7 +124,7 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it('pauses a report, sees it among what needs somebody, and resumes it', async () => {
+  it('pauses a report, sees it among what needs somebody, and resumes it', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -136,7 +138,7 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it('learns from the console alone why a report failed and what to do, and does it', async () => {
+  it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -152,7 +154,7 @@ describe('a person', () => {
     await page.getByText(/events: done, \d+ rows/).waitFor()
   })
 
-  it('does everything with keys alone, and always sees where they are', async () => {
+  it('does everything with keys alone, and always sees where they are', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await page.keyboard.type(TOKEN)
@@ -194,7 +196,7 @@ describe('a person', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
   })
 
-  it('keeps the colours that they chose', async () => {
+  it('keeps the colours that they chose', LONG, async () => {
     await using person = await aPerson(browser, console, { colorScheme: 'light' })
     const { page } = person
     await logIn(person)
@@ -203,7 +205,7 @@ describe('a person', () => {
     expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
   })
 
-  it('is told when the worker does not answer', async () => {
+  it('is told when the worker does not answer', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -215,7 +217,7 @@ describe('a person', () => {
     await page.getByRole('heading', { name: 'Reports' }).waitFor()
   })
 
-  it('looks at the queues behind the same login', async () => {
+  it('looks at the queues behind the same login', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -225,16 +227,22 @@ describe('a person', () => {
   })
 })
 
+/** A run with an error, from the test above that met one. */
+async function failedRun(): Promise<string> {
+  const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
+  return runs[0]?.run_id ?? ''
+}
+
 const VIEWS = ['', 'reports/events', 'reports/enquiries', 'runs', 'rejected', 'backfills']
 
 describe.each(SCHEMES)('in %s colours', (colorScheme) => {
-  it('axe-core finds nothing wrong in any view', { timeout: 120_000 }, async () => {
+  it('axe-core finds nothing wrong in any view', LONG, async () => {
     await using person = await aPerson(browser, console, { colorScheme })
     expect(await violations(person.page), 'login').toEqual([])
     await logIn(person)
-    const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
+    const failed = await failedRun()
     await console.ask('/api/pause', { reports: ['office_reservations'] })
-    for (const view of [...VIEWS, `runs/${runs[0]?.run_id}`]) {
+    for (const view of [...VIEWS, `runs/${failed}`]) {
       await person.view(view)
       await person.page.waitForTimeout(300)
       expect(await violations(person.page), view).toEqual([])
@@ -244,17 +252,18 @@ describe.each(SCHEMES)('in %s colours', (colorScheme) => {
     expect(await violations(person.page), 'dialog').toEqual([])
     await console.ask('/api/resume', { reports: ['office_reservations'] })
   })
+})
 
-  it.each([400, 320])('nothing is wider than a window of %i pixels', async (width) => {
-    await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height: 800 } })
+describe('on a phone', () => {
+  it.each([400, 320])('nothing is wider than a window of %i pixels', LONG, async (width) => {
+    await using person = await aPerson(browser, console, { viewport: { width, height: 800 } })
     expect(await tooWide(person.page), 'login').toBe(0)
     await logIn(person)
-    const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
-    for (const view of [...VIEWS, `runs/${runs[0]?.run_id}`]) {
+    for (const view of [...VIEWS, `runs/${await failedRun()}`]) {
       await person.view(view)
       await person.page.waitForTimeout(200)
       expect(await tooWide(person.page), view).toBe(0)
-      if (colorScheme === 'light' && width === 400) expect(await violations(person.page), view).toEqual([])
+      if (width === 400) expect(await violations(person.page), view).toEqual([])
     }
   })
 })

@@ -44,6 +44,7 @@ interface Told {
   readonly running?: readonly object[]
   readonly waiting?: readonly object[]
   readonly queues?: object
+  readonly console?: string
 }
 
 function tellMachine({ out }: Shell, { from, path, standings, ...more }: Told): void {

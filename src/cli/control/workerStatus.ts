@@ -11,6 +11,8 @@ export interface WorkerStatus {
   readonly running: readonly RunningRun[]
   readonly waiting: readonly { readonly id: string; readonly report: string }[]
   readonly queues: Readonly<Record<string, QueueDepth>>
+  /** Where the console of that worker listens. */
+  readonly console?: string
 }
 
 interface RunningRun {
@@ -47,7 +49,7 @@ export async function askWorker(shell: Shell, config: Config): Promise<WorkerSta
 }
 
 /** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
-export function depthText({ running, queues }: WorkerStatus): string {
+export function depthText({ running, queues, console }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>
       `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,
@@ -57,5 +59,6 @@ export function depthText({ running, queues }: WorkerStatus): string {
     .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
   const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
   const runsText = runs.length === 0 ? '' : `${runs.join('')}\n`
-  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}`
+  const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
+  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`
 }
