@@ -15,8 +15,7 @@ export async function addQueues(app: FastifyInstance, requests: Pick<Requests, '
   )
   await app.register(async (place) => {
     place.addHook('onRequest', async ({ method }, reply) => {
-      if (method === 'GET' || method === 'HEAD') return
-      return await sendFailure(reply, onlyShown())
+      if (method !== 'GET' && method !== 'HEAD') await sendFailure(reply, onlyShown())
     })
     await place.register(board, { prefix: PLACE })
   })

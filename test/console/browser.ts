@@ -37,7 +37,7 @@ export async function aPerson(
     complaints,
     view: async (name) => {
       await page.goto(`${url}/#/${name}`)
-      await page.locator('main h1').first().waitFor()
+      await page.locator(`main[data-shown="#/${name}"] h1`).first().waitFor()
     },
     [Symbol.asyncDispose]: () => context.close(),
   }

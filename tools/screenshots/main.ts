@@ -4,6 +4,7 @@
  */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { reportNames } from '../../schema/index.ts'
 import { systemClock as clock } from '../../src/clock.ts'
 import { ROOT } from '../../test/rules/source.ts'
 import { chromiumHere } from '../../test/support/chromium.ts'
@@ -15,7 +16,8 @@ const FOLDER = path.join(ROOT, 'docs/images')
 const BYTES_MAX = 300_000
 /** Enough runs for charts that say something. */
 const SYNCS = 8
-const SYNC_EVERY_MS = 6_000
+const SYNC_EVERY_MS = 4_000
+const LOOK_EVERY_MS = 250
 
 interface Shot {
   readonly file: string
@@ -52,18 +54,26 @@ async function main(): Promise<void> {
 }
 
 /** What the pictures show: people work, the worker keeps up, and two things need somebody. */
-async function aMorning({ workshop, ask }: Consoled): Promise<void> {
-  const all = 'events budgets enquiries automated_bookings office_reservations merf_submissions'.split(' ')
-  const audits = ['audit_entries', 'enquiry_audit_entries']
-  await ask('/api/sync', { reports: [...all, ...audits] })
-  workshop.sandbox.setChangesPerSecond(8)
+async function aMorning(console: Consoled): Promise<void> {
+  const { sandbox } = console.workshop
+  await synced(console)
+  sandbox.setChangesPerSecond(8)
   for (let n = 0; n < SYNCS; n += 1) {
     await clock.sleep(SYNC_EVERY_MS)
-    if (n === SYNCS - 2) workshop.sandbox.setFaults(['403@merf_submissions', 'bad-rows@enquiries:4'])
-    await ask('/api/sync', { reports: [...all, ...audits] })
+    if (n === SYNCS - 2) sandbox.setFaults(['403@merf_submissions', 'bad-rows@enquiries:4'])
+    await synced(console)
   }
-  workshop.sandbox.setChangesPerSecond(0)
-  await clock.sleep(SYNC_EVERY_MS)
+  sandbox.setChangesPerSecond(0)
+  await synced(console)
+}
+
+/** One run of each report, to its end. */
+async function synced(console: Consoled): Promise<void> {
+  let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
+  while (errand.state === 'running') {
+    await clock.sleep(LOOK_EVERY_MS)
+    errand = await console.ask(`/api/errands/${errand.id}`)
+  }
 }
 
 type Looking = { readonly browser: Awaited<ReturnType<typeof launched>>; readonly console: Consoled }

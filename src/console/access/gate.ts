@@ -39,14 +39,21 @@ const READING: readonly string[] = ['GET', 'HEAD']
 export function guard(app: FastifyInstance, parts: GateParts): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
-    try {
-      if (pass(parts, request)) return
-    } catch (thrown) {
-      return await sendFailure(reply, asSyncError(thrown))
-    }
-    if (wantsPage(request)) return await reply.redirect('/login', 302)
-    return await sendFailure(reply, nobody())
+    const failure = failureOf(parts, request)
+    // Waited for: only what was sent ends the request here.
+    if (failure === 'login') await reply.redirect('/login', 302)
+    else if (failure !== undefined) await sendFailure(reply, failure)
   })
+}
+
+/** Undefined: it may pass. Answered rather than thrown, since plugins bring handlers of their own for what is thrown. */
+function failureOf(parts: GateParts, request: FastifyRequest): SyncError | 'login' | undefined {
+  try {
+    if (pass(parts, request)) return undefined
+  } catch (thrown) {
+    return asSyncError(thrown)
+  }
+  return wantsPage(request) ? 'login' : nobody()
 }
 
 /** False: nobody is logged in, and it takes a login. Errors: CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED, CONSOLE_LIMITED. */

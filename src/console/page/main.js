@@ -69,6 +69,8 @@ async function show({ isNew }) {
     else {
       forgetCharts()
       fill(main, ...view.draw(data, place))
+      // What is shown, for who waits for it.
+      main.dataset['shown'] = location.hash
     }
     if (isNew) main.querySelector('h1')?.focus({ preventScroll: true })
   } catch (error) {

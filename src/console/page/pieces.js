@@ -91,7 +91,10 @@ const barValue = ({ rows, rows_expected: expected }) => (expected === null ? und
 
 /** @param {RunningRun} run */
 function progressText({ windows, pages, rows, rows_expected: expected }) {
-  const done = `${counted(rows, 'row')}${expected === null ? '' : ` of ${grouped(expected)}`}, ${counted(pages, 'page')}`
+  // A walk that is proven by a second one reads more than there is.
+  const known =
+    expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
+  const done = `${known}, ${counted(pages, 'page')}`
   if (windows === null) return done
   const left = windows.ms_left === null ? '' : `, about ${duration(windows.ms_left / 1_000)} left`
   const failed = windows.failed === 0 ? '' : `, ${windows.failed} failed`
