@@ -48,6 +48,8 @@ export type Answer = { readonly result: unknown } | { readonly error: Plain }
 export class Control {
   readonly #parts: ControlParts
   readonly #closing = new AbortController()
+  /** The retry that was asked for last: a report takes one at a time, and two people may ask at once. */
+  #retrying: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ControlParts) {
     this.#parts = parts
@@ -85,7 +87,7 @@ export class Control {
       case 'cancel':
         return this.#cancel(request.id)
       case 'retry-rejected':
-        return this.#retryRejected(request.reports, asking.signal)
+        return this.#retryInTurn(request.reports, asking.signal)
       case 'status':
         return this.#status()
       case 'activity':
@@ -194,6 +196,12 @@ export class Control {
     throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
       cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers.',
     })
+  }
+
+  #retryInTurn(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
+    const turn = this.#retrying.then(() => this.#retryRejected(reports, signal))
+    this.#retrying = turn.catch(() => undefined)
+    return turn
   }
 
   async #retryRejected(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
