@@ -27,7 +27,11 @@ interface Errand {
 
 /** Asks for it and waits for its end. */
 async function ended(path: string, body: object): Promise<Errand> {
-  let errand = await console.ask<Errand>(path, body)
+  return await endOf(await console.ask<Errand>(path, body))
+}
+
+async function endOf(begun: Errand): Promise<Errand> {
+  let errand = begun
   await until(async () => {
     if (errand.state === 'running') errand = await console.ask<Errand>(`/api/errands/${errand.id}`)
     return errand.state !== 'running'
@@ -93,6 +97,7 @@ describe('the document', () => {
       const { status, ...answer } = await console.ask(path, EXAMPLES[path])
       expect([200, 202], path).toContain(status)
       expect(problemsOf(answer, post as Operation), path).toEqual([])
+      await endOf({ status, ...answer } as unknown as Errand)
     }
   }, 120_000)
 })

@@ -3,7 +3,7 @@
  * process for it to read, and somebody who talks to the console over real HTTP.
  */
 import { once } from 'node:events'
-import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { aWorkshop, linesOf, OWNS, until, type Workshop } from '../jobs/support.ts'
@@ -22,6 +22,9 @@ export interface Knock {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
+
+/** Thousands of guesses over a few connections. */
+const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
 export interface Consoled extends AsyncDisposable {
   readonly workshop: Workshop
@@ -76,7 +79,7 @@ export async function knockAt(
   { method = 'GET', headers = {}, body }: Knock = {},
 ): Promise<Seen> {
   const { hostname, port } = new URL(url)
-  const sent = httpRequest({ host: hostname, port, method, path, headers, agent: false })
+  const sent = httpRequest({ host: hostname, port, method, path, headers, agent })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }

@@ -92,7 +92,7 @@ function plot(place, { data, text, paths }) {
       scales: { y: { range: (_, __, max) => [0, max <= 0 ? 1 : max * 1.1] } },
       axes: [
         { ...axis, space: 76, values: (_, seconds) => seconds.map(clockText(seconds)) },
-        { ...axis, size: 76, values: (_, values) => values.map(text) },
+        { ...axis, size: 92, values: (_, values) => values.map(text) },
       ],
       series: [
         {},
