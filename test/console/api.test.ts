@@ -12,8 +12,7 @@ const SETTINGS = {
 }
 
 beforeAll(async () => {
-  console = await aConsole({ sandbox: { rows: 120, seed: 3 }, settings: SETTINGS })
-  console.workshop.sandbox.setFaults(['bad-rows@events:9'])
+  console = await aConsole({ sandbox: { rows: 120, seed: 3, faults: ['bad-rows@events:9'] }, settings: SETTINGS })
   await ended('/api/sync', { reports: ['events', 'enquiries'] })
 }, 240_000)
 afterAll(() => console[Symbol.asyncDispose]())
