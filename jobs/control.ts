@@ -3,7 +3,6 @@
  * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
  * of the schedule, so nothing that is asked here meets a run of its own kind.
  */
-import type { Queue } from 'bullmq'
 import { type ReportName, reportOf } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
@@ -14,7 +13,7 @@ import type { Housekeeping } from './housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
-import { type BackfillJob, QUEUES } from './queues.ts'
+import type { BackfillJob } from './queues.ts'
 import type { Requests } from './requests.ts'
 import type { Runs } from './runs.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
@@ -190,7 +189,6 @@ export class Control {
 
   async #status(): Promise<object> {
     const { requests, runs, views } = this.#parts
-    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
     const running = runs.running.map(({ runId, report, kind, startedAt, progress }) => ({
       runId,
       report,
@@ -203,7 +201,7 @@ export class Control {
       standings: await views.standings(),
       running,
       waiting: waiting.map(({ id, name }) => ({ id, report: name })),
-      queues: Object.fromEntries(counts),
+      queues: await requests.depths(),
     }
   }
 
@@ -220,14 +218,3 @@ export class Control {
 const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
 type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]
-
-async function depthOf(queue: Queue): Promise<object> {
-  const {
-    waiting = 0,
-    prioritized = 0,
-    active = 0,
-    delayed = 0,
-    failed = 0,
-  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
-  return { waiting: waiting + prioritized, active, delayed, failed }
-}

@@ -10,6 +10,7 @@ import {
   type HousekeepingJob,
   type IncrementalJob,
   JOB_OPTIONS,
+  QUEUES,
   type QueueName,
   type ReconcileJob,
   type Tick,
@@ -97,6 +98,12 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
+  /** How many jobs each queue holds, by state. */
+  async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
+    const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
+    return Object.fromEntries(depths) as Record<QueueName, QueueDepth>
+  }
+
   async #once<Data>({ queue, name, data, once, options = {} }: Asked<Data>): Promise<void> {
     const identity = { jobId: randomUUID(), deduplication: { id: once, keepLastIfActive: true } }
     await this.#store.queue<unknown>(queue).add(name, data, { ...JOB_OPTIONS[queue], ...options, ...identity })
@@ -107,4 +114,17 @@ export class Requests {
     // It may begin by itself meanwhile.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
+}
+
+export type QueueDepth = Readonly<Record<'waiting' | 'active' | 'delayed' | 'failed', number>>
+
+async function depthOf(queue: Queue): Promise<QueueDepth> {
+  const {
+    waiting = 0,
+    prioritized = 0,
+    active = 0,
+    delayed = 0,
+    failed = 0,
+  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+  return { waiting: waiting + prioritized, active, delayed, failed }
 }

@@ -5,6 +5,7 @@
  */
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
+import { type Observe, unobserved } from '../observe.ts'
 import type { KeySet } from '../plan/keySet.ts'
 import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
@@ -40,6 +41,7 @@ export interface ProveParts {
   readonly keep: (page: FetchedPage) => Promise<void>
   /** Said before a walk is done again. */
   readonly restart?: () => void
+  readonly observe?: Observe | undefined
 }
 
 export type Proven = {
@@ -56,11 +58,17 @@ export type Outcome =
   | { readonly kind: 'split'; readonly overfull: Omit<Overfull, 'stamps'>; readonly pages: readonly ScannedPage[] }
 
 /** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
-export async function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
-  const walk = new Walk(parts, span)
-  const first = await walk.page(1)
-  const outcome = parts.reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
-  return outcome
+export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
+  const { observe = unobserved, reader } = parts
+  const asked =
+    span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
+  return observe({ what: 'walk', report: reader.report.name, facts: asked }, async (note) => {
+    const walk = new Walk(parts, span)
+    const first = await walk.page(1)
+    const outcome = reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
+    note(outcome.kind === 'split' ? { outcome: 'split' } : { outcome: outcome.proof, rows: outcome.rows })
+    return outcome
+  })
 }
 
 /** An envelope tells a total (spec §2). */

@@ -161,6 +161,7 @@ export class Scope implements AsyncDisposable {
           this.sizes = sizes
         },
         keep: keeps ? (page) => this.#keep(page) : () => Promise.resolve(),
+        observe: this.rooms.observe,
       },
       ask.span,
     )

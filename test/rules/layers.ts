@@ -88,6 +88,9 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   '@duckdb/node-api': { home: 'src/warehouse/duckdb.ts', cure: 'Move the call to src/warehouse/duckdb.ts.' },
   bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
   ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
+  'prom-client': { home: 'jobs/metrics/', cure: 'Let what is watched come through src/observe.ts.' },
+  'bullmq-otel': { home: 'jobs/tracing/', cure: 'Let what is watched come through src/observe.ts.' },
+  '@opentelemetry': { home: 'jobs/tracing/', cure: 'Let what is watched come through src/observe.ts.' },
   pg: { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
   '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }

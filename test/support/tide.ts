@@ -6,9 +6,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ReportName, reportNames } from '../../schema/index.ts'
-import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
+import { type ClientEvent, openClient, type ReportingClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
+import type { Observe } from '../../src/observe.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
@@ -21,6 +22,8 @@ export interface TideOptions {
   readonly settings?: Record<string, unknown>
   /** Variables beside the client's secret. */
   readonly env?: Readonly<Record<string, string>>
+  readonly observe?: Observe
+  readonly onEvent?: (event: ClientEvent) => void
 }
 
 export interface Tide extends AsyncDisposable {
@@ -43,7 +46,10 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const config = await configFor(folder, sandbox.url, options)
   const { pageBytesMax } = config.limits
   const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20, answerBytesMax: pageBytesMax }
-  const client = openClient({ ...config.service, limits }, { clock: systemClock })
+  const client = openClient(
+    { ...config.service, limits },
+    { clock: systemClock, observe: options.observe, onEvent: options.onEvent },
+  )
   const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
   const rooms: Rooms = {
     client,
@@ -52,6 +58,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
     onProgress: () => undefined,
     signal: new AbortController().signal,
+    observe: options.observe,
   }
   const attempt = (...reports: ReportName[]) => syncAll(rooms, reports.length === 0 ? reportNames : reports)
   return {

@@ -1,13 +1,18 @@
 /** What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped. */
 import { Crew } from '../../../jobs/crew.ts'
+import { Metrics } from '../../../jobs/metrics/metrics.ts'
 import { Requests } from '../../../jobs/requests.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { tick } from '../../../jobs/ticker.ts'
+import { openTracing } from '../../../jobs/tracing/tracing.ts'
 import { takeWindows } from '../../../jobs/windows.ts'
+import type { ClientEvent } from '../../client/reporting.ts'
 import { createLog } from '../../log.ts'
+import { observedBy } from '../../observe.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { version } from '../version.ts'
 import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
 import { beating } from '../worker/pulse.ts'
@@ -31,12 +36,18 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const roles = rolesOf(options.roles)
   const log = createLog({ level: 'info' })
   stop.endsWell()
-  await using store = await openStore(config.queue, { directory: `${config.warehouse}.queue`, log, clock })
-  await using client = clientOf(config, { shell, log, store })
+  await using tracing = await openTracing({ env: shell.env, version: version(), log })
+  using metrics = new Metrics({ config, clock, version: version() })
+  const observe = observedBy(...(tracing === undefined ? [] : [tracing.observe]), metrics.observe)
+  const directory = `${config.warehouse}.queue`
+  await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
+  const onEvent = (event: ClientEvent) => metrics.onEvent(event)
+  await using client = clientOf(config, { shell, log, store, observe, onEvent })
   const { lock } = options
   const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
   const crew = new Crew({ store, clock, log, locks })
   const requests = new Requests(store)
+  metrics.queues(() => requests.depths())
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
     config,
@@ -47,6 +58,8 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     store,
     locks,
     crew,
+    metrics,
+    observe,
     healMs: HEAL_MS,
     standbyMs: STANDBY_MS,
     ...shortest,
@@ -62,7 +75,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
       throw error
     })
   }
-  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config) })
+  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
   const works = [
     ...(roles.has('schedule') ? [part(tick(parts, signal))] : []),
     ...(roles.has('load') ? [part(ownOrStandBy(parts, signal))] : []),

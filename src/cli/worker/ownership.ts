@@ -6,6 +6,7 @@ import { Control } from '../../../jobs/control.ts'
 import { takeRequests } from '../../../jobs/controlQueue.ts'
 import { Crew, type CrewParts } from '../../../jobs/crew.ts'
 import { Housekeeping } from '../../../jobs/housekeeping.ts'
+import type { Metrics } from '../../../jobs/metrics/metrics.ts'
 import { Owner } from '../../../jobs/owner.ts'
 import type { Requests } from '../../../jobs/requests.ts'
 import { Runs } from '../../../jobs/runs.ts'
@@ -13,8 +14,10 @@ import type { ReportingClient } from '../../client/reporting.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Observe } from '../../observe.ts'
 import { standingsOf } from '../standing.ts'
 import { marksOf } from '../summary.ts'
+import { bookFigures } from '../../warehouse/bookFigures.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
@@ -25,6 +28,8 @@ export interface OwnershipParts extends CrewParts {
   readonly client: ReportingClient
   readonly requests: Requests
   readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Observe
   /** How often a standby tries the file. */
   readonly standbyMs: number
 }
@@ -65,14 +70,15 @@ async function opening({ config, store }: OwnershipParts) {
 
 /** Until the signal aborts, or the warehouse has to be opened anew. */
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests } = parts
+  const { config, client, clock, log, requests, metrics, observe } = parts
   const ended = Promise.withResolvers<void>()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
   const crew = new Crew(parts)
   const runs = new Runs()
-  const rooms = { client, warehouse, clock, settings: settingsOf(config) }
+  const rooms = { client, warehouse, clock, settings: settingsOf(config), observe }
+  using _ = metrics.owns(() => bookFigures(warehouse))
   const { published, historyMs } = config
   const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs })
   const views = { standings: () => standingsOf(warehouse, config), marks: async () => [...(await marksOf(warehouse))] }
