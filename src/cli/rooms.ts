@@ -97,7 +97,8 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, ...shared })
 }
 
-function guardSecrets({ service, console, hashKey }: Config, log: GuardedLog): void {
+function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
+  if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)
   if (console.token !== undefined) log.guard(console.token)

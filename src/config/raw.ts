@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
 import { baseUrlProblem, currencyProblem, durationProblem, fileProblem, queueProblem, serveProblem } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
+import { notifySection } from './notify.ts'
 import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
@@ -110,6 +111,7 @@ export const RawConfig = z
     hash_key_file: text(
       'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),
+    notify: notifySection,
     currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),

@@ -30,12 +30,11 @@ interface Sent {
 export async function aCollector(): Promise<Collector> {
   const spans: Span[] = []
   const received: string[] = []
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      received.push(`${request.url ?? ''} ${JSON.stringify(request.headers)} ${body}`)
-      if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Sent))
-      response.setHeader('content-type', 'application/json').end('{}')
-    })
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    received.push(`${request.url ?? ''} ${JSON.stringify(request.headers)} ${body}`)
+    if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Sent))
+    response.setHeader('content-type', 'application/json').end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

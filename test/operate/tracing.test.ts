@@ -6,6 +6,7 @@ import { aWorkshop, linesOf, type Store, stop, until } from '../jobs/support.ts'
 import { aCollector, lineage } from './collector.ts'
 
 const LONG = { timeout: 120_000 }
+const ticked = (names: readonly string[]): boolean => names[0]?.includes('ticks') === true
 
 describe.each<Store>(['redis', 'embedded'])('traces of a worker on %s', (store) => {
   it('lead from the tick over the job, its run and its walk to each request and the commit', LONG, async () => {
@@ -23,7 +24,6 @@ describe.each<Store>(['redis', 'embedded'])('traces of a worker on %s', (store) 
     const { spans } = collector
     const chains = (name: string) =>
       spans.filter((span) => span.name === name).map((span) => lineage(spans, span).map((each) => each.name))
-    const ticked = (names: readonly string[]) => names[0]?.includes('ticks') === true
     const way = [expect.stringContaining('ticks'), expect.stringContaining('incremental'), 'tidemark run']
     for (const end of ['tidemark request', 'tidemark load']) {
       const found = chains(end).filter(ticked)

@@ -7,6 +7,7 @@ import { takeRequests } from '../../../jobs/controlQueue.ts'
 import { Crew, type CrewParts } from '../../../jobs/crew.ts'
 import { Housekeeping } from '../../../jobs/housekeeping.ts'
 import type { Metrics } from '../../../jobs/metrics/metrics.ts'
+import { Notifier } from '../../../jobs/notify/notifier.ts'
 import { Owner } from '../../../jobs/owner.ts'
 import type { Requests } from '../../../jobs/requests.ts'
 import { Runs } from '../../../jobs/runs.ts'
@@ -72,6 +73,7 @@ async function opening({ config, store }: OwnershipParts) {
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, metrics, observe } = parts
   const ended = Promise.withResolvers<void>()
+  const ending = new AbortController()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
@@ -82,6 +84,7 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
   const { published, historyMs } = config
   const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs })
   const views = { standings: () => standingsOf(warehouse, config), marks: async () => [...(await marksOf(warehouse))] }
+  const notifying = notified(parts, { runs, warehouse, signal: ending.signal })
   const control = new Control({ rooms, requests, runs, housekeeping, views })
   const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
@@ -91,12 +94,27 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     await goOnWithBackfills(parts, warehouse)
     await ended.promise
     control.close()
+    ending.abort()
+    await notifying
     await inTime(parts, stopped(crew, warehouse, parts))
   } finally {
     signal.removeEventListener('abort', stop)
+    ending.abort()
     await inTime(parts, warehouse.close())
     log.info('the warehouse is closed')
   }
+}
+
+/** Tells the webhook, where one is set, until the signal aborts. */
+async function notified(
+  { config, clock, log, metrics }: OwnershipParts,
+  { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
+): Promise<void> {
+  const { notify } = config
+  if (notify === undefined) return
+  const onNotice = (event: string, outcome: string) => metrics.instruments.notices.inc({ event, outcome })
+  const books = () => bookFigures(warehouse)
+  await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
 /**
