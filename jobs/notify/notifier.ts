@@ -130,7 +130,7 @@ export class Notifier {
   /** In their order: what is over must not arrive before it began. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
-    for (const waiting of [...this.#memory.waiting]) {
+    for (const waiting of this.#memory.waiting) {
       const nowMs = toMillis(clock.now())
       if (signal.aborted || waiting.dueMs > nowMs) return
       const delivery = await deliver(notify, waiting.notice, { unixS: Math.floor(nowMs / 1_000), signal })

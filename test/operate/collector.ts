@@ -1,6 +1,6 @@
 /** A collector of traces: takes OTLP over HTTP as JSON and keeps the spans. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
@@ -30,12 +30,13 @@ interface Sent {
 export async function aCollector(): Promise<Collector> {
   const spans: Span[] = []
   const received: string[] = []
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request)
     received.push(`${request.url ?? ''} ${JSON.stringify(request.headers)} ${body}`)
     if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Sent))
     response.setHeader('content-type', 'application/json').end('{}')
-  }).listen(0, '127.0.0.1')
+  }
+  const server = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

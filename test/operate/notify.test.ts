@@ -31,9 +31,9 @@ interface Desk {
   readonly receiver: Receiver
   readonly log: string[]
   /** Starts a notifier; the returned function stops it. */
-  start(clock?: typeof systemClock): () => Promise<void>
+  readonly start: (clock?: typeof systemClock) => () => Promise<void>
   /** One try of a run, told as the worker tells it. */
-  run(report: ReportName, kind?: RunName, error?: SyncError): Promise<void>
+  readonly run: (report: ReportName, kind?: RunName, error?: SyncError) => Promise<void>
 }
 
 async function aDesk(options: TideOptions = {}): Promise<Desk> {
@@ -43,10 +43,10 @@ async function aDesk(options: TideOptions = {}): Promise<Desk> {
   const runs = new Runs()
   const log: string[] = []
   const { config } = tide
+  const books = () => bookFigures(tide.warehouse)
   const start = (clock = systemClock) => {
     const ending = new AbortController()
     const written = createLog({ level: 'trace', destination: { write: (line) => log.push(line) } })
-    const books = () => bookFigures(tide.warehouse)
     const notify = config.notify as NonNullable<typeof config.notify>
     const ended = new Notifier({ notify, config, books, runs, clock, log: written, times: TIMES }).run(ending.signal)
     return () => {

@@ -1,6 +1,6 @@
 /** A receiver of notices: a real HTTP server that answers as a test wants and keeps what came. */
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
@@ -23,12 +23,13 @@ export interface Receiver extends AsyncDisposable {
 export async function aReceiver(): Promise<Receiver> {
   const posted: (Posted & { status: number | 'never' })[] = []
   let answer: { status: number | 'never'; headers: Readonly<Record<string, string>> } = { status: 200, headers: {} }
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request)
     const { status, headers } = answer
     posted.push({ headers: request.headers, body, notice: JSON.parse(body) as Posted['notice'], status })
     if (status !== 'never') response.writeHead(status, headers).end()
-  }).listen(0, '127.0.0.1')
+  }
+  const server = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=marked-key`,
