@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Registry } from 'prom-client'
-import { type ReportName, reportNames } from '../../schema/index.ts'
+import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
@@ -102,7 +102,9 @@ export class Metrics implements Disposable {
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
+      // The mark of an audit report stands still while nothing changes: that is no lag.
+      if (reportOf(report).perRecord === undefined)
+        lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
     }
   }
 

@@ -217,7 +217,7 @@ describe('a notice', () => {
     const file = path.join(path.dirname(tide.config.warehouse), 'verify.mjs')
     await writeFile(file, shown)
     const { isOurs } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
-      isOurs(headers: object, body: string, secret: string): boolean
+      isOurs: (headers: object, body: string, secret: string) => boolean
     }
     const [{ headers, body }] = receiver.posted as [Receiver['posted'][number]]
     expect(isOurs(headers, body, SECRET)).toBe(true)
