@@ -1,8 +1,11 @@
 /** What `tidemark check` does: every check in turn, and a table of what they found. */
 import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
+import { checkDisk } from '../check/disk.ts'
 import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
 import { checkOverlap } from '../check/lateness.ts'
+import { checkNetwork } from '../check/network.ts'
+import { checkQueue } from '../check/queue.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
@@ -23,8 +26,11 @@ export async function check(shell: Shell, { config: file, json = false }: CheckO
   await using client = clientOf(config, { shell, log: createLog({ level: 'error' }), attemptsMax: ATTEMPTS_MAX })
   const findings: Finding[] = [
     checkConfiguration(config),
+    await checkNetwork(config, clock),
     ...(await checkService({ config, client, clock, signal: stop.signal })),
+    ...(await checkQueue(config, clock)),
     await checkWarehouse(config),
+    await checkDisk(config),
     await checkPublished(config),
     ...(await checkOverlap(config)),
   ]
