@@ -202,6 +202,7 @@ export class Control {
       running,
       waiting: waiting.map(({ id, name }) => ({ id, report: name })),
       queues: await requests.depths(),
+      next: await requests.nextTicks(),
     }
   }
 

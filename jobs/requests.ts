@@ -98,6 +98,15 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
+  /** When the schedule next asks for what, in milliseconds since 1970; nothing while no worker has set it. */
+  async nextTicks(): Promise<readonly NextTick[]> {
+    const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
+    return schedulers.flatMap(({ next, template }) => {
+      const tick = template?.data
+      return next === undefined || tick === undefined || !('report' in tick) ? [] : [{ ...tick, atMs: next }]
+    })
+  }
+
   /** How many jobs each queue holds, by state. */
   async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
     const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
@@ -115,6 +124,8 @@ export class Requests {
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }
+
+export type NextTick = Extract<Tick, { report: ReportName }> & { readonly atMs: number }
 
 export type QueueDepth = Readonly<Record<'waiting' | 'active' | 'delayed' | 'failed', number>>
 
