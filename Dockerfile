@@ -3,7 +3,6 @@
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY tools/node-runtime tools/node-runtime
 # The pinned Node is for machines without one that is new enough; this image has it.
 RUN npm ci --omit=dev --loglevel=error && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
