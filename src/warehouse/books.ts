@@ -2,7 +2,6 @@
  * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
  * here stands in the load's own transaction.
  */
-import { readFile } from 'node:fs/promises'
 import { type ReportName, reportOf, reports } from '../../schema/index.ts'
 import { type Declaration } from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
@@ -12,13 +11,9 @@ import type { LastWindow } from '../plan/lateness.ts'
 import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
-import { freshnessSql } from './freshness.ts'
 import { text, time } from './sqlText.ts'
 
-import { createTables } from './tables.ts'
 import { switchHistory } from './versions.ts'
-
-const MIGRATIONS = ['0001_books.sql'] as const
 
 /** A window that this load closes, and the marks that it moves. */
 export interface ClosedWindow {
@@ -51,31 +46,6 @@ export interface RunRecord {
   readonly deleted: number
   readonly rejected: number
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
-}
-
-/** Brings a file to the newest layout. Error: WAREHOUSE_NEWER when a newer program wrote it. */
-export async function migrate(sql: Sql, path: string): Promise<void> {
-  const [books] = await sql.rows(
-    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
-  )
-  const [layout] =
-    books === undefined
-      ? []
-      : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-  const version = layout?.version ?? 0
-  if (version > MIGRATIONS.length) {
-    throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program knows ${MIGRATIONS.length}`, {
-      cure: 'Run the newer Tidemark that wrote it.',
-      data: { path, layout: version },
-    })
-  }
-  for (const [index, file] of MIGRATIONS.entries()) {
-    if (index < version) continue
-    await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
-    await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
-  }
-  await createTables(sql, reports.map(tableOf))
-  await sql.run(freshnessSql())
 }
 
 /** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */

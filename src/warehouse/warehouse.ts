@@ -13,7 +13,6 @@ import {
   endOrphans,
   lastWindowOf,
   markOf,
-  migrate,
   numberMark,
   type Pause,
   pauses,
@@ -37,6 +36,7 @@ import {
   recordsToAskAgain,
 } from './followed.ts'
 import { type Trimmed, trimHistory } from './history.ts'
+import { migrate } from './layout.ts'
 import { load, type LoadInput, type LoadResult } from './load.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
