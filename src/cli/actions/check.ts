@@ -11,6 +11,7 @@ import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { logLevelOf } from '../workLog.ts'
 
 export interface CheckOptions {
   readonly config?: string
@@ -23,7 +24,11 @@ const ATTEMPTS_MAX = 2
 export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
   const config = await configOf(shell, file)
-  await using client = clientOf(config, { shell, log: createLog({ level: 'error' }), attemptsMax: ATTEMPTS_MAX })
+  await using client = clientOf(config, {
+    shell,
+    log: createLog({ level: logLevelOf(shell.env, 'error') }),
+    attemptsMax: ATTEMPTS_MAX,
+  })
   const findings: Finding[] = [
     checkConfiguration(config),
     await checkNetwork(config, clock),

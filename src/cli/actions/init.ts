@@ -24,6 +24,7 @@ import {
 } from '../init/files.ts'
 import { clientOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { logLevelOf } from '../workLog.ts'
 
 export interface InitOptions extends Given {
   readonly force?: boolean
@@ -70,7 +71,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
   if (options.try === false) return []
-  const log = createLog({ level: 'error' })
+  const log = createLog({ level: logLevelOf(shell.env, 'error') })
   await using client = clientOf(config, { shell, log, attemptsMax: 2 })
   out.write('Trying it…\n')
   const network = await checkNetwork(config, clock)

@@ -13,6 +13,7 @@ import { configOf } from '../configOf.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { version } from '../version.ts'
+import { logLevelOf, loggingWork } from '../workLog.ts'
 import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
 import { beating } from '../worker/pulse.ts'
@@ -34,11 +35,15 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const { clock, stop, out } = shell
   const config = await configOf(shell, options.config)
   const roles = rolesOf(options.roles)
-  const log = createLog({ level: 'info' })
+  const log = createLog({ level: logLevelOf(shell.env, 'info') })
   stop.endsWell()
   await using tracing = await openTracing({ env: shell.env, version: version(), log })
   using metrics = new Metrics({ config, clock, version: version() })
-  const observe = observedBy(...(tracing === undefined ? [] : [tracing.observe]), metrics.observe)
+  const observe = observedBy(
+    ...(tracing === undefined ? [] : [tracing.observe]),
+    metrics.observe,
+    loggingWork(log, clock),
+  )
   const directory = `${config.warehouse}.queue`
   await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
   const onEvent = (event: ClientEvent) => metrics.onEvent(event)
