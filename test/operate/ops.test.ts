@@ -131,3 +131,11 @@ describe('docs/OPERATING.md', () => {
     expect(Object.fromEntries(described)).toEqual(Object.fromEntries(known))
   })
 })
+
+describe('docs/OPERATING.md, on errors', () => {
+  it('leads from each code to its section', () => {
+    const links = [...read('docs/OPERATING.md').matchAll(/\[([A-Z_]+)\]\(ERRORS\.md#([a-z_]+)\)/g)]
+    const linked = new Set(links.map(([, code = '', anchor]) => (code.toLowerCase() === anchor ? code : '')))
+    expect([...linked].toSorted()).toEqual([...errorCodes].toSorted())
+  })
+})

@@ -155,7 +155,9 @@ describe('one line of the log', () => {
       const ofRun = (linesOf(worker) as unknown as { runId?: string; what?: string }[]).filter(
         ({ runId }) => runId === line?.runId,
       )
-      expect(ofRun.map(({ what }) => what)).toEqual(expect.arrayContaining([undefined, 'run', 'walk', 'request', 'load']))
+      expect(ofRun.map(({ what }) => what)).toEqual(
+        expect.arrayContaining([undefined, 'run', 'walk', 'request', 'load']),
+      )
       expect(runs().filter((each) => (each as unknown as { runId: string }).runId === line?.runId)).toHaveLength(1)
     },
   )
