@@ -2,11 +2,10 @@
 import path from 'node:path'
 import { z } from 'zod'
 import { Secret } from '../secret.ts'
-import type { WhereOf } from './beyondSchema.ts'
 import { durationProblem, webhookProblem } from './checks.ts'
 import { NOTIFY_SECRET, NOTIFY_SECRET_FILE } from './environment.ts'
 import { checked, text, whole } from './fields.ts'
-import type { Problem } from './problems.ts'
+import type { Path, Problem } from './problems.ts'
 import type { NotifyConfig } from './shape.ts'
 import { readSecret, type Sources } from './sources.ts'
 import { parseDuration } from './units.ts'
@@ -37,7 +36,7 @@ type Raw = z.output<typeof notifySection>
 export async function notifySecretOf(
   { webhook, secret_file: file }: Raw,
   { env, folder }: Sources,
-  whereOf: WhereOf,
+  whereOf: (path: Path) => string,
 ): Promise<Secret | Problem | undefined> {
   if (webhook === undefined) return undefined
   const direct = env[NOTIFY_SECRET]

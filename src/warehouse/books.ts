@@ -2,10 +2,8 @@
  * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
  * here stands in the load's own transaction.
  */
-import { type ReportName, reportOf, reports } from '../../schema/index.ts'
+import { type ReportName, reportOf } from '../../schema/index.ts'
 import { type Declaration } from '../../schema/report.ts'
-import { tableOf } from '../../schema/tables.ts'
-import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { LastWindow } from '../plan/lateness.ts'
 import { forgetCoverage } from './coverage.ts'

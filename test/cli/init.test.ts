@@ -116,7 +116,8 @@ describe('tidemark init', () => {
 })
 
 /** util-linux's `script`, which gives a program a terminal of its own. */
-const hasScript = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true
+const versionOfScript: string | null = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout
+const hasScript = versionOfScript !== null && versionOfScript.includes('util-linux')
 
 /** Types an answer once the question stands there. */
 async function typed(child: ChildProcessWithoutNullStreams, said: () => string, [question, answer]: [string, string]) {

@@ -11,7 +11,7 @@ interface Made {
 }
 
 const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
-const literal = (value: unknown): string => (value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`)
+const literal = (value: string | null): string => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`)
 
 /** Schemas, tables and every row, each value as text. Views are left out: each opening makes them anew. */
 export async function dumpOf(path: string): Promise<string> {
@@ -23,7 +23,9 @@ export async function dumpOf(path: string): Promise<string> {
   for (const { schema, name, sql } of tables) {
     lines.push(sql.replaceAll(/\s*\n\s*/g, ' '))
     const table = `${identifier(schema)}.${identifier(name)}`
-    for (const row of await database.rows(`SELECT COLUMNS(*)::VARCHAR FROM ${table} ORDER BY ALL`))
+    for (const row of await database.rows<Record<string, string | null>>(
+      `SELECT COLUMNS(*)::VARCHAR FROM ${table} ORDER BY ALL`,
+    ))
       lines.push(`INSERT INTO ${table} VALUES (${Object.values(row).map(literal).join(', ')});`)
   }
   return `${lines.join('\n')}\n`

@@ -22,7 +22,7 @@ export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: 
   try {
     const address = isIP(name) === 0 ? (await lookup(name)).address : name
     const resolvedMs = clock.monotonicMs() - startedMs
-    using connection = await connected(service.baseUrl, name)
+    using connection = await connected(service.baseUrl, name, clock)
     const ms = clock.monotonicMs() - startedMs
     const found = `${host} is ${address} (${Math.round(resolvedMs)} ms), connects in ${Math.round(ms)} ms`
     const { expiresAtMs, protocol } = connection
@@ -43,7 +43,7 @@ interface Connection extends Disposable {
 }
 
 /** Opens a connection as the client would, with the same authorities, and closes it. */
-async function connected({ protocol, port }: URL, host: string): Promise<Connection> {
+async function connected({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)
   const servername = isIP(host) === 0 ? { servername: host } : {}
@@ -51,7 +51,7 @@ async function connected({ protocol, port }: URL, host: string): Promise<Connect
     ? connectSecurely({ host, port: number, ...servername })
     : connectPlainly({ host, port: number })
   try {
-    await opened(socket, isSecure ? 'secureConnect' : 'connect')
+    await opened(socket, isSecure ? 'secureConnect' : 'connect', clock)
     const secure = 'getPeerCertificate' in socket ? socket : undefined
     const validTo = secure === undefined ? undefined : Date.parse(secure.getPeerCertificate().valid_to)
     return {
@@ -65,12 +65,17 @@ async function connected({ protocol, port }: URL, host: string): Promise<Connect
   }
 }
 
-function opened(socket: Socket, event: string): Promise<void> {
+async function opened(socket: Socket, event: string, clock: Clock): Promise<void> {
   const opening = Promise.withResolvers<void>()
-  socket.setTimeout(CONNECT_MS_MAX, () => socket.destroy(Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })))
+  const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
+  const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
   socket.once(event, () => opening.resolve())
   socket.once('error', (error) => opening.reject(error))
-  return opening.promise
+  try {
+    await opening.promise
+  } finally {
+    callOff()
+  }
 }
 
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/
