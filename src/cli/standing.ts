@@ -5,6 +5,7 @@ import { formatInstant, type Instant } from '../instant.ts'
 import type { Database } from '../warehouse/duckdb.ts'
 import { coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
 import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
+import { offCureLines } from './offCure.ts'
 import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
 
 export interface Standing extends Lateness {
@@ -136,7 +137,10 @@ export function standingsText(standings: readonly Standing[]): string {
   ])
   const notes = standings.flatMap(({ report, state, because, error }) => {
     if (because !== undefined) {
-      const cure = state === 'paused' ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`] : []
+      const cure =
+        state === 'paused'
+          ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`]
+          : offCureLines(because)
       return [`${report} is ${state}: ${line(because)}`, ...cure]
     }
     if (error === undefined) return []

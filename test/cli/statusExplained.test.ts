@@ -8,6 +8,9 @@ it('says why a report holds no rows, and that nothing reads by itself without a 
   await world.run('sync', 'events', '--quiet')
   const { stdout } = await world.run('status')
   expect(stdout).toMatch(/^events: 0 rows because the service showed none for what is asked\./m)
+  expect(stdout).toMatch(
+    /^audit_entries is off: no entities are configured\n {2}what to do: .*reports\.audit_entries\.entities/m,
+  )
   expect(stdout).toContain('No worker runs, so nothing is read by itself: "tidemark worker" starts one')
 })
 

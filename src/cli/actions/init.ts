@@ -44,7 +44,10 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   const isAdded = await ignoreSecrets(cwd)
   const off = [...unreadableIn(findings).keys()]
   out.write(`wrote ${SETTINGS_FILE} and ${SECRETS_FILE} (mode 600${isAdded ? ', added to .gitignore' : ''})\n`)
-  if (off.length > 0) out.write(`switched off, since this client may not read them: ${off.join(', ')}\n`)
+  if (off.length > 0)
+    out.write(
+      `switched off, since this client may not read them: ${off.join(', ')} (once it may, take their lines out of ${SETTINGS_FILE})\n`,
+    )
   out.write(
     '\nNext:\n  npx tidemark sync events   # one report first\n  npx tidemark worker        # then all of them, regularly\n',
   )

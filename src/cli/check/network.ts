@@ -70,7 +70,8 @@ async function opened(socket: Socket, event: string, clock: Clock): Promise<void
   const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
   const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
   socket.once(event, () => opening.resolve())
-  socket.once('error', (error) => opening.reject(error))
+  // Also after it is open: an error that nobody hears would end the process.
+  socket.on('error', (error) => opening.reject(error))
   try {
     await opening.promise
   } finally {
