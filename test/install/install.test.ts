@@ -10,7 +10,8 @@ it('installs and syncs', { timeout: 600_000 }, async () => {
   const home = path.join(made.folder, 'home')
   const cwd = path.join(made.folder, 'empty')
   for (const folder of [home, cwd]) await mkdir(folder)
-  const env = environment(home)
+  // What the machine needs to reach its registry stays: proxies, and npm's own variables.
+  const env = { ...process.env, ...environment(home) }
   await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', made.tarball], { cwd, env })
   const { stdout } = await run('npx', ['tidemark', '--version'], { cwd, env })
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
