@@ -36,13 +36,15 @@ export interface RejectedRow {
   readonly reason: string
   /** The row as it was sent. */
   readonly text: string
+  /** Whose row it is, where that can be told: it is there, it just can't be stored. */
+  readonly key?: RowKey | undefined
 }
 
 export interface ScannedPage {
   readonly envelope: Envelope
   /** Rows on the page, rejected ones included. */
   readonly rowCount: number
-  /** Key of each row that has one, in the page's order. */
+  /** Key of each row that has one, in the page's order: also of those that can't be stored, since they are there. */
   readonly keys: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   /** Rows to load. */
@@ -66,6 +68,15 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
+
+interface Refused {
+  readonly from: number
+  readonly to: number
+  readonly spliced: number
+  readonly key?: RowKey | undefined
+}
+
+const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
 
 const NO_SPLICES: readonly Splice[] = []
 const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
@@ -173,11 +184,12 @@ class PageScan {
     const node = this.#lastNode
     const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
     const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
+    const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
+    if (own !== undefined) this.#keys.push(own)
     if (reason !== undefined) {
-      this.#reject(reason, { from: at, to: end, spliced })
+      this.#reject(reason, { from: at, to: end, spliced, key: own })
       return end
     }
-    if (key.length > 0) this.#keys.push(found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
     this.#lines.add({ from: at, to: end, shape: catalog.shapeAt(node), firstSplice: spliced })
     return end
   }
@@ -305,10 +317,10 @@ class PageScan {
   }
 
   /** Sets a row aside, and forgets its items and the splices that lie in it. */
-  #reject(reason: string, { from, to, spliced }: { from: number; to: number; spliced: number }): void {
+  #reject(reason: string, { from, to, spliced, key }: Refused): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
-    this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices) })
+    this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.splices.length = spliced
     this.#children.drop(this.#lines.rows)
   }

@@ -218,7 +218,7 @@ class Walk {
     const { parts, span, state } = this
     const fetched = await parts.reader.read(parts.ask(span), number)
     const { page } = fetched
-    const keyless = page.rejected.map(({ text }) => text)
+    const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
     this.#isAgain = this.#repeatsLast(fetched)
     if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
