@@ -50,14 +50,14 @@ export class PageReader {
   }
 
   /** Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
-  async read(question: Question, number: number): Promise<FetchedPage> {
-    const { report, pageSize } = this.#plan
+  async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+    const { report } = this.#plan
     this.#checkLength()
     const answer = await this.#rooms.client.read(
       {
         report: report.name,
         path: pathOf(report, question),
-        body: bodyOf(report, question, { number, size: pageSize }),
+        body: bodyOf(report, question, { number, size }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
         priority: this.#rooms.priority,

@@ -50,6 +50,11 @@ export type Proven = {
   readonly keys: KeySet
 }
 
+/** Pages that rows may fill which page numbers don't bring: so much more is asked for at once. */
+const UNSEEN_PAGES = 8
+/** As many rows as `page_size` may be. */
+const ROWS_A_PAGE_MAX = 10_000
+
 export type Outcome =
   | Proven
   /** Cut it; `pages` were read of it: a sample of where its rows stand. */
@@ -141,21 +146,35 @@ async function agreement(before: Walk): Promise<Outcome> {
   const { parts, span } = before
   let previous = before
   for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
-    const walk = new Walk(parts, span)
+    const walk = new Walk(parts, span, finer(previous) === undefined ? otherSize(previous) : undefined)
     parts.restart?.()
     const first = await walk.page(1)
     await parts.keep(first)
     await walk.untilExhausted(2)
     if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
-    const cut = parts.cuts === false || span === undefined ? undefined : finer(walk, span)
+    const cut = finer(walk)
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous)
 }
 
+/**
+ * The page size for the next walk over rows that no bound of time separates, where one of the usual size showed rows
+ * twice. A full page that came again may be the last page, or page numbers may be ignored: pages of one row less tell.
+ * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs neither.
+ */
+function otherSize({ parts, state, size, isShownAgain, isWhole }: Walk): number | undefined {
+  const { reader } = parts
+  if (isWhole || !reader.keyed || state.repeats === 0) return size
+  if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
+  const rows = isShownAgain ? reader.pageSize * UNSEEN_PAGES : 2 * Math.max(state.distinct, state.totalCount ?? 0)
+  return Math.min(ROWS_A_PAGE_MAX, Math.max(size, rows))
+}
+
 /** After something moved: cut so that each part should fit a single response. */
-function finer({ parts, state }: Walk, span: Span): readonly Span[] | undefined {
+function finer({ parts, span, state }: Walk): readonly Span[] | undefined {
+  if (parts.cuts === false || span === undefined) return undefined
   if (!canSplit(span)) return atFloor(span, parts)
   return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
 }
@@ -185,16 +204,21 @@ function sameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
 class Walk {
   readonly parts: ProveParts
   readonly span: Span | undefined
+  /** Rows a page that are asked for. */
+  readonly size: number
   readonly state: WalkState
+  /** The second page was the first one once more. */
+  isShownAgain = false
   /** Went on to an empty page, or one with nothing new. */
   #reachedEnd = false
   #sawEmptyPage = false
   #last: FetchedPage | undefined
   #isAgain = false
 
-  constructor(parts: ProveParts, span: Span | undefined) {
+  constructor(parts: ProveParts, span: Span | undefined, size = parts.reader.pageSize) {
     this.parts = parts
     this.span = span
+    this.size = size
     this.state = new WalkState(parts.reader.keyed)
   }
 
@@ -208,19 +232,23 @@ class Walk {
     return this.#isAtEnd && (this.state.repeats === 0 || this.#isUnpaged)
   }
 
-  /** Every page repeats the first one, which had room for more: all there is fits a response. */
+  /** Every page repeats the first one, which had room for more, or had more than was asked for: it is all there is. */
   get #isUnpaged(): boolean {
-    const { state, parts } = this
-    return !this.#sawEmptyPage && state.distinct === state.firstRows && state.firstRows < parts.reader.pageSize
+    const { state, size } = this
+    if (this.#sawEmptyPage || state.distinct !== state.firstRows) return false
+    const usual = this.parts.reader.pageSize
+    // Where more than the usual size is asked for, a page that isn't larger than before may be cut as before.
+    return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
   }
 
   async page(number: number): Promise<FetchedPage> {
     const { parts, span, state } = this
-    const fetched = await parts.reader.read(parts.ask(span), number)
+    const fetched = await parts.reader.read(parts.ask(span), number, this.size)
     const { page } = fetched
     const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
     this.#isAgain = this.#repeatsLast(fetched)
+    if (this.#isAgain && number === 2) this.isShownAgain = true
     if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
     else state.saw(seen)
     if (number > (this.#last?.number ?? 0)) this.#last = fetched

@@ -171,7 +171,8 @@ export class Scope implements AsyncDisposable {
     const asked: Record<string, string> = declaration.currency === undefined ? {} : { target_currency: scope }
     await this.intake.add(page, servedAt, asked)
     this.#rows += page.rowCount
-    if (page.envelope.totalCount !== undefined) this.sizes = sawLastPage(this.sizes, page.rowCount)
+    if (page.envelope.totalCount !== undefined)
+      this.sizes = sawLastPage(this.sizes, Math.min(page.rowCount, this.reader.pageSize))
     const report: ReportName = config.name
     const rowsExpected = page.envelope.totalCount
     this.rooms.onProgress({
