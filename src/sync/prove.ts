@@ -6,7 +6,7 @@
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { KeySet } from '../plan/keySet.ts'
-import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import { holdsEverything, isFullPage, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
 import { plannedRows } from '../plan/density.ts'
 import type { Overfull } from '../plan/spanQueue.ts'
@@ -124,10 +124,11 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     return walk.proven('single')
   }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && parts.sizes().fullMin !== undefined) return walk.split(first)
+  if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first)
   const second = await walk.page(2)
   if (state.freshOnLastPage > 0) {
-    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
+    if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
     if (splits) return walk.split(first, {}, second)
   } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
     // The same page again: the page number is ignored, so only what fits one response can be seen.
@@ -293,9 +294,8 @@ class Walk {
   }
 
   split({ page }: FetchedPage, how: Pick<Overfull, 'parts' | 'total'> = {}, second?: FetchedPage): Outcome {
-    const pageRows = this.parts.reader.report.answer === 'array' ? this.parts.sizes().fullMin : undefined
     const pages = second === undefined ? [page] : [page, second.page]
-    return { kind: 'split', pages, overfull: { ...how, pageRows: pageRows ?? this.state.pageRows } }
+    return { kind: 'split', pages, overfull: { ...how, pageRows: this.state.pageRows } }
   }
 
   proven(proof: Proof): Proven {
