@@ -16,7 +16,7 @@ import { freshnessSql } from './freshness.ts'
 import { text, time } from './sqlText.ts'
 
 import { createTables } from './tables.ts'
-import { switchHistory } from './versions.ts'
+import { keptReports, switchHistory } from './versions.ts'
 
 const MIGRATIONS = ['0001_books.sql'] as const
 
@@ -194,8 +194,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  const kept = await keptReports(sql)
   for (const { report, history } of states) {
-    if (history !== undefined) await switchHistory(sql, { report, ...history })
+    if (history !== undefined && history.on !== kept.has(report)) await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {
     if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])
