@@ -68,7 +68,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a stamp in the future counts',
-    file: 'src/warehouse/stage.ts',
+    file: 'src/warehouse/newest.ts',
     from: '`${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`',
     to: '`${observedAt} + INTERVAL 100 YEARS`',
   },
@@ -179,7 +179,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
-    file: 'src/warehouse/merge.ts',
+    file: 'src/warehouse/newest.ts',
     from: '`CASE WHEN ${isWrong} THEN',
     to: '`CASE WHEN ${isWrong} AND false THEN',
   },
