@@ -89,7 +89,7 @@ export interface TableChange {
 export interface LoadPlace {
   readonly database: Database
   readonly mark: string
-  /** Discovered columns by table, as they are before the load; replaced after its commit. */
+  /** Discovered columns by table, as they are before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
 }
 

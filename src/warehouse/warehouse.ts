@@ -81,7 +81,8 @@ export class Warehouse implements AsyncDisposable {
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
+  /** Undefined: to be looked up before the next load. */
+  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(
@@ -133,11 +134,11 @@ export class Warehouse implements AsyncDisposable {
   /** Commits one load; loads wait for each other. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
-      const result = await load(
-        { database: this.#database, mark: this.numberMark, discovered: this.#discovered },
-        input,
-      )
-      if (result.changes.length > 0) this.#discovered = await discoveredColumns(this.#database)
+      const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
+      // A load that fails may have committed all the same, and made columns.
+      this.#discovered = undefined
+      const result = await load({ database: this.#database, mark: this.numberMark, discovered }, input)
+      if (result.changes.length === 0) this.#discovered = discovered
       return result
     })
   }
