@@ -55,10 +55,11 @@ it('filters delete none of the rows that they leave out, and without them two re
   expect(await reconcile(tide.rooms, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
 })
 
+const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })
+
 it('a reconcile that was stopped begins anew when it asks something else', async () => {
   await using tide = await aTide({ settings })
   const report = reportOf('enquiries')
-  const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })
   const place = (start: Instant) => ({ report, scope: '', asked: { start, filters: {} } })
   const now = systemClock.now()
   const open = async (start: Instant, id: string) =>

@@ -5,6 +5,8 @@ import { events } from '../../schema/reports/events.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder, loadRows, texts } from '../support/warehouse.ts'
 
+const row = (id: number) => [{ eventId: id, name: 'an event', undocumented: id }]
+
 it.each([1, 2, 3])('columns that a load made are known when statement %i behind its COMMIT fails', async (failing) => {
   await using folder = await aFolder()
   const path = join(folder.path, 'warehouse.duckdb')
@@ -22,7 +24,6 @@ it.each([1, 2, 3])('columns that a load made are known when statement %i behind 
     },
   })
   const opened = { warehouse, folder: folder.path, path, [Symbol.asyncDispose]: () => Promise.resolve() }
-  const row = (id: number) => [{ eventId: id, name: 'an event', undocumented: id }]
   isLoading = true
   await loadRows(opened, events, row(1)).catch(() => undefined)
   isLoading = false

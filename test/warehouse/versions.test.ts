@@ -184,6 +184,8 @@ describe('an equal row', () => {
   })
 })
 
+const named = (id: number, name: string, stamp: string) => ({ eventId: id, name, aggregateRecordModified: stamp })
+
 describe('a stamp later than its observation', () => {
   it('counts as the observation, so that the row can be mended', async () => {
     const id = anId()
@@ -199,8 +201,6 @@ describe('a stamp later than its observation', () => {
       { name: 'right' },
     ])
   })
-
-  const named = (id: number, name: string, stamp: string) => ({ eventId: id, name, aggregateRecordModified: stamp })
 
   it.each([
     ['gives way to a change that is shown later with a stamp from before', ['wrong', 'right'], 'right'],
