@@ -50,8 +50,8 @@ export type Proven = {
   readonly keys: KeySet
 }
 
-/** Pages that rows may fill which page numbers don't bring: so much more is asked for at once. */
-const UNSEEN_PAGES = 8
+/** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
+const USUAL_PAGES_MAX = 8
 /** As many rows as `page_size` may be. */
 const ROWS_A_PAGE_MAX = 10_000
 
@@ -165,12 +165,13 @@ async function agreement(before: Walk): Promise<Outcome> {
  * twice. A full page that came again may be the last page, or page numbers may be ignored: pages of one row less tell.
  * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs neither.
  */
-function otherSize({ parts, state, size, isShownAgain, isWhole }: Walk): number | undefined {
+function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
   const { reader } = parts
-  if (isWhole || !reader.keyed || state.repeats === 0) return size
+  if (span === undefined || isWhole || !reader.keyed || state.repeats === 0) return size
   if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
-  const rows = isShownAgain ? reader.pageSize * UNSEEN_PAGES : 2 * Math.max(state.distinct, state.totalCount ?? 0)
-  return Math.min(ROWS_A_PAGE_MAX, Math.max(size, rows))
+  const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
+  const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
+  return Math.max(size, rows)
 }
 
 /** After something moved: cut so that each part should fit a single response. */
