@@ -8,6 +8,8 @@ export interface CorpusSeed {
 }
 
 export const CORPUS: readonly CorpusSeed[] = [
+  { seed: 20, found: 'a full disk right behind a COMMIT left a process that knew nothing of the columns it had made' },
+  { seed: 219, found: 'a page of one row counted as full for ever: a row came while the last page was shown again' },
   {
     seed: 224,
     found: 'a budget was marked as deleted, since it came malformed in the second read, its key in plain sight',
