@@ -1,6 +1,6 @@
 /** `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat it. */
 import { parseArgs } from 'node:util'
-import { type Fault, Tally } from '../../test/simulation/faults.ts'
+import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
 import { failureText } from '../../test/simulation/failure.ts'
 import { drawScenario } from '../../test/simulation/scenario.ts'
 import { type Figures, simulate } from '../../test/simulation/simulate.ts'
@@ -63,6 +63,9 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
+  /** How often something went wrong that the seeds drew, and how often the process died of it. */
+  faults: faultNames.reduce((sum, fault) => sum + tally.of(fault), 0),
+  crashes: tally.of('crash'),
   gaps,
   counts,
 }
