@@ -177,15 +177,19 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
+  /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
+  readonly isFiltered?: boolean
   /** Whether every version is kept; undefined: as it was. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
-  const rows = states.map(({ report, enabled, offReason }) => {
+  const rows = states.map(({ report, enabled, offReason, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
-    return `(${text(report)}, ${enabled}, ${text(reportOf(report).deletes)}, ${reason}::VARCHAR)`
+    const { deletes } = reportOf(report)
+    const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR)`
   })
   const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason)`
   await sql.run(`

@@ -29,6 +29,16 @@ describe('freshness in words', () => {
     )
   })
 
+  it('says that filters keep deletions from showing where only absence could show them', async () => {
+    await using tide = await aTide({
+      settings: { reports: { enquiries: { filters: { companyId: 7 } }, events: { filters: { companyId: 7 } } } },
+    })
+    await tide.attempt('enquiries', 'events')
+    expect(await explained(tide, 'enquiries')).toContain('Deletions do not show while the report has filters')
+    expect(await explained(tide, 'events')).toContain('Deletions show with the next sync')
+    expect(await explained(tide, 'audit_entries')).toContain('Entries are never deleted.')
+  })
+
   it('says why there are no rows', async () => {
     await using tide = await aTide({ settings: { reports: { enquiries: { enabled: false } } } })
     tide.sandbox.setFaults(['403@office_reservations'])
