@@ -26,7 +26,7 @@ import {
 import { BackfillBooks } from './backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './coverage.ts'
 import { type AroundStatement, Database, type Sql } from './duckdb.ts'
-import { checkFence, type Fence, type FenceAsk, takeFence } from './fences.ts'
+import { type Fence, type FenceAsk, Fences } from './fences.ts'
 import { heldBooks, type HeldBooks } from './held.ts'
 import {
   dueRecords,
@@ -81,6 +81,9 @@ export class Warehouse implements AsyncDisposable {
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
+  readonly #fences = new Fences()
+  /** Runs that have begun and written nothing yet. */
+  readonly #begun = new Map<string, RunRecord>()
   /** Undefined: to be looked up before the next load. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
@@ -92,7 +95,7 @@ export class Warehouse implements AsyncDisposable {
   ) {
     this.#database = database
     this.#spill = spill
-    this.backfills = new BackfillBooks(database)
+    this.backfills = new BackfillBooks(database, this.#fences)
     this.numberMark = mark
     this.#discovered = discovered
   }
@@ -137,7 +140,9 @@ export class Warehouse implements AsyncDisposable {
       const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
       // A load that fails may have committed all the same, and made columns.
       this.#discovered = undefined
-      const result = await load({ database: this.#database, mark: this.numberMark, discovered }, input)
+      const place = { database: this.#database, mark: this.numberMark, discovered }
+      const result = await load({ ...place, fences: this.#fences, begun: this.#begun.get(input.runId) }, input)
+      this.#begun.delete(input.runId)
       if (result.changes.length === 0) this.#discovered = discovered
       return result
     })
@@ -145,11 +150,21 @@ export class Warehouse implements AsyncDisposable {
 
   /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
   takeFence(ask: FenceAsk): Promise<Fence> {
-    return this.#database.transaction((sql) => takeFence(sql, ask))
+    return this.#database.transaction((sql) => this.#fences.take(sql, ask))
   }
 
-  recordRun(run: RunRecord): Promise<void> {
-    return this.#database.transaction((sql) => recordRun(sql, run))
+  /**
+   * Says that a run has begun. The file learns it with the run's first load: a run that finds nothing new, which most
+   * do, writes its record once, at its end.
+   */
+  beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
+    this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
+  }
+
+  /** Writes or replaces the record of a run that writes no rows any more. */
+  async recordRun(run: RunRecord): Promise<void> {
+    this.#begun.delete(run.runId)
+    await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
@@ -296,7 +311,7 @@ export class Warehouse implements AsyncDisposable {
 
   #fenced<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#database.transaction(async (sql) => {
-      await checkFence(sql, fence)
+      await this.#fences.check(sql, fence)
       return work(sql)
     })
   }
