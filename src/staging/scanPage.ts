@@ -66,6 +66,14 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Throws `Malformed` when the bytes are not the JSON that the report promises. */
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
+  const scan = slicesOf(bytes, plan)
+  let step = scan.next()
+  while (step.done !== true) step = scan.next()
+  return step.value
+}
+
+/** The same in pieces, between which others may run, as long as no other scan with the same catalogue does. */
+export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
@@ -77,6 +85,8 @@ interface Refused {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
+/** About as much as is scanned in two to five milliseconds. */
+const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
 const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
@@ -100,12 +110,12 @@ class PageScan {
     this.#children = new ChildLines(this.#json)
   }
 
-  run(): ScannedPage {
+  *run(): Generator<void, ScannedPage> {
     const { catalog, answer } = this.#plan
     catalog.prune()
     const start = this.#bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
     const first = this.#json.space(start)
-    const end = answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
+    const end = yield* answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
     const rest = this.#json.space(end)
     if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
     const lines = this.#lines
@@ -121,7 +131,7 @@ class PageScan {
     }
   }
 
-  #envelopeAt(at: number): number {
+  *#envelopeAt(at: number): Generator<void, number> {
     const json = this.#json
     if (this.#bytes[at] !== OPEN_OBJECT) throw json.malformed(at, 'a page envelope')
     let hasItems = false
@@ -132,7 +142,7 @@ class PageScan {
       i = json.colon(nameEnd)
       if (name === 'items') {
         hasItems = true
-        i = this.#items(i)
+        i = yield* this.#items(i)
       } else i = this.#envelopeField(name, i)
       i = json.space(i)
       if (this.#bytes[i] === COMMA) {
@@ -156,14 +166,19 @@ class PageScan {
     return end
   }
 
-  #items(at: number): number {
+  *#items(at: number): Generator<void, number> {
     const json = this.#json
+    let sliceEnd = at + SLICE_BYTES
     if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
     let i = json.space(at + 1)
     if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
     for (;;) {
       i = json.space(this.#row(i))
       this.#rows += 1
+      if (i > sliceEnd) {
+        sliceEnd = i + SLICE_BYTES
+        yield
+      }
       if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
       if (this.#bytes[i] !== COMMA) throw json.malformed(i, 'a comma or the end of the rows')
       i = json.space(i + 1)

@@ -7,7 +7,8 @@ import { bodyOf, pathOf, type Question } from '../plan/question.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { Malformed } from '../staging/malformed.ts'
 import type { PrivatePages } from '../staging/privatePage.ts'
-import { type ScannedPage, scanPage, type ScanPlan } from '../staging/scanPage.ts'
+import { scanInSlices } from '../staging/slicedScan.ts'
+import type { ScannedPage, ScanPlan } from '../staging/scanPage.ts'
 import { privatePagesOf } from './privacy.ts'
 import type { WalkRooms } from './rooms.ts'
 
@@ -70,9 +71,10 @@ export class PageReader {
     return { number, page: answer.value, servedAt: answer.servedAt }
   }
 
-  #parse(bytes: Buffer): ScannedPage {
+  async #parse(bytes: Buffer): Promise<ScannedPage> {
+    const { clock } = this.#rooms
     try {
-      return scanPage(this.#privatePages?.of(bytes) ?? bytes, this.#scan)
+      return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
       const { report } = this.#plan
