@@ -4,6 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
+import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -141,7 +142,8 @@ export class Warehouse implements AsyncDisposable {
       // A load that fails may have committed all the same, and made columns.
       this.#discovered = undefined
       const place = { database: this.#database, mark: this.numberMark, discovered }
-      const result = await load({ ...place, fences: this.#fences, begun: this.#begun.get(input.runId) }, input)
+      const known = { ...place, fences: this.#fences, begun: this.#begun.get(input.runId) }
+      const result = await onOneThreadIfNeeded(this.#database, () => load(known, input))
       this.#begun.delete(input.runId)
       if (result.changes.length === 0) this.#discovered = discovered
       return result
@@ -320,5 +322,22 @@ export class Warehouse implements AsyncDisposable {
     const turn = this.#loads.then(work, work)
     this.#loads = turn.catch(() => undefined)
     return turn
+  }
+}
+
+/** Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does. */
+async function onOneThreadIfNeeded<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof SyncError) || error.code !== 'WAREHOUSE_MEMORY') throw error
+    const [set] = await database.rows<{ threads: number }>(`SELECT current_setting('threads') AS threads`)
+    if (set === undefined || set.threads === 1) throw error
+    await database.run('SET threads = 1')
+    try {
+      return await work()
+    } finally {
+      await database.run(`SET threads = ${set.threads}`)
+    }
   }
 }
