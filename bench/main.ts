@@ -9,10 +9,11 @@ import type { Line, Suite } from './measure.ts'
 import { floorSuite } from './suites/floor.ts'
 import { incrementalSuite } from './suites/incremental.ts'
 import { memorySuite } from './suites/memory.ts'
+import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
 import { requestsSuite } from './suites/requests.ts'
 
-const SUITES: readonly Suite[] = [floorSuite, incrementalSuite, memorySuite, requestsSuite, publishingSuite]
+const SUITES: readonly Suite[] = [floorSuite, incrementalSuite, memorySuite, requestsSuite, publishingSuite, peersSuite]
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 const HEAD = `# Results
 
