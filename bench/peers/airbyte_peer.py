@@ -91,6 +91,6 @@ if task == "sync":
     timed(sync)
 else:
     lists = ", ".join(f"coalesce(json_array_length({name}), 0)" for name in ("meetingrooms", "assignments"))
-    stamp = "epoch_ms(aggregaterecordmodified::TIMESTAMPTZ)"
+    stamp = "epoch_us(aggregaterecordmodified::TIMESTAMPTZ) // 1000"
     held = duckdb.connect(FILE, read_only=True)
     dump(held.sql(f"SELECT eventid, {stamp}, {lists} FROM main.events"))

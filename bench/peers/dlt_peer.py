@@ -56,6 +56,6 @@ else:
     count = "(SELECT count(*) FROM main_rows.events__{} c WHERE c._dlt_parent_id = e._dlt_id)"
     dump(
         held.sql(f"""
-            SELECT event_id, epoch_ms(aggregate_record_modified::TIMESTAMPTZ), {count.format("meeting_rooms")}, {count.format("assignments")}
+            SELECT event_id, epoch_us(aggregate_record_modified::TIMESTAMPTZ) // 1000, {count.format("meeting_rooms")}, {count.format("assignments")}
             FROM main_rows.events e""")
     )

@@ -30,7 +30,7 @@ export interface Peer {
 }
 
 const HELD_SQL = `
-  SELECT string_agg(concat_ws(',', e.event_id, epoch_ms(e.aggregate_record_modified), coalesce(m.items, 0), coalesce(a.items, 0)), ';') AS held
+  SELECT string_agg(concat_ws(',', e.event_id, epoch_us(e.aggregate_record_modified) // 1000, coalesce(m.items, 0), coalesce(a.items, 0)), ';') AS held
   FROM events e
   LEFT JOIN (SELECT event_id, count(*) AS items FROM events__meeting_rooms WHERE NOT is_deleted GROUP BY 1) m USING (event_id)
   LEFT JOIN (SELECT event_id, count(*) AS items FROM events__assignments WHERE NOT is_deleted GROUP BY 1) a USING (event_id)`
@@ -44,7 +44,8 @@ const tidemark: Peer = {
       sync: () => tide.order({ do: 'sync', reports: ['events'] }),
       held: async () => {
         const { rows } = await tide.order({ do: 'rows', sql: HELD_SQL })
-        return String(rows?.[0]?.['held'] ?? '').split(';')
+        const [all] = (rows ?? []) as { held: string }[]
+        return all?.held.split(';') ?? []
       },
       [Symbol.asyncDispose]: () => tide[Symbol.asyncDispose](),
     }
@@ -82,7 +83,7 @@ async function environment(name: string, python: string): Promise<string | undef
     await run(python, ['-m', 'pip', 'install', '--quiet', '-r', join(HERE, `requirements-${name}.txt`)])
     return undefined
   } catch (error) {
-    return `no Python with a package index here (${String((error as Error).message).split('\n')[0] ?? ''})`
+    return `no Python with a package index here (${(error as Error).message.split('\n')[0] ?? ''})`
   }
 }
 

@@ -73,7 +73,7 @@ const limits = z
     warehouse_memory: z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('256MB')
+      .default('192MB')
       .describe('Memory that DuckDB may take'),
     warehouse_threads: z
       .int()
