@@ -10,17 +10,20 @@ const tails = new WeakMap<ObjectCatalog, Promise<unknown>>()
 /** Calls `nextTurn` between slices. Throws `Malformed` when the bytes are not the JSON that the report promises. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = tails.get(plan.catalog) ?? Promise.resolve()
-  const scan = before.then(async () => {
-    const slices = slicesOf(bytes, plan)
-    for (;;) {
-      const slice = slices.next()
-      if (slice.done === true) return slice.value
-      await nextTurn()
-    }
-  })
+  const scan = before.then(() => scanned(bytes, plan, nextTurn))
   tails.set(
     plan.catalog,
     scan.catch(() => undefined),
   )
   return scan
+}
+
+async function scanned(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
+  const slices = slicesOf(bytes, plan)
+  let slice = slices.next()
+  while (slice.done !== true) {
+    await nextTurn()
+    slice = slices.next()
+  }
+  return slice.value
 }
