@@ -9,6 +9,7 @@ RUN npm ci --omit=dev --loglevel=error && rm -rf node_modules/node-linux-* node_
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
+    MALLOC_ARENA_MAX=2 \
     TIDEMARK_WAREHOUSE=/data/warehouse.duckdb \
     TIDEMARK_PUBLISHED=/data/published.duckdb
 WORKDIR /app

@@ -46,7 +46,8 @@ function relaunch() {
   const flags = ['--max-semi-space-size=8']
   const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, TIDEMARK_LAUNCHED: '1' },
+    // DuckDB's threads and Node's would each keep freed memory in an arena of their own.
+    env: { MALLOC_ARENA_MAX: '2', ...process.env, TIDEMARK_LAUNCHED: '1' },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.once('error', (error) => {

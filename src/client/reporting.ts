@@ -74,7 +74,7 @@ export interface ReportRequest<T> {
    * Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) counts as a failed attempt and is retried;
    * anything else that it throws reaches the caller.
    */
-  parse(bytes: Buffer): T
+  parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
@@ -209,7 +209,8 @@ class Client implements ReportingClient {
     if (refusal !== undefined) throw refusal
     const servedAt = this.#observe(answer)
     this.counters.bytes += answer.bytes.length
-    return { value: request.parse(answer.bytes), servedAt, bytes: answer.bytes.length }
+    const bytes = answer.bytes.length
+    return { value: await request.parse(answer.bytes), servedAt, bytes }
   }
 
   /**

@@ -67,14 +67,14 @@ const defaults = z
 const limits = z
   .strictObject({
     load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
-    load_bytes_max: byteSize('Bytes in one load').default(64 * MIB),
+    load_bytes_max: byteSize('Bytes in one load').default(512 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
     walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
     warehouse_memory: z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('256MB')
+      .default('192MB')
       .describe('Memory that DuckDB may take'),
     warehouse_threads: z
       .int()

@@ -1,6 +1,7 @@
 /**
- * One run of one report and its record in the books: running from its start, then done, failed or stopped. What the
- * service refuses for good pauses the report. Never throws: what became of it is the result.
+ * One run of one report and its record in the books: running from its first load, then done, failed or stopped; a run
+ * that finds nothing new is recorded once, at its end. What the service refuses for good pauses the report. Never throws:
+ * what became of it is the result.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -32,12 +33,10 @@ export async function oneRun<R extends ReportRun>(
 ): Promise<Ended<R>> {
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
   const begun = { ...ask, startedAt: rooms.clock.now(), ...none }
-  const ended = await watchedRun(rooms, ask, () =>
-    endedAs(rooms, ask, async () => {
-      await rooms.warehouse.recordRun({ ...begun, state: 'running', endedAt: undefined })
-      return story()
-    }),
-  )
+  const ended = await watchedRun(rooms, ask, () => {
+    rooms.warehouse.beginRun(begun)
+    return endedAs(rooms, ask, story)
+  })
   const { error } = ended.outcome
   if (error === undefined) return ended
   const { code, message, cure } = error

@@ -10,8 +10,7 @@ import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
 import { text, time } from './sqlText.ts'
-
-import { switchHistory } from './versions.ts'
+import { keptReports, switchHistory } from './versions.ts'
 
 /** A window that this load closes, and the marks that it moves. */
 export interface ClosedWindow {
@@ -145,15 +144,19 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
+  /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
+  readonly isFiltered?: boolean
   /** Whether every version is kept; undefined: as it was. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
-  const rows = states.map(({ report, enabled, offReason }) => {
+  const rows = states.map(({ report, enabled, offReason, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
-    return `(${text(report)}, ${enabled}, ${text(reportOf(report).deletes)}, ${reason}::VARCHAR)`
+    const { deletes } = reportOf(report)
+    const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR)`
   })
   const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason)`
   await sql.run(`
@@ -162,8 +165,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  const kept = await keptReports(sql)
   for (const { report, history } of states) {
-    if (history !== undefined) await switchHistory(sql, { report, ...history })
+    if (history !== undefined && history.on !== kept.has(report)) await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {
     if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])

@@ -2,6 +2,7 @@
  * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own, and
  * one call that runs reports once. Closed and removed at the end of the test.
  */
+import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
 export interface TideOptions {
@@ -24,6 +26,8 @@ export interface TideOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly observe?: Observe
   readonly onEvent?: (event: ClientEvent) => void
+  /** Told after each statement that has written something to the warehouse's log. */
+  readonly onWrite?: (sql: string) => void
 }
 
 export interface Tide extends AsyncDisposable {
@@ -50,7 +54,11 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     { ...config.service, limits },
     { clock: systemClock, observe: options.observe, onEvent: options.onEvent },
   )
-  const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
+  const warehouse = await Warehouse.open({
+    path: config.warehouse,
+    memory: config.limits.warehouseMemory,
+    around: tellingWrites(`${config.warehouse}.wal`, options.onWrite),
+  })
   const rooms: Rooms = {
     client,
     warehouse,
@@ -79,6 +87,18 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
       await sandbox.close()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+function tellingWrites(log: string, onWrite: TideOptions['onWrite']): AroundStatement | undefined {
+  if (onWrite === undefined) return undefined
+  const size = () => statSync(log, { throwIfNoEntry: false })?.size ?? 0
+  let known = 0
+  return async (sql, run) => {
+    const result = await run()
+    if (size() > known) onWrite(sql)
+    known = size()
+    return result
   }
 }
 

@@ -9,6 +9,7 @@ import { planBackfill } from '../../sync/backfillPlan.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from '../../sync/backfillRequest.ts'
 import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
 import { BackfillBooks, type PlannedWindow } from '../../warehouse/backfills.ts'
+import { Fences } from '../../warehouse/fences.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
 import { openNewest } from '../published.ts'
 import { clientOf } from '../rooms.ts'
@@ -33,7 +34,7 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   await using client = clientOf(config, { shell, log })
   const newest = await openNewest(config)
   await using database = newest?.database
-  const books = database === undefined ? undefined : new BackfillBooks(database)
+  const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
   const held = database === undefined ? nothingHeld : heldBooks(database)
   const rooms = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
