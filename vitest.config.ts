@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // These need a container engine and have a command of their own: npm run test:containers.
-    exclude: ['test/containers/**'],
+    // These need a container engine, or a registry, and have commands of their own: npm run test:containers, test:install.
+    exclude: ['test/containers/**', 'test/install/**'],
     globalSetup: ['./test/support/redis.ts', './test/support/chromium.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

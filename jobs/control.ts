@@ -3,7 +3,6 @@
  * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
  * of the schedule, so nothing that is asked here meets a run of its own kind.
  */
-import type { Queue } from 'bullmq'
 import { type ReportName, reportOf } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
@@ -15,8 +14,8 @@ import type { Housekeeping } from './housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
-import { type BackfillJob, QUEUES } from './queues.ts'
-import type { Requests } from './requests.ts'
+import type { BackfillJob } from './queues.ts'
+import type { QueueDepth, Requests } from './requests.ts'
 import { type RunningDocument, runningDocument, type Runs } from './runs.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
 
@@ -213,23 +212,23 @@ export class Control {
   }
 
   async #status(): Promise<object> {
-    const { views } = this.#parts
+    const { views, requests } = this.#parts
     const console = views.console?.()
     return {
       standings: await views.standings(),
       ...(await this.#activity()),
+      next: await requests.nextTicks(),
       ...(console !== undefined && { console }),
     }
   }
 
   async #activity(): Promise<Activity> {
     const { requests, runs } = this.#parts
-    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
     const waiting = await requests.waiting('incremental')
     return {
       running: runs.running.map(runningDocument),
       waiting: waiting.map(({ id = '', name }) => ({ id, report: name })),
-      queues: Object.fromEntries(counts),
+      queues: await requests.depths(),
     }
   }
 
@@ -249,27 +248,9 @@ export type { Planned } from '../src/sync/backfillPreview.ts'
 export interface Activity {
   readonly running: readonly RunningDocument[]
   readonly waiting: readonly { readonly id: string; readonly report: string }[]
-  readonly queues: Readonly<Record<string, Depth>>
+  readonly queues: Readonly<Record<string, QueueDepth>>
 }
 
 const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
 type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]
-
-export interface Depth {
-  readonly waiting: number
-  readonly active: number
-  readonly delayed: number
-  readonly failed: number
-}
-
-async function depthOf(queue: Queue): Promise<Depth> {
-  const {
-    waiting = 0,
-    prioritized = 0,
-    active = 0,
-    delayed = 0,
-    failed = 0,
-  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
-  return { waiting: waiting + prioritized, active, delayed, failed }
-}

@@ -5,6 +5,7 @@
 import { asSyncError } from '../src/errors.ts'
 import { minusMs } from '../src/instant.ts'
 import type { Log } from '../src/log.ts'
+import { unobserved } from '../src/observe.ts'
 import type { RunLogs } from '../src/runLogs.ts'
 import { removeForgotten } from '../src/sync/forgotten.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
@@ -58,9 +59,13 @@ export class Housekeeping {
   /** Replaces the published copy if it is outdated. */
   async publish() {
     const { rooms, published, log } = this.#parts
-    const { clock } = rooms
+    const { clock, observe = unobserved } = rooms
     const startedMs = clock.monotonicMs()
-    const result = await rooms.warehouse.publish(published)
+    const result = await observe({ what: 'publish' }, async (note) => {
+      const done = await rooms.warehouse.publish(published)
+      note({ replaced: done.replaced })
+      return done
+    })
     this.#publishedMs = clock.monotonicMs()
     if (!result.replaced) return result
     this.#publishTookMs = this.#publishedMs - startedMs

@@ -43,6 +43,7 @@ const CODES = {
   WAREHOUSE_NEWER: { retry: 'never' },
   WAREHOUSE_MISSING: { retry: 'never' },
   DISK_FULL: { retry: 'transient' },
+  WAREHOUSE_MEMORY: { retry: 'never' },
   LOAD_REFUSED: { retry: 'never' },
   FENCED: { retry: 'never' },
   STAGED_MISSING: { retry: 'transient' },

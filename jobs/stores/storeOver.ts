@@ -19,10 +19,13 @@ export interface StoreParts {
   readonly release: () => Promise<void>
 }
 
+/** Jobs are handed back within this time; a store that no longer answers must not keep a stopped process from ending. */
+const CLOSING_MS_MAX = 4_000
+
 export function storeOver(parts: StoreParts): QueueStore {
   const { kind, clock, queues, shelf, mask, leaseMs, check, workersOf, release } = parts
   let closed: Promise<void> | undefined
-  const close = () => (closed ??= queues.close().then(release))
+  const close = () => (closed ??= ended(queues.close(), clock).then(release))
   return {
     kind,
     queue: (name) => queues.queue(name),
@@ -35,4 +38,12 @@ export function storeOver(parts: StoreParts): QueueStore {
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Resolves when the work is done, or when it has had its time; what it still waits for fails once the store is let go. */
+async function ended(work: Promise<void>, clock: Clock): Promise<void> {
+  const done = new AbortController()
+  const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)
+  await Promise.race([work, late])
+  done.abort()
 }

@@ -4,6 +4,9 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
+/** What is done has ended; a connection to a server that answers no more must not keep the process. */
+const LINGER_MS_MAX = 3_000
+
 /** `args` are those after the program's own name. Never throws; the process ends by itself with its exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const err = outputOf(process.stderr)
@@ -15,7 +18,9 @@ export async function main(args: readonly string[]): Promise<void> {
     cwd: process.cwd(),
     clock: systemClock,
     stop,
+    isInteractive: process.stdin.isTTY && process.stdout.isTTY,
   }
   const code = await runProgram(shell, args)
   process.exitCode = stop.exitCode ?? code
+  systemClock.after(LINGER_MS_MAX, () => process.exit())
 }

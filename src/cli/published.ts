@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database, type DatabaseOptions } from '../warehouse/duckdb.ts'
+import { knownLayout } from '../warehouse/layout.ts'
 
 /** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
 export async function openPublished(
@@ -15,11 +16,22 @@ export async function openPublished(
       data: { path: published },
     })
   }
-  return Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more })
+  return known(await Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more }))
 }
 
-export const openToRead = (path: string, memory: string): Promise<Database> =>
-  Database.open(path, { readOnly: true, memory })
+/** Errors: those of opening; WAREHOUSE_NEWER for books that this program would misread. */
+export const openToRead = async (path: string, memory: string): Promise<Database> =>
+  known(await Database.open(path, { readOnly: true, memory }))
+
+async function known(database: Database): Promise<Database> {
+  try {
+    await knownLayout(database, database.path)
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
 
 export interface Newest {
   readonly database: Database

@@ -6,6 +6,7 @@ import { Secret } from '../secret.ts'
 import { clashingFiles, clientSecretOf, missing, onlyReportsOf, unknownReports, type WhereOf } from './beyondSchema.ts'
 import { CONSOLE_TOKEN, inEffect, override, variableOf, type Overridden } from './environment.ts'
 import { findingsOf } from './issues.ts'
+import { notifySecretOf } from './notify.ts'
 import { columnProblems, hashKeyOf } from './privacy.ts'
 import { configInvalid, type Problem } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -29,12 +30,15 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   if (checked.raw === undefined || checked.problems.length > 0) throw configInvalid(checked.problems)
   const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
   if (hashKey !== undefined && !(hashKey instanceof Secret)) throw configInvalid([hashKey])
+  const notifySecret = await notifySecretOf(checked.raw.notify, sources, whereOf)
+  if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw configInvalid([notifySecret])
   const consoleToken = sources.env[CONSOLE_TOKEN]
   const config = resolve(checked.raw, {
     folder: sources.folder,
     onlyReports: onlyReportsOf(sources.env),
     clientSecret,
     hashKey,
+    notifySecret,
     consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
     source: { ...(sources.file !== undefined && { file: sources.file }), env: inEffect(sources.env) },
   })

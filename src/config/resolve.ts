@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
+import { resolveNotify } from './notify.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
 import type { Config, Limits, ReportConfig, ServiceConfig } from './shape.ts'
@@ -15,6 +16,7 @@ export interface Resolving {
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
   readonly hashKey: Secret | undefined
+  readonly notifySecret: Secret | undefined
   readonly source: Config['source']
 }
 
@@ -29,6 +31,7 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
+    ...resolveNotify(raw.notify, given.notifySecret),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),

@@ -136,7 +136,7 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
   }
 }
 
-const ALL_SCOPES =
+export const ALL_SCOPES =
   'event.read enquiries.read budget.read automatedbookings.read officereservations.read merf.read audit.read'.split(' ')
 
 /** All eight reports; entity 3 of the sandbox's audit trail is events. */

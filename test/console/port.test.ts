@@ -1,8 +1,12 @@
-/** A console that cannot listen says so with a code and a cure, and its worker ends. */
+/**
+ * A console that cannot listen says so with a code and a cure. A worker that was asked for it by name ends; one with all
+ * roles works on, and takes the port once it is free.
+ */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { aWorld } from '../cli/support.ts'
+import { hasSaid, OWNS, stop, until } from '../jobs/support.ts'
 
 it.each([
   [
@@ -23,7 +27,7 @@ it.each([
   const { port } = server.address() as AddressInfo
   const env = { TIDEMARK_CONSOLE_PORT: String(port), TIDEMARK_CONSOLE_TOKEN: '0123456789abcdef' }
   await using world = await aWorld({ settings: { console: { host } }, env })
-  const { code, stderr } = await world.run('worker')
+  const { code, stderr } = await world.run('worker', '--roles', 'load,schedule,console')
   server.close()
   expect(code).toBe(exit)
   expect(stderr).toMatch(says)
@@ -43,4 +47,18 @@ it('a token that was made is printed once, on standard error, and is in no line 
   expect(token).not.toBe('')
   expect(stderr.split(token)).toHaveLength(2)
   expect(stdout).not.toContain(token)
+})
+
+it('a worker with all roles goes on where the port is taken, and takes it when it is free', {
+  timeout: 300_000,
+}, async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await using world = await aWorld({ env: { TIDEMARK_CONSOLE_PORT: String(port) } })
+  const running = world.start(['worker'], { isTied: true })
+  await until(() => hasSaid(running, 'goes on without a console') && hasSaid(running, OWNS))
+  server.close()
+  await until(() => hasSaid(running, `the console listens at http://127.0.0.1:${port}`))
+  expect(await stop(running)).toMatchObject({ code: 0 })
 })

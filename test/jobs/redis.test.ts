@@ -86,13 +86,25 @@ describe('a worker whose Redis', () => {
     expect(await stop(worker)).toMatchObject({ code: 0 })
   })
 
-  it('is away ends all the same when it is stopped', LONG, async () => {
+  it.each([
+    ['is away', ({ redis }: Workshop) => redis?.stop('SIGKILL')],
+    ['is frozen', ({ redis }: Workshop) => redis?.freeze()],
+  ])('%s ends all the same when it is stopped', LONG, async (_, befall) => {
     await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
     const worker = shop.worker()
     await until(() => hasSaid(worker, OWNS))
     await until(async () => ((await shop.status()).running?.length ?? 0) > 0)
-    await shop.redis?.stop('SIGKILL')
+    await befall(shop)
     expect(await stop(worker)).toMatchObject({ code: 0 })
+  })
+
+  it('goes away while it hands its jobs back ends all the same', LONG, async () => {
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
+    const worker = shop.worker()
+    await until(async () => hasSaid(worker, OWNS) && ((await shop.status()).running?.length ?? 0) > 0)
+    const ended = stop(worker)
+    await shop.redis?.stop('SIGKILL')
+    expect(await ended).toMatchObject({ code: 0 })
   })
 
   it('holds schedulers of reports that the configuration has no longer removes them', LONG, async () => {

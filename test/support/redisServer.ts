@@ -9,6 +9,8 @@ export interface RedisServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
   stop(signal?: NodeJS.Signals): Promise<void>
+  /** It keeps its connections and answers nothing, as on a machine that swaps. */
+  freeze(): void
   /** Starts it again at the same place, as after a crash or a restart of its machine. */
   restart(): Promise<void>
 }
@@ -40,11 +42,16 @@ export async function startRedis({ server, settings = [], password }: RedisServe
   if (password !== undefined) command.push('--requirepass', password)
   let started = startTied(command)
   await answers({ port, password }, started)
-  const stop = (signal?: NodeJS.Signals) => started.stop(signal)
+  const stop = (signal?: NodeJS.Signals) => {
+    // A frozen one would take no notice.
+    started.child.kill('SIGCONT')
+    return started.stop(signal)
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     stop,
+    freeze: () => void started.child.kill('SIGSTOP'),
     restart: async () => {
       await stop()
       started = startTied(command)

@@ -9,6 +9,7 @@ import { type Planned, previewBackfill } from '../../sync/backfillPreview.ts'
 import type { BackfillRequest } from '../../sync/backfillRequest.ts'
 import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
 import { BackfillBooks } from '../../warehouse/backfills.ts'
+import { Fences } from '../../warehouse/fences.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
 import { openNewest } from '../published.ts'
 import { clientOf } from '../rooms.ts'
@@ -27,7 +28,7 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   await using client = clientOf(config, { shell, log })
   const newest = await openNewest(config)
   await using database = newest?.database
-  const books = database === undefined ? undefined : new BackfillBooks(database)
+  const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
   const held = database === undefined ? nothingHeld : heldBooks(database)
   const rooms = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []

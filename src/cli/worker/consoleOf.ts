@@ -1,9 +1,14 @@
-/** The console of a worker: opened with what the worker has, its address told in the log, its token once on standard error. */
+/**
+ * The console of a worker: opened with what the worker has, its address told in the log, its token once on standard error.
+ * Of several workers on one machine one has the port; the others work on, and the next takes it when that one ends.
+ */
 import { reportNames } from '../../../schema/index.ts'
 import type { Requests } from '../../../jobs/requests.ts'
 import type { Config } from '../../config/config.ts'
 import { openConsole, type Console } from '../../console/console.ts'
 import type { AllSettings } from '../../console/desk.ts'
+import type { MetricsText } from '../../console/health.ts'
+import { asSyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import type { GuardedLog } from '../../log.ts'
 import { runLogsOf } from '../../runLogs.ts'
@@ -20,10 +25,47 @@ export interface ConsoleWiring {
   readonly requests: Requests
   readonly roles: ReadonlySet<Role>
   readonly seat: Seat
+  readonly metricsText: () => Promise<MetricsText>
 }
 
-/** Errors: CONFIG_INVALID, CONSOLE_PORT_TAKEN. */
-export async function consoleOf({ shell, config, log, requests, roles, seat }: ConsoleWiring): Promise<Console> {
+export interface KeptConsole extends AsyncDisposable {
+  /** Undefined while another process has the port. */
+  readonly address: () => string | undefined
+}
+
+const TRY_AGAIN_MS = 5_000
+
+/**
+ * `isAsked`: the role was asked for by name, so that a port that is taken is an error.
+ * Errors: CONFIG_INVALID; CONSOLE_PORT_TAKEN.
+ */
+export async function keptConsole(wiring: ConsoleWiring, isAsked: boolean): Promise<KeptConsole> {
+  const { log, shell } = wiring
+  const ending = new AbortController()
+  let console = await consoleOf(wiring).catch((error: unknown) => {
+    if (isAsked || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
+    log.warn(`${asSyncError(error).message}: this worker goes on without a console, and takes the port when it is free`)
+    return undefined
+  })
+  const waiting = (async () => {
+    while (console === undefined) {
+      await shell.clock.sleep(TRY_AGAIN_MS, ending.signal).catch(() => undefined)
+      if (ending.signal.aborted) return
+      console = await consoleOf(wiring).catch(() => undefined)
+    }
+  })()
+  return {
+    address: () => console?.address,
+    [Symbol.asyncDispose]: async () => {
+      ending.abort()
+      await waiting
+      await console?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
+  const { shell, config, log, requests, roles, seat, metricsText } = wiring
   const { host, port, token } = config.console
   const elsewhere = deskElsewhere(shell, config)
   const console = await openConsole({
@@ -38,6 +80,7 @@ export async function consoleOf({ shell, config, log, requests, roles, seat }: C
     runLogs: runLogsOf(config.warehouse),
     deskOf: () => seat.desk ?? elsewhere,
     isReady: () => isReady({ requests, roles, seat }),
+    metricsText,
   })
   log.guard(console.token)
   log.info({ address: console.address }, `the console listens at ${console.address}`)

@@ -6,6 +6,8 @@ import { Control } from '../../../jobs/control.ts'
 import { takeRequests } from '../../../jobs/controlQueue.ts'
 import { Crew, type CrewParts } from '../../../jobs/crew.ts'
 import { Housekeeping } from '../../../jobs/housekeeping.ts'
+import type { Metrics } from '../../../jobs/metrics/metrics.ts'
+import { Notifier } from '../../../jobs/notify/notifier.ts'
 import { Owner } from '../../../jobs/owner.ts'
 import type { Requests } from '../../../jobs/requests.ts'
 import { Runs } from '../../../jobs/runs.ts'
@@ -13,9 +15,11 @@ import type { ReportingClient } from '../../client/reporting.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Observe } from '../../observe.ts'
 import type { RunLogs } from '../../runLogs.ts'
 import { standingsOf } from '../standing.ts'
 import { marksOf } from '../summary.ts'
+import { bookFigures } from '../../warehouse/bookFigures.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
@@ -28,6 +32,8 @@ export interface OwnershipParts extends CrewParts {
   readonly client: ReportingClient
   readonly requests: Requests
   readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Observe
   /** How often a standby tries the file. */
   readonly standbyMs: number
   /** Told who owns the warehouse; the console asks there. */
@@ -74,14 +80,16 @@ async function opening({ config, store }: OwnershipParts) {
 
 /** Until the signal aborts, or the warehouse has to be opened anew. */
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests, seat, runLogs } = parts
+  const { config, client, clock, log, requests, metrics, observe, seat, runLogs } = parts
   const ended = Promise.withResolvers<void>()
+  const ending = new AbortController()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
   const crew = new Crew(parts)
   const runs = new Runs()
-  const rooms = { client, warehouse, clock, settings: settingsOf(config) }
+  const rooms = { client, warehouse, clock, settings: settingsOf(config), observe }
+  using _ = metrics.owns(() => bookFigures(warehouse))
   const { published, historyMs } = config
   const housekeeping = new Housekeeping({ rooms, requests, log, published, historyMs, runLogs })
   const views = {
@@ -89,6 +97,7 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     marks: async () => [...(await marksOf(warehouse))],
     console: parts.consoleAddress,
   }
+  const notifying = notified(parts, { runs, warehouse, signal: ending.signal })
   const control = new Control({ rooms, requests, runs, housekeeping, views })
   const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
@@ -99,13 +108,28 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     await goOnWithBackfills(parts, warehouse)
     await ended.promise
     control.close()
+    ending.abort()
+    await notifying
     await inTime(parts, stopped(crew, warehouse, parts))
   } finally {
     signal.removeEventListener('abort', stop)
     seat.leave()
+    ending.abort()
     await inTime(parts, warehouse.close())
     log.info('the warehouse is closed')
   }
+}
+
+/** Tells the webhook, where one is set, until the signal aborts. */
+async function notified(
+  { config, clock, log, metrics }: OwnershipParts,
+  { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
+): Promise<void> {
+  const { notify } = config
+  if (notify === undefined) return
+  const onNotice = (event: string, outcome: string) => metrics.instruments.notices.inc({ event, outcome })
+  const books = () => bookFigures(warehouse)
+  await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
 /**
