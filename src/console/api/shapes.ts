@@ -39,6 +39,7 @@ export const Standing = z.object({
   future_rows: count.nullable(),
   unstamped_rows: count.nullable(),
   coverage: z.array(ScopeCoverage),
+  explained: z.string().nullable().describe('The same in words'),
 })
 export type Standing = z.infer<typeof Standing>
 
