@@ -3,13 +3,13 @@
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY tools/node-runtime tools/node-runtime
 # The pinned Node is for machines without one that is new enough; this image has it.
 RUN npm ci --omit=dev --loglevel=error && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
+    MALLOC_ARENA_MAX=2 \
     TIDEMARK_WAREHOUSE=/data/warehouse.duckdb \
     TIDEMARK_PUBLISHED=/data/published.duckdb
 WORKDIR /app

@@ -3,9 +3,10 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // These need a container engine or DuckDB's extensions, and have commands of their own: npm run test:containers, test:lake.
-    exclude: ['test/containers/**', 'test/lake/**'],
-    globalSetup: ['./test/support/redis.ts'],
+    // These need a container engine, a registry or DuckDB's extensions, and have commands of their own: npm run
+    // test:containers, test:install, test:lake.
+    exclude: ['test/containers/**', 'test/install/**', 'test/lake/**'],
+    globalSetup: ['./test/support/redis.ts', './test/support/chromium.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: real servers and DuckDB files share them, so more forks only make each other slow.

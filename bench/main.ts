@@ -1,5 +1,5 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [--rows N] [--rounds N]`: runs the named
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [peers] [--rows N] [--rounds N]`: runs the named
  * suites, or all, prints a table of ratios and writes it to RESULTS.md. No figure here decides a test.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,10 +9,20 @@ import type { Line, Suite } from './measure.ts'
 import { floorSuite } from './suites/floor.ts'
 import { incrementalSuite } from './suites/incremental.ts'
 import { memorySuite } from './suites/memory.ts'
+import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
+import { queueSuite } from './suites/queue.ts'
 import { requestsSuite } from './suites/requests.ts'
 
-const SUITES: readonly Suite[] = [floorSuite, incrementalSuite, memorySuite, requestsSuite, publishingSuite]
+const SUITES: readonly Suite[] = [
+  floorSuite,
+  incrementalSuite,
+  memorySuite,
+  requestsSuite,
+  publishingSuite,
+  queueSuite,
+  peersSuite,
+]
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 const HEAD = `# Results
 

@@ -3,10 +3,10 @@
  * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
  * of the schedule, so nothing that is asked here meets a run of its own kind.
  */
-import type { Queue } from 'bullmq'
 import { type ReportName, reportOf } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
+import { type Planned, previewBackfill } from '../src/sync/backfillPreview.ts'
 import { nameBackfill } from '../src/sync/backfillRequest.ts'
 import { retryRejected } from '../src/sync/retryRejected.ts'
 import type { ControlRequest } from './controlRequest.ts'
@@ -14,15 +14,17 @@ import type { Housekeeping } from './housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
-import { type BackfillJob, QUEUES } from './queues.ts'
-import type { Requests } from './requests.ts'
-import type { Runs } from './runs.ts'
+import type { BackfillJob } from './queues.ts'
+import type { QueueDepth, Requests } from './requests.ts'
+import { type RunningDocument, runningDocument, type Runs } from './runs.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
 
 /** What a command shows of the books; the shape is the command's own. */
 export interface Views {
   standings(): Promise<unknown>
   marks(): Promise<unknown>
+  /** Where the console of this process listens, if it does. */
+  console?(): string | undefined
 }
 
 export interface ControlParts {
@@ -45,6 +47,8 @@ export type Answer = { readonly result: unknown } | { readonly error: Plain }
 export class Control {
   readonly #parts: ControlParts
   readonly #closing = new AbortController()
+  /** The retry that was asked for last: a report takes one at a time, and two people may ask at once. */
+  #retrying: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ControlParts) {
     this.#parts = parts
@@ -73,6 +77,8 @@ export class Control {
         return this.#reconcile(request, asking)
       case 'backfill':
         return this.#backfill(request.backfills, asking)
+      case 'plan-backfill':
+        return this.#planBackfill(request.backfills, asking.signal)
       case 'pause':
         return this.#pause(request.reports)
       case 'resume':
@@ -80,9 +86,11 @@ export class Control {
       case 'cancel':
         return this.#cancel(request.id)
       case 'retry-rejected':
-        return this.#retryRejected(request.reports, asking.signal)
+        return this.#retryInTurn(request.reports, asking.signal)
       case 'status':
         return this.#status()
+      case 'activity':
+        return this.#activity()
     }
     // The schema lets nothing else through.
     return Promise.resolve(undefined)
@@ -128,6 +136,15 @@ export class Control {
     const ended = await this.#followed('backfill', ask, asking).allOf([...named.keys()])
     const published = await housekeeping.published()
     return { ends: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), ended: result })), ...published }
+  }
+
+  async #planBackfill(asked: readonly AskedBackfill[], signal: AbortSignal): Promise<{ plans: readonly Planned[] }> {
+    const { rooms } = this.#parts
+    const books = { books: rooms.warehouse.backfills, held: rooms.warehouse.held }
+    const asking = { ...rooms, signal, onProgress: () => undefined }
+    const plans: Planned[] = []
+    for (const { report, from, to } of asked) plans.push(await previewBackfill(asking, books, { report, from, to }))
+    return { plans }
   }
 
   async #pause(reports: readonly ReportName[]): Promise<object> {
@@ -180,6 +197,12 @@ export class Control {
     })
   }
 
+  #retryInTurn(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
+    const turn = this.#retrying.then(() => this.#retryRejected(reports, signal))
+    this.#retrying = turn.catch(() => undefined)
+    return turn
+  }
+
   async #retryRejected(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
     const { rooms, housekeeping } = this.#parts
     const retried = []
@@ -189,21 +212,23 @@ export class Control {
   }
 
   async #status(): Promise<object> {
-    const { requests, runs, views } = this.#parts
-    const counts = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(requests.queue(name))] as const))
-    const running = runs.running.map(({ runId, report, kind, startedAt, progress }) => ({
-      runId,
-      report,
-      kind,
-      startedAt,
-      progress,
-    }))
-    const waiting = await requests.waiting('incremental')
+    const { views, requests } = this.#parts
+    const console = views.console?.()
     return {
       standings: await views.standings(),
-      running,
-      waiting: waiting.map(({ id, name }) => ({ id, report: name })),
-      queues: Object.fromEntries(counts),
+      ...(await this.#activity()),
+      next: await requests.nextTicks(),
+      ...(console !== undefined && { console }),
+    }
+  }
+
+  async #activity(): Promise<Activity> {
+    const { requests, runs } = this.#parts
+    const waiting = await requests.waiting('incremental')
+    return {
+      running: runs.running.map(runningDocument),
+      waiting: waiting.map(({ id = '', name }) => ({ id, report: name })),
+      queues: await requests.depths(),
     }
   }
 
@@ -217,17 +242,15 @@ export class Control {
   }
 }
 
+export type { Planned } from '../src/sync/backfillPreview.ts'
+
+/** What runs and what waits. */
+export interface Activity {
+  readonly running: readonly RunningDocument[]
+  readonly waiting: readonly { readonly id: string; readonly report: string }[]
+  readonly queues: Readonly<Record<string, QueueDepth>>
+}
+
 const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
 type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]
-
-async function depthOf(queue: Queue): Promise<object> {
-  const {
-    waiting = 0,
-    prioritized = 0,
-    active = 0,
-    delayed = 0,
-    failed = 0,
-  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
-  return { waiting: waiting + prioritized, active, delayed, failed }
-}

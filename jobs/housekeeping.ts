@@ -5,6 +5,8 @@
 import { asSyncError } from '../src/errors.ts'
 import { minusMs } from '../src/instant.ts'
 import type { Log } from '../src/log.ts'
+import { unobserved } from '../src/observe.ts'
+import type { RunLogs } from '../src/runLogs.ts'
 import { removeForgotten } from '../src/sync/forgotten.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
 import { type HousekeepingJob, QUEUES } from './queues.ts'
@@ -19,6 +21,8 @@ export interface HousekeepingParts {
   readonly historyMs: number
   /** Told after each new copy; its failure is its own. */
   readonly onPublished?: (() => Promise<void>) | undefined
+  /** The log lines of runs; kept as long as the books. */
+  readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
 const HOUR_MS = 3_600_000
@@ -57,9 +61,13 @@ export class Housekeeping {
   /** Replaces the published copy if it is outdated. */
   async publish() {
     const { rooms, published, log } = this.#parts
-    const { clock } = rooms
+    const { clock, observe = unobserved } = rooms
     const startedMs = clock.monotonicMs()
-    const result = await rooms.warehouse.publish(published)
+    const result = await observe({ what: 'publish' }, async (note) => {
+      const done = await rooms.warehouse.publish(published)
+      note({ replaced: done.replaced })
+      return done
+    })
     this.#publishedMs = clock.monotonicMs()
     if (!result.replaced) return result
     this.#publishTookMs = this.#publishedMs - startedMs
@@ -85,8 +93,10 @@ export class Housekeeping {
         jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
     }
     const staged = await removeForgotten(rooms.settings.staging, rooms.clock.now(), STAGED_KEPT_MS)
-    const books = await rooms.warehouse.trimHistory(minusMs(rooms.clock.now(), historyMs))
-    const removed = { jobs, staged: staged.length, ...books }
+    const before = minusMs(rooms.clock.now(), historyMs)
+    const books = await rooms.warehouse.trimHistory(before)
+    const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
+    const removed = { jobs, staged: staged.length, runLogs, ...books }
     log.info(removed, 'removed what is no longer needed')
     return removed
   }

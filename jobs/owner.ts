@@ -4,7 +4,8 @@
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Log } from '../src/log.ts'
-import { endedAs, oneRun } from '../src/sync/oneRun.ts'
+import { inRun } from '../src/runContext.ts'
+import { endedAs, oneRun, watchedRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'
 import { pausedReports } from '../src/sync/pauses.ts'
 import { reconcileReport } from '../src/sync/reconcile.ts'
@@ -109,12 +110,15 @@ export class Owner {
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
     const { requests } = this.#parts
     const { backfillId: runId, report } = task.data
-    return this.#run(task, { runId, report, kind: 'backfill', as: runId }, async (rooms, onProgress) => {
-      const story = backfillStory({ rooms, requests, asked: task.data, onProgress })
-      const { outcome, run } = await endedAs(rooms, { report, runId }, story)
-      if (run?.ended.state !== 'failed') return { outcome, result: run?.ended }
-      return { outcome: { ...outcome, state: 'failed', error: windowsFailed(run.ended) }, result: run.ended }
-    })
+    const place = { runId, report, kind: 'backfill', as: runId } as const
+    return this.#run(task, place, (rooms, onProgress) =>
+      watchedRun(rooms, place, async () => {
+        const story = backfillStory({ rooms, requests, asked: task.data, onProgress })
+        const { outcome, run } = await endedAs(rooms, { report, runId }, story)
+        if (run?.ended.state !== 'failed') return { outcome, result: run?.ended }
+        return { outcome: { ...outcome, state: 'failed', error: windowsFailed(run.ended) }, result: run.ended }
+      }),
+    )
   }
 
   /** One run under its lease, told to followers and to the log, published; a failed one throws its error. */
@@ -122,7 +126,10 @@ export class Owner {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
     const { signal, callOff } = task
-    return this.#leases.hold({ ...this.#lease(task, `${kind} ${report}`), as }, async () => {
+    const held = { ...this.#lease(task, `${kind} ${report}`), as }
+    const leased = (story: () => Promise<unknown>) => this.#leases.hold(held, () => inRun({ runId, report }, story))
+    return leased(async () => {
+      log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const rooms = { ...this.#parts.rooms, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: rooms.clock.now(), callOff }
       const { outcome, result } = await runs.during(run, (onProgress) => work({ ...rooms, onProgress }, onProgress))

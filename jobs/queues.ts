@@ -45,7 +45,8 @@ export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
-  ticks: { attempts: 3, backoff: { type: 'custom' } },
+  // Each tick begins a trace of its own: without it, one would follow from the other for ever.
+  ticks: { attempts: 3, backoff: { type: 'custom' }, telemetry: { omitContext: true } },
   incremental: TRIES,
   reconcile: TRIES,
   backfill: { attempts: 20, backoff: { type: 'custom' } },

@@ -10,6 +10,7 @@ import {
   type HousekeepingJob,
   type IncrementalJob,
   JOB_OPTIONS,
+  QUEUES,
   type QueueName,
   type ReconcileJob,
   type Tick,
@@ -97,6 +98,21 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
+  /** When the schedule next asks for what, in milliseconds since 1970; nothing while no worker has set it. */
+  async nextTicks(): Promise<readonly NextTick[]> {
+    const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
+    return schedulers.flatMap(({ next, template }) => {
+      const tick = template?.data
+      return next === undefined || tick === undefined || !('report' in tick) ? [] : [{ ...tick, atMs: next }]
+    })
+  }
+
+  /** How many jobs each queue holds, by state. */
+  async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
+    const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
+    return Object.fromEntries(depths) as Record<QueueName, QueueDepth>
+  }
+
   async #once<Data>({ queue, name, data, once, options = {} }: Asked<Data>): Promise<void> {
     const identity = { jobId: randomUUID(), deduplication: { id: once, keepLastIfActive: true } }
     await this.#store.queue<unknown>(queue).add(name, data, { ...JOB_OPTIONS[queue], ...options, ...identity })
@@ -107,4 +123,19 @@ export class Requests {
     // It may begin by itself meanwhile.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
+}
+
+export type NextTick = Extract<Tick, { report: ReportName }> & { readonly atMs: number }
+
+export type QueueDepth = Readonly<Record<'waiting' | 'active' | 'delayed' | 'failed', number>>
+
+async function depthOf(queue: Queue): Promise<QueueDepth> {
+  const {
+    waiting = 0,
+    prioritized = 0,
+    active = 0,
+    delayed = 0,
+    failed = 0,
+  } = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+  return { waiting: waiting + prioritized, active, delayed, failed }
 }

@@ -20,6 +20,17 @@ export interface RunningRun {
   progress: Progress | BackfillProgress | undefined
 }
 
+/** As others see it. */
+export type RunningDocument = Omit<RunningRun, 'callOff'>
+
+export const runningDocument = ({ runId, report, kind, startedAt, progress }: RunningRun): RunningDocument => ({
+  runId,
+  report,
+  kind,
+  startedAt,
+  progress,
+})
+
 export type RunEvent =
   | { readonly kind: RunName; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }
   | {

@@ -18,8 +18,8 @@ export function tellOutcome(log: Log, kind: RunName, outcome: ReportOutcome): vo
     if (wasStopped) return log.info({ ...told, state: 'stopped' }, `${name}: stopped: ${error.message}`)
     return log.warn(told, `${name}: failed: ${error.message}`)
   }
-  const { rows, inserted, updated, deleted, rejected } = figures
-  const counts = { pages, rows, inserted, updated, deleted, rejected }
+  const { rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late } = figures
+  const counts = { pages, rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late }
   const parts = [`${inserted} new`, `${updated} changed`, `${deleted} deleted`, `${rejected} rejected`]
   const shown = parts.filter((part) => !part.startsWith('0 '))
   const what = `${pages} pages, ${rows} rows${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`

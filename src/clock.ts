@@ -2,7 +2,7 @@
  * The one door through which time and chance come in (house rule: nowhere else `Date.now`, `Math.random`, `setTimeout`).
  * A simulation passes its own clock; everything else uses `systemClock`.
  */
-import { setTimeout as sleepFor } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
@@ -14,6 +14,8 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `action` once after `ms`; the returned function calls it off. The timer does not keep the process alive. */
   after(ms: number, action: () => void): () => void
+  /** Lets whatever waits for this process's one thread go first: work that takes longer than a moment is cut by it. */
+  nextTurn(): Promise<void>
   /** Uniform in [0, 1). */
   random(): number
 }
@@ -35,5 +37,6 @@ export const systemClock: Clock = {
     timer.unref()
     return () => clearTimeout(timer)
   },
+  nextTurn: () => turn(),
   random: () => Math.random(),
 }

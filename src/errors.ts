@@ -43,6 +43,7 @@ const CODES = {
   WAREHOUSE_NEWER: { retry: 'never' },
   WAREHOUSE_MISSING: { retry: 'never' },
   DISK_FULL: { retry: 'transient' },
+  WAREHOUSE_MEMORY: { retry: 'never' },
   LOAD_REFUSED: { retry: 'never' },
   FENCED: { retry: 'never' },
   STAGED_MISSING: { retry: 'transient' },
@@ -59,6 +60,11 @@ const CODES = {
   QUEUE_UNFIT: { retry: 'never' },
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
+  // console
+  CONSOLE_PORT_TAKEN: { retry: 'never' },
+  CONSOLE_LOGIN_NEEDED: { retry: 'never' },
+  CONSOLE_LIMITED: { retry: 'transient' },
+  CONSOLE_REFUSED: { retry: 'never' },
   // the rest
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },

@@ -5,6 +5,7 @@
  */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
+import { runNow } from './runContext.ts'
 import type { Secret } from './secret.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -36,6 +37,8 @@ export interface LogOptions {
   readonly destination?: { write(text: string): unknown }
   /** For people rather than machines; says itself whether standard error is a terminal. */
   readonly pretty?: boolean
+  /** Takes every line from `debug` up as JSON, whatever the level, masked like the rest. */
+  readonly keep?: ((line: string) => void) | undefined
 }
 
 const MASK = '[secret]'
@@ -59,18 +62,22 @@ const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*
 /** Shorter texts are no secrets, and masking them would tear words apart. */
 const GUARDED_LENGTH_MIN = 4
 
-export function createLog({ level, destination, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
+export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
   const guarded = new Set<string>()
   const target = destination ?? pino.destination({ dest: 2, sync: true })
   const readable = pretty ? prettyFactory({ colorize: destination === undefined, ignore: 'pid,hostname' }) : undefined
+  const shownFrom = pino.levels.values[level] ?? Infinity
   const wall = {
     write: (line: string) => {
       const masked = withoutSecrets(line, guarded)
+      keep?.(masked)
+      if (keep !== undefined && levelOf(line) < shownFrom) return
       target.write(readable === undefined ? masked : readable(masked))
     },
   }
   const options = {
-    level,
+    level: keep === undefined || level === 'trace' ? level : 'debug',
+    mixin: () => ({ ...runNow() }),
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRET_PATHS, censor: MASK },
     serializers: { err: pino.stdSerializers.errWithCause, error: pino.stdSerializers.errWithCause },
@@ -80,6 +87,9 @@ export function createLog({ level, destination, pretty = process.stderr.isTTY }:
   }
   return Object.assign(pino(options, wall), { guard })
 }
+
+/** A line begins with it. */
+const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
 /** Addresses with credentials in them (a queue's, a proxy's) are masked without being told. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi

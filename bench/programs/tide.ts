@@ -13,6 +13,7 @@ import { loadConfig } from '../../src/config/config.ts'
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { watchTurns } from './ownTurns.ts'
 
 export type Order =
   | { readonly do: 'sync'; readonly reports: readonly ReportName[] }
@@ -27,6 +28,9 @@ export interface Done {
   readonly requests: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
+  /** The part of it that is this thread's own work. */
+  readonly ownTurnMsP99: number
+  readonly ownTurnMsMax: number
   readonly peakMb: number
   readonly fileMb: number
   readonly rows?: readonly Record<string, unknown>[]
@@ -81,15 +85,19 @@ async function obey(order: Order): Promise<Done> {
   const requests = client.counters.requests
   const from = performance.now()
   const cpu = cpuMs()
+  const endWatch = watchTurns()
   const told = await carryOut(order).catch((error: unknown) => ({ error: String(error) }))
   const ms = performance.now() - from
   delay.disable()
+  const own = endWatch()
   return {
     ms,
     cpuMs: cpuMs() - cpu,
     requests: client.counters.requests - requests,
     loopDelayMsP99: delay.percentile(99) / 1e6,
     loopDelayMsMax: delay.max / 1e6,
+    ownTurnMsP99: own.p99Ms,
+    ownTurnMsMax: own.maxMs,
     peakMb: process.resourceUsage().maxRSS / 1_000,
     fileMb: statSync(config.warehouse).size / 1e6,
     ...told,

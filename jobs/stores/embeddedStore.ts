@@ -17,7 +17,7 @@ const mask = (text: string): string => text
 
 /** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
-  const { directory, clock, log, prefix: schema, leaseMs } = options
+  const { directory, clock, log, prefix: schema, leaseMs, telemetry } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
   const troubles = new Troubles({ log, clock, mask })
@@ -30,6 +30,7 @@ export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
     asking: {},
     waiting: {},
     onError: troubles.tell,
+    telemetry,
     isConnected: () => true,
   })
   return storeOver({

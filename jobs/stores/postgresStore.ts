@@ -27,7 +27,7 @@ WHERE datname = current_database() AND application_name = $1`
 /** Connects, looks whether this server is fit and makes the tables: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openPostgresStore(
   address: ServerAddress,
-  { clock, log, prefix: schema, leaseMs }: Opening,
+  { clock, log, prefix: schema, leaseMs, telemetry }: Opening,
 ): Promise<QueueStore> {
   const mask = (text: string) => withoutSecrets(text, address)
   const troubles = new Troubles({ log, clock, mask })
@@ -47,6 +47,7 @@ export async function openPostgresStore(
     waiting: {},
     workerName: schema,
     onError: troubles.tell,
+    telemetry,
     isConnected: () => true,
   })
   return storeOver({

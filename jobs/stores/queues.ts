@@ -11,6 +11,7 @@ import {
   type QueueBaseOptions,
   QueueEvents,
   type RedisQueueBackend,
+  type Telemetry,
   Worker,
   type WorkerOptions,
 } from 'bullmq'
@@ -25,6 +26,7 @@ export interface QueueParts {
   /** Marks a worker's session where the store has no prefix for it. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
+  readonly telemetry?: Telemetry | undefined
   /** False while the store is away: then nothing can be closed with its help. */
   readonly isConnected: () => boolean
 }
@@ -106,6 +108,7 @@ export class Queues {
   }
 
   #base(connection: ConnectionOptions): QueueBaseOptions & { prefix: string } {
-    return { connection, prefix: this.#parts.prefix }
+    const { prefix, telemetry } = this.#parts
+    return { connection, prefix, ...(telemetry && { telemetry }) }
   }
 }

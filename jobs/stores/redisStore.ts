@@ -35,7 +35,7 @@ const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 /** Connects and looks whether this Redis is fit: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openRedisStore(
   address: ServerAddress,
-  { clock, log, prefix, leaseMs }: Opening,
+  { clock, log, prefix, leaseMs, telemetry }: Opening,
 ): Promise<QueueStore> {
   const mask = (text: string) => withoutSecrets(text, address)
   const troubles = new Troubles({ log, clock, mask })
@@ -55,6 +55,7 @@ export async function openRedisStore(
     asking,
     waiting,
     onError: troubles.tell,
+    telemetry,
     isConnected: () => asking.status === 'ready',
   })
   return storeOver({

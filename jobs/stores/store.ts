@@ -2,7 +2,7 @@
  * What the jobs need of a queue store, whichever it is: Redis, PostgreSQL, or the embedded one. Queues and workers come
  * from here and nowhere else, so that one code runs over all three.
  */
-import type { Processor, Queue, QueueEvents, Worker, WorkerOptions } from 'bullmq'
+import type { Processor, Queue, QueueEvents, Telemetry, Worker, WorkerOptions } from 'bullmq'
 import type { TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
@@ -48,6 +48,8 @@ export interface OpenOptions {
   readonly prefix?: string | undefined
   /** How long a process that died while it asked for a token holds the others up. */
   readonly leaseMs?: number | undefined
+  /** Carries traces from job to job. */
+  readonly telemetry?: Telemetry | undefined
 }
 
 /** With the prefix decided. */

@@ -136,10 +136,12 @@ CREATE TABLE tidemark.reconciles (
   missed BIGINT NOT NULL,
   differed BIGINT NOT NULL,
   absent BIGINT NOT NULL,
-  deleted BIGINT NOT NULL
+  deleted BIGINT NOT NULL,
+  asked JSON
 );
 COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the service; one without an end goes on where it stopped';
 COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock when it began';
+COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters that it asked with; with others it begins anew';
 COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service had and the warehouse had not: Tidemark''s own error';
 COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows that had changed without a sign';
 COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows held that the service did not return, for the first time';

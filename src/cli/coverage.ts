@@ -144,7 +144,7 @@ function owedText({ since, until, because, records }: Owed): string {
   return `reading again ${from} ${timeText(until)} because ${reason} changed`
 }
 
-export const coverageDocument = ({ scope, covered, gaps, owed }: ScopeCoverage): object => ({
+export const coverageDocument = ({ scope, covered, gaps, owed }: ScopeCoverage) => ({
   scope,
   covered: covered.map(spanDocument),
   gaps: gaps.map(spanDocument),
@@ -152,7 +152,7 @@ export const coverageDocument = ({ scope, covered, gaps, owed }: ScopeCoverage):
     owed === undefined ? null : { ...spanDocument(owed), because: owed.because, records: owed.records ?? null },
 })
 
-const spanDocument = ({ since, until }: Span): object => ({
+const spanDocument = ({ since, until }: Span) => ({
   since: since === undefined ? null : formatInstant(since),
   until: formatInstant(until),
 })

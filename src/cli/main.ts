@@ -18,6 +18,7 @@ export async function main(args: readonly string[]): Promise<void> {
     cwd: process.cwd(),
     clock: systemClock,
     stop,
+    isInteractive: process.stdin.isTTY && process.stdout.isTTY,
   }
   const code = await runProgram(shell, args)
   process.exitCode = stop.exitCode ?? code

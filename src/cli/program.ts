@@ -7,6 +7,8 @@ import { checkCommand } from './commands/check.ts'
 import { demoCommand } from './commands/demo.ts'
 import { exportCommand } from './commands/export.ts'
 import { healthCommand } from './commands/health.ts'
+import { initCommand } from './commands/init.ts'
+import { logsCommand } from './commands/logs.ts'
 import { pauseCommands } from './commands/pauses.ts'
 import { queryCommand } from './commands/query.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
@@ -39,6 +41,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
 
 const COMMANDS = [
   demoCommand,
+  initCommand,
   checkCommand,
   syncCommand,
   workerCommand,
@@ -46,6 +49,7 @@ const COMMANDS = [
   reconcileCommand,
   verifyCommand,
   statusCommand,
+  logsCommand,
   healthCommand,
   pauseCommands,
   retryRejectedCommand,

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database, type DatabaseOptions } from '../warehouse/duckdb.ts'
 import { openLake } from '../warehouse/lake.ts'
+import { knownLayout } from '../warehouse/layout.ts'
 
 /** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
 export async function openPublished(
@@ -17,11 +18,22 @@ export async function openPublished(
       data: { path: published },
     })
   }
-  return Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more })
+  return known(await Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more }))
 }
 
-export const openToRead = (path: string, memory: string): Promise<Database> =>
-  Database.open(path, { readOnly: true, memory })
+/** Errors: those of opening; WAREHOUSE_NEWER for books that this program would misread. */
+export const openToRead = async (path: string, memory: string): Promise<Database> =>
+  known(await Database.open(path, { readOnly: true, memory }))
+
+async function known(database: Database): Promise<Database> {
+  try {
+    await knownLayout(database, database.path)
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
 
 /** The warehouse itself: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>

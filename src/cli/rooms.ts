@@ -8,6 +8,7 @@ import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
+import type { Observe } from '../observe.ts'
 import { removeForgotten } from '../sync/forgotten.ts'
 import { identityOf, type Progress, type Rooms, type SyncSettings } from '../sync/rooms.ts'
 import type { ReportOutcome } from '../sync/outcome.ts'
@@ -26,6 +27,7 @@ export interface Wiring {
   readonly shell: Shell
   readonly log: GuardedLog
   readonly listener: Listener
+  readonly observe?: Observe | undefined
 }
 
 export interface OpenRooms extends AsyncDisposable {
@@ -33,10 +35,10 @@ export interface OpenRooms extends AsyncDisposable {
   readonly warehouse: Warehouse
 }
 
-export async function openRooms(config: Config, { shell, log, listener }: Wiring): Promise<OpenRooms> {
+export async function openRooms(config: Config, { shell, log, listener, observe }: Wiring): Promise<OpenRooms> {
   const { signal } = shell.stop
   await using opening = new AsyncDisposableStack()
-  const client = opening.use(clientOf(config, { shell, log }))
+  const client = opening.use(clientOf(config, { shell, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
   // Beside other loaders, whatever lies there may be theirs.
   if (config.lake === undefined) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
@@ -52,6 +54,7 @@ export async function openRooms(config: Config, { shell, log, listener }: Wiring
     onProgress: (progress) => listener.onProgress(progress),
     onOutcome: (outcome) => listener.onOutcome(outcome),
     signal,
+    observe,
   }
   const closing = opening.move()
   return { rooms, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
@@ -67,29 +70,36 @@ export const settingsOf = (config: Config): SyncSettings => ({
   staging: config.staging,
 })
 
-export interface ClientWiring extends Pick<Wiring, 'shell' | 'log'> {
+export interface ClientWiring extends Pick<Wiring, 'shell' | 'log' | 'observe'> {
   /** How often a request is sent before its failure is told; the client's own measure without it. */
   readonly attemptsMax?: number
   /** Where the token and the pauses are shared with other processes. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
+  /** Told beside the log. */
+  readonly onEvent?: (event: ClientEvent) => void
 }
 
-export function clientOf(config: Config, { shell, log, attemptsMax, store }: ClientWiring): ReportingClient {
+export function clientOf(config: Config, wiring: ClientWiring): ReportingClient {
+  const { shell, log, attemptsMax, store, observe } = wiring
   guardSecrets(config, log)
   const limits = {
     answerBytesMax: config.limits.pageBytesMax,
     ...(attemptsMax !== undefined && { attemptsMax }),
   }
-  const onEvent = (event: ClientEvent) => logClientEvent(log, event)
+  const onEvent = (event: ClientEvent) => {
+    logClientEvent(log, event)
+    wiring.onEvent?.(event)
+  }
   const identity = `${config.service.baseUrl.href} ${identityOf(config.service)}`
   const shared = store && {
     tokenStore: store.tokens({ identity, secret: config.service.clientSecret }),
     sharedPauses: store.pauses({ identity }),
   }
-  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, ...shared })
+  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, ...shared })
 }
 
-function guardSecrets({ service, console, hashKey }: Config, log: GuardedLog): void {
+function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
+  if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)
   if (console.token !== undefined) log.guard(console.token)

@@ -8,6 +8,7 @@ import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentPr
 import { type Listener, openRooms, type OpenRooms } from './rooms.ts'
 import type { Shell } from './shell.ts'
 import { marksOf, type Summary } from './summary.ts'
+import { logLevelOf, loggingWork } from './workLog.ts'
 
 /** How much a run says of itself. */
 export interface Loudness {
@@ -30,7 +31,7 @@ export async function runSync(shell: Shell, { config, wanted, loudness }: SyncRu
   // Before anything else is said, the terminal is left clean.
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
   const listener = toldOnce(progress)
-  await using open = await openRooms(config, { shell, log, listener })
+  await using open = await openRooms(config, { shell, log, listener, observe: loggingWork(log, clock) })
   const ended = await runAndPublish(open, wanted, config.published)
   stop.signal.throwIfAborted()
   for (const outcome of ended.outcomes) listener.onOutcome(outcome)
@@ -62,15 +63,15 @@ async function runAndPublish({ rooms, warehouse }: OpenRooms, wanted: readonly R
 
 /** Log and progress share standard error, so they are made together. */
 export function voices(
-  { err, clock }: Shell,
+  { err, clock, env }: Shell,
   { json = false, quiet = false }: Loudness,
 ): { log: GuardedLog; view: ProgressView } {
   if (json) {
-    const log = createLog({ level: quiet ? 'error' : 'info' })
+    const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info') })
     return { log, view: loggedProgress(log, clock) }
   }
-  if (quiet) return { log: createLog({ level: 'error' }), view: silentProgress }
-  if (!err.isTerminal) return { log: createLog({ level: 'warn' }), view: lineProgress(err) }
+  if (quiet) return { log: createLog({ level: logLevelOf(env, 'error') }), view: silentProgress }
+  if (!err.isTerminal) return { log: createLog({ level: logLevelOf(env, 'warn') }), view: lineProgress(err) }
   const view = new LiveProgress(err, clock)
-  return { log: createLog({ level: 'warn', pretty: true, destination: view }), view }
+  return { log: createLog({ level: logLevelOf(env, 'warn'), pretty: true, destination: view }), view }
 }

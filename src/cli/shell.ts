@@ -21,6 +21,8 @@ export interface Shell {
   readonly cwd: string
   readonly clock: Clock
   readonly stop: Stop
+  /** Somebody sits at a terminal and can be asked. */
+  readonly isInteractive: boolean
 }
 
 /** 0 all done, 1 something failed, 2 configuration or usage (product contract §7). */

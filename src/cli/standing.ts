@@ -5,6 +5,7 @@ import { formatInstant, type Instant } from '../instant.ts'
 import type { Database } from '../warehouse/duckdb.ts'
 import { coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
 import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
+import { offCureLines } from './offCure.ts'
 import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
 
 export interface Standing extends Lateness {
@@ -26,6 +27,8 @@ export interface Standing extends Lateness {
   readonly futureRows: number | undefined
   readonly unstampedRows: number | undefined
   readonly coverage: readonly ScopeCoverage[]
+  /** The same in words, and why there are no rows where there are none. */
+  readonly explained: string | undefined
 }
 
 interface Row {
@@ -47,12 +50,13 @@ interface Row {
   readonly lateness_us: number | null
   readonly future_rows: number | null
   readonly unstamped_rows: number | null
+  readonly explained: string | null
 }
 
 const STANDINGS = `
   SELECT f.report, epoch_us(f.mark) AS mark, epoch_us(now()) - epoch_us(f.mark) AS lag_us, epoch_us(f.last_run) AS last_run,
     f.last_state, f.rows, f.deleted, f.rejected, f.deletes_visible, f.enabled, f.not_running_because AS because,
-    r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows
+    r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows, f.explained
   FROM tidemark.freshness f
   LEFT JOIN (
     SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure
@@ -71,6 +75,7 @@ export async function standingsOf(
     ...stampsOf(rows.get(report)),
     overlapMs: reports[report].overlapMs,
     coverage: coverage.get(report) ?? [],
+    explained: rows.get(report)?.explained ?? undefined,
   }))
 }
 
@@ -83,7 +88,7 @@ const stampsOf = (row: Row | undefined): Stamps => ({
   unstampedRows: row?.unstamped_rows ?? undefined,
 })
 
-type Known = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage'>
+type Known = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage' | 'explained'>
 
 function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): Known {
   const { enabled, offReason } = config
@@ -132,14 +137,22 @@ export function standingsText(standings: readonly Standing[]): string {
   ])
   const notes = standings.flatMap(({ report, state, because, error }) => {
     if (because !== undefined) {
-      const cure = state === 'paused' && error !== undefined ? [`  what to do: ${line(error.cure)}`] : []
+      const cure =
+        state === 'paused'
+          ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`]
+          : offCureLines(because)
       return [`${report} is ${state}: ${line(because)}`, ...cure]
     }
     if (error === undefined) return []
     return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
   })
+  const empty = standings.flatMap(({ report, state, rows, lastRun, error, explained }) =>
+    state === 'done' && rows === 0 && lastRun !== undefined && error === undefined && explained !== undefined
+      ? [`${report}: ${explained}`]
+      : [],
+  )
   const on = standings.filter(({ state }) => state !== 'off')
-  const parts = [notes, on.flatMap(({ report, coverage }) => coverageLines(report, coverage)), stampLines(on)]
+  const parts = [notes, empty, on.flatMap(({ report, coverage }) => coverageLines(report, coverage)), stampLines(on)]
   const told = parts.filter((lines) => lines.length > 0).map((lines) => `\n${lines.join('\n')}\n`)
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
@@ -167,7 +180,7 @@ function stampLines(standings: readonly Standing[]): string[] {
   ]
 }
 
-export const standingDocument = (standing: Standing): object => ({
+export const standingDocument = (standing: Standing) => ({
   report: standing.report,
   state: standing.state,
   mark: isoOf(standing.mark),
@@ -185,6 +198,7 @@ export const standingDocument = (standing: Standing): object => ({
   future_rows: standing.futureRows ?? null,
   unstamped_rows: standing.unstampedRows ?? null,
   coverage: standing.coverage.map(coverageDocument),
+  explained: standing.explained ?? null,
 })
 
 const isoOf = (instant: Instant | undefined): string | null => (instant === undefined ? null : formatInstant(instant))

@@ -1,4 +1,5 @@
 /** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
+import { offCureLines } from './offCure.ts'
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -60,7 +61,7 @@ function summaryRow(outcome: ReportOutcome, mark: Instant | undefined): string[]
 /** Below the table: why a report is off, what failed, what was rejected, and what to do. */
 function notes({ outcomes, publishFailure }: Summary): string {
   const off = outcomes.flatMap(({ report, offReason }) =>
-    offReason === undefined ? [] : [`${report} is off: ${offReason}`],
+    offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
   )
   const rejected = outcomes
     .filter(({ figures }) => figures.rejected > 0)

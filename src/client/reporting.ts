@@ -7,6 +7,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
+import { type Observe, type Subject, unobserved } from '../observe.ts'
 import type { Secret } from '../secret.ts'
 import { type Asked, reportRefusal, scopeMissing } from './answers.ts'
 import { type Persistence, persistently } from './attempts.ts'
@@ -44,6 +45,8 @@ export interface ClientParts {
   clock: Clock
   /** For logs; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
+  /** Watches each request that is sent, those for tokens too. */
+  observe?: Observe | undefined
   /** Used instead of a pool of the client's own, and left open. */
   dispatcher?: Dispatcher | undefined
   /** Shares one token with other processes. */
@@ -71,7 +74,7 @@ export interface ReportRequest<T> {
    * Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) counts as a failed attempt and is retried;
    * anything else that it throws reaches the caller.
    */
-  parse(bytes: Buffer): T
+  parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
@@ -128,6 +131,7 @@ class Client implements ReportingClient {
   readonly #limits: ClientLimits
   readonly #clock: Clock
   readonly #tell: (event: ClientEvent) => void
+  readonly #watched: Observe
   readonly #transport: Transport
   readonly #limiter: Limiter
   readonly #pauses: PauseWatch
@@ -139,12 +143,13 @@ class Client implements ReportingClient {
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, parts: ClientParts) {
-    const { clock, onEvent = () => undefined, dispatcher, tokenStore, sharedPauses } = parts
+    const { clock, onEvent = doNothing, observe = unobserved, dispatcher, tokenStore, sharedPauses } = parts
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
     this.#limits = limitsFrom(settings.limits)
     this.#clock = clock
     this.#tell = onEvent
+    this.#watched = observe
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
     this.#limiter = new Limiter({ concurrency, requestsPerSecond }, clock)
@@ -204,7 +209,8 @@ class Client implements ReportingClient {
     if (refusal !== undefined) throw refusal
     const servedAt = this.#observe(answer)
     this.counters.bytes += answer.bytes.length
-    return { value: request.parse(answer.bytes), servedAt, bytes: answer.bytes.length }
+    const bytes = answer.bytes.length
+    return { value: await request.parse(answer.bytes), servedAt, bytes }
   }
 
   /**
@@ -237,13 +243,21 @@ class Client implements ReportingClient {
     const issued = this.#tokens.issued
     this.counters.requests += 1
     const post: Post = { path: REPORTS_PATH + path, body, bearer: token.secret, report, answerBytesMax }
-    return { answer: await this.#transport.post(post, signal), token, issued }
+    return { answer: await this.#post({ what: 'request', report }, post, signal), token, issued }
   }
 
   async #token(signal: AbortSignal): Promise<Token> {
     const token = await this.#tokens.current(signal)
     this.#redactor.hide(token.secret)
     return token
+  }
+
+  #post(subject: Subject, post: Post, signal: AbortSignal): Promise<RawAnswer> {
+    return this.#watched(subject, async (note) => {
+      const answer = await this.#transport.post(post, signal)
+      note({ status: answer.status, bytes: answer.bytes.length })
+      return answer
+    })
   }
 
   /** Runs within the permit of whoever waits for the token. */
@@ -261,7 +275,7 @@ class Client implements ReportingClient {
     }
     const attempt = async () => {
       this.counters.tokenRequests += 1
-      const answer = await this.#transport.post(post, signal)
+      const answer = await this.#post({ what: 'token' }, post, signal)
       return issuedToken(answer, { report: undefined, redactor: this.#redactor })
     }
     return await persistently(attempt, this.#persistence(undefined, signal, haveOne))

@@ -26,6 +26,15 @@ export const baseUrlProblem: Check = (text) => {
   return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 }
 
+/** A query is allowed: many receivers know their sender by one. */
+export const webhookProblem: Check = (text) => {
+  if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return undefined
+  return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
+}
+
 export const queueProblem: Check = (text) => {
   if (text === 'embedded') return undefined
   const known = URL.canParse(text) && /^(?:rediss?|postgres(?:ql)?):$/.test(new URL(text).protocol)

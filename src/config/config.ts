@@ -15,6 +15,7 @@ import {
 } from './beyondSchema.ts'
 import { CONSOLE_TOKEN, inEffect, override, SERVE_TOKEN, variableOf, type Overridden } from './environment.ts'
 import { findingsOf } from './issues.ts'
+import { notifySecretOf } from './notify.ts'
 import { columnProblems, hashKeyOf } from './privacy.ts'
 import { configInvalid, type Problem } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -38,6 +39,8 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   if (checked.raw === undefined || checked.problems.length > 0) throw configInvalid(checked.problems)
   const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
   if (hashKey !== undefined && !(hashKey instanceof Secret)) throw configInvalid([hashKey])
+  const notifySecret = await notifySecretOf(checked.raw.notify, sources, whereOf)
+  if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw configInvalid([notifySecret])
   const consoleToken = sources.env[CONSOLE_TOKEN]
   const serveToken = sources.env[SERVE_TOKEN]
   const config = resolve(checked.raw, {
@@ -45,6 +48,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
     onlyReports: onlyReportsOf(sources.env),
     clientSecret,
     hashKey,
+    notifySecret,
     consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
     serveToken: serveToken === undefined ? undefined : new Secret(serveToken),
     source: { ...(sources.file !== undefined && { file: sources.file }), env: inEffect(sources.env) },

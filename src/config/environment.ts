@@ -18,9 +18,13 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SERVE', path: ['serve'] },
   { name: 'TIDEMARK_EXTENSIONS', path: ['extensions'] },
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
+  { name: 'TIDEMARK_CONSOLE_HOST', path: ['console', 'host'] },
   { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
   { name: 'TIDEMARK_HISTORY', path: ['history'] },
   { name: 'TIDEMARK_HASH_KEY_FILE', path: ['hash_key_file'] },
+  { name: 'TIDEMARK_NOTIFY_WEBHOOK', path: ['notify', 'webhook'] },
+  { name: 'TIDEMARK_NOTIFY_SECRET_FILE', path: ['notify', 'secret_file'] },
+  { name: 'TIDEMARK_NOTIFY_LAG', path: ['notify', 'lag'] },
   { name: 'TIDEMARK_CURRENCIES', path: ['currencies'], as: 'list' },
   { name: 'TIDEMARK_EVERY', path: ['defaults', 'every'] },
   { name: 'TIDEMARK_TIME_ZONE', path: ['defaults', 'time_zone'] },
@@ -37,6 +41,8 @@ export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const CLIENT_SECRET_FILE = 'REPORTING_CLIENT_SECRET_FILE'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const HASH_KEY_FILE = 'TIDEMARK_HASH_KEY_FILE'
+export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
+export const NOTIFY_SECRET_FILE = 'TIDEMARK_NOTIFY_SECRET_FILE'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
@@ -88,6 +94,12 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 
 /** The names of the variables that had a say. */
 export const inEffect = (env: Environment): readonly string[] =>
-  [...variables.map(({ name }) => name), CLIENT_SECRET, HASH_KEY, CONSOLE_TOKEN, SERVE_TOKEN, REPORTS].filter(
-    (name) => env[name] !== undefined,
-  )
+  [
+    ...variables.map(({ name }) => name),
+    CLIENT_SECRET,
+    HASH_KEY,
+    NOTIFY_SECRET,
+    CONSOLE_TOKEN,
+    SERVE_TOKEN,
+    REPORTS,
+  ].filter((name) => env[name] !== undefined)

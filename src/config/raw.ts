@@ -15,6 +15,7 @@ import {
   warehouseProblem,
 } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
+import { notifySection } from './notify.ts'
 import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
@@ -47,7 +48,7 @@ const service = z
 
 const consoleSection = z
   .strictObject({
-    host: text('Address that the console listens on').default('127.0.0.1'),
+    host: text('Address that the console listens on (TIDEMARK_CONSOLE_HOST)').default('127.0.0.1'),
     port: z
       .int()
       .min(0)
@@ -75,14 +76,14 @@ const defaults = z
 const limits = z
   .strictObject({
     load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
-    load_bytes_max: byteSize('Bytes in one load').default(64 * MIB),
+    load_bytes_max: byteSize('Bytes in one load').default(512 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
     walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
     warehouse_memory: z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('256MB')
+      .default('192MB')
       .describe('Memory that DuckDB may take'),
     warehouse_threads: z
       .int()
@@ -127,6 +128,7 @@ export const RawConfig = z
     hash_key_file: text(
       'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),
+    notify: notifySection,
     currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),

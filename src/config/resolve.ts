@@ -3,6 +3,7 @@ import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
+import { resolveNotify } from './notify.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
 import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig } from './shape.ts'
@@ -17,6 +18,7 @@ export interface Resolving {
   readonly consoleToken: Secret | undefined
   readonly hashKey: Secret | undefined
   readonly serveToken: Secret | undefined
+  readonly notifySecret: Secret | undefined
   readonly source: Config['source']
 }
 
@@ -35,6 +37,7 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
+    ...resolveNotify(raw.notify, given.notifySecret),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),

@@ -97,6 +97,15 @@ export interface ServeConfig {
   readonly token?: Secret
 }
 
+/** Whom the worker tells when somebody should look. */
+export interface NotifyConfig {
+  /** It may hold what only the receiver should know: never printed beyond its host. */
+  readonly webhook: URL
+  readonly secret: Secret
+  readonly lagMs: number
+  readonly failures: number
+}
+
 export interface Limits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
@@ -126,6 +135,7 @@ export interface Config {
   readonly historyMs: number
   /** With which hashed columns are made; there wherever a report has one. */
   readonly hashKey?: Secret
+  readonly notify?: NotifyConfig
   /** ISO 4217. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>

@@ -6,7 +6,15 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, CLIENT_SECRET_FILE, type Environment, HASH_KEY, HASH_KEY_FILE } from './environment.ts'
+import {
+  CLIENT_SECRET,
+  CLIENT_SECRET_FILE,
+  type Environment,
+  HASH_KEY,
+  HASH_KEY_FILE,
+  NOTIFY_SECRET,
+  NOTIFY_SECRET_FILE,
+} from './environment.ts'
 import { configInvalid, type Problem } from './problems.ts'
 import type { ConfigSources } from './shape.ts'
 
@@ -47,17 +55,21 @@ export async function readSecret(file: string, where: string, what = 'client sec
   return secret.trim() === '' ? { where, problem: `the file with the ${what} is empty` } : new Secret(secret)
 }
 
+/** Each secret by itself, or by the file that holds it. */
+const SECRETS = [
+  [CLIENT_SECRET, CLIENT_SECRET_FILE],
+  [HASH_KEY, HASH_KEY_FILE],
+  [NOTIFY_SECRET, NOTIFY_SECRET_FILE],
+] as const
+
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | Unreadable): Environment {
   const real = present(env)
   const beside = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
   // The two say the same thing; where the environment says one, a `.env` that says the other is the weaker voice.
-  if (real[CLIENT_SECRET] !== undefined || real[CLIENT_SECRET_FILE] !== undefined) {
-    delete beside[CLIENT_SECRET]
-    delete beside[CLIENT_SECRET_FILE]
-  }
-  if (real[HASH_KEY] !== undefined || real[HASH_KEY_FILE] !== undefined) {
-    delete beside[HASH_KEY]
-    delete beside[HASH_KEY_FILE]
+  for (const [direct, file] of SECRETS) {
+    if (real[direct] === undefined && real[file] === undefined) continue
+    delete beside[direct]
+    delete beside[file]
   }
   return { ...beside, ...real }
 }
@@ -65,7 +77,7 @@ function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | Unreadable): Enviro
 function present(env: NodeJS.Dict<string>): Record<string, string> {
   const filled = Object.entries(env).filter((entry): entry is [string, string] => (entry[1] ?? '').trim() !== '')
   return Object.fromEntries(
-    filled.map(([name, text]) => [name, name === CLIENT_SECRET || name === HASH_KEY ? text : text.trim()]),
+    filled.map(([name, text]) => [name, SECRETS.some(([direct]) => direct === name) ? text : text.trim()]),
   )
 }
 

@@ -36,3 +36,14 @@ export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? kn
 /** Whether a response of `rows` to a question for `asked` rows holds everything there is. */
 export const holdsEverything = (known: PageSizes, rows: number, asked: number): boolean =>
   rows === 0 || rows > asked || rows < surelyLastBelow(known)
+
+/**
+ * Whether a response of `rows`, which may have a next page, is as long as pages are known to be. A shorter one may follow
+ * a row that came while page 2 was asked for; cutting it finer for ever would cost more than asking for its next page.
+ */
+export const isFullPage = ({ fullMin, seenMax }: PageSizes, rows: number): boolean =>
+  fullMin !== undefined && rows >= seenMax
+
+/** Rows to plan a response for. */
+export const rowsAPage = ({ fullMin, seenMax }: PageSizes, asked: number): number =>
+  fullMin === undefined ? asked : Math.max(fullMin, Math.min(seenMax, asked))

@@ -36,13 +36,15 @@ export interface RejectedRow {
   readonly reason: string
   /** The row as it was sent. */
   readonly text: string
+  /** Whose row it is, where that can be told: it is there, it just can't be stored. */
+  readonly key?: RowKey | undefined
 }
 
 export interface ScannedPage {
   readonly envelope: Envelope
   /** Rows on the page, rejected ones included. */
   readonly rowCount: number
-  /** Key of each row that has one, in the page's order. */
+  /** Key of each row that has one, in the page's order: also of those that can't be stored, since they are there. */
   readonly keys: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   /** Rows to load. */
@@ -64,8 +66,27 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Throws `Malformed` when the bytes are not the JSON that the report promises. */
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
+  const scan = slicesOf(bytes, plan)
+  let step = scan.next()
+  while (step.done !== true) step = scan.next()
+  return step.value
+}
+
+/** The same in pieces, between which others may run, as long as no other scan with the same catalogue does. */
+export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
+
+interface Refused {
+  readonly from: number
+  readonly to: number
+  readonly spliced: number
+  readonly key?: RowKey | undefined
+}
+
+const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
+/** About as much as is scanned in two to five milliseconds. */
+const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
 const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
@@ -89,12 +110,12 @@ class PageScan {
     this.#children = new ChildLines(this.#json)
   }
 
-  run(): ScannedPage {
+  *run(): Generator<void, ScannedPage> {
     const { catalog, answer } = this.#plan
     catalog.prune()
     const start = this.#bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
     const first = this.#json.space(start)
-    const end = answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
+    const end = yield* answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
     const rest = this.#json.space(end)
     if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
     const lines = this.#lines
@@ -110,7 +131,7 @@ class PageScan {
     }
   }
 
-  #envelopeAt(at: number): number {
+  *#envelopeAt(at: number): Generator<void, number> {
     const json = this.#json
     if (this.#bytes[at] !== OPEN_OBJECT) throw json.malformed(at, 'a page envelope')
     let hasItems = false
@@ -121,7 +142,7 @@ class PageScan {
       i = json.colon(nameEnd)
       if (name === 'items') {
         hasItems = true
-        i = this.#items(i)
+        i = yield* this.#items(i)
       } else i = this.#envelopeField(name, i)
       i = json.space(i)
       if (this.#bytes[i] === COMMA) {
@@ -145,14 +166,19 @@ class PageScan {
     return end
   }
 
-  #items(at: number): number {
+  *#items(at: number): Generator<void, number> {
     const json = this.#json
+    let sliceEnd = at + SLICE_BYTES
     if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
     let i = json.space(at + 1)
     if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
     for (;;) {
       i = json.space(this.#row(i))
       this.#rows += 1
+      if (i > sliceEnd) {
+        sliceEnd = i + SLICE_BYTES
+        yield
+      }
       if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
       if (this.#bytes[i] !== COMMA) throw json.malformed(i, 'a comma or the end of the rows')
       i = json.space(i + 1)
@@ -173,11 +199,12 @@ class PageScan {
     const node = this.#lastNode
     const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
     const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
+    const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
+    if (own !== undefined) this.#keys.push(own)
     if (reason !== undefined) {
-      this.#reject(reason, { from: at, to: end, spliced })
+      this.#reject(reason, { from: at, to: end, spliced, key: own })
       return end
     }
-    if (key.length > 0) this.#keys.push(found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
     this.#lines.add({ from: at, to: end, shape: catalog.shapeAt(node), firstSplice: spliced })
     return end
   }
@@ -305,10 +332,10 @@ class PageScan {
   }
 
   /** Sets a row aside, and forgets its items and the splices that lie in it. */
-  #reject(reason: string, { from, to, spliced }: { from: number; to: number; spliced: number }): void {
+  #reject(reason: string, { from, to, spliced, key }: Refused): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
-    this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices) })
+    this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.splices.length = spliced
     this.#children.drop(this.#lines.rows)
   }

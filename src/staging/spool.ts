@@ -13,6 +13,8 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
+  /** The first load is no larger than this, each that follows up to twice as large as the one before. */
+  readonly firstLoadBytesMax?: number
   /** False: a segment only ends where `cutWhenFull` is called, since its rows belong together up to there. */
   readonly cutsBetweenPages?: boolean
 }
@@ -80,6 +82,8 @@ interface OpenSegment extends Segment {
   readonly pages: StagedPage[]
   readonly rejected: StagedReject[]
 }
+
+const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
 export class Spool implements AsyncDisposable {
   readonly #directory: string
@@ -167,9 +171,11 @@ export class Spool implements AsyncDisposable {
   }
 
   async #finishFullSegment(): Promise<void> {
-    const { loadRowsMax, loadBytesMax } = this.#limits
+    const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
-    if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= loadBytesMax) await this.#finishSegment()
+    // Loads grow: the first one begins soon, beside the walk; a large one writes whole row groups, each of them once.
+    const bytesMax = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
+    if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
   }
 
   async #startSegment(): Promise<OpenSegment> {

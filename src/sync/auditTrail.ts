@@ -163,6 +163,7 @@ class Trail {
         restart: () => {
           pages = []
         },
+        observe: this.#rooms.observe,
       },
       span,
     )

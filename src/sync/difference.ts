@@ -64,7 +64,8 @@ export class Difference {
     const now = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
     const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    for (const part of await this.#scope.keysOf(this.#reader, span, this.#question)) {
+    // An edit may have taken a row out of the report's filters: it is alive all the same.
+    for (const part of await this.#scope.keysOf(this.#reader, span, { ...this.#question, filters: {} })) {
       for (const key of part.keys) this.#moved.add(key)
     }
     this.#movedUntil = now

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Instant } from '../instant.ts'
+import { unobserved } from '../observe.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { catalogOf } from '../staging/rowCatalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
@@ -112,11 +113,11 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, warehouse, clock, signal, fence, settings } = this.#rooms
+    const { client, warehouse, clock, signal, fence, settings, observe = unobserved } = this.#rooms
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
-    const result = await warehouse.load({
+    const input = {
       report,
       runId,
       now: clock.now(),
@@ -132,6 +133,11 @@ export class Intake implements AsyncDisposable {
       fence,
       rules: loadRules(settings.reports[report.name as ReportName]),
       run: run === undefined ? undefined : this.#withFigures(run),
+    } satisfies LoadInput
+    const result = await observe({ what: 'load', report: report.name }, async (note) => {
+      const loaded = await warehouse.load(input)
+      note({ rows: loaded.rows, inserted: loaded.inserted, updated: loaded.updated, rejected: loaded.rejected })
+      return loaded
     })
     this.#count(result)
     for (const file of segment === undefined ? [] : filesOf(segment)) await rm(file, { force: true })
@@ -156,7 +162,9 @@ export class Intake implements AsyncDisposable {
     figures.deleted += result.deleted
     figures.rejected += result.rejected
     figures.childrenWritten += result.childrenWritten
-    const frozen = result.changes.flatMap(({ table, change }) => ('column' in change ? [] : [`${table}.${change.field}`]))
+    const frozen = result.changes.flatMap(({ table, change }) =>
+      'column' in change ? [] : [`${table}.${change.field}`],
+    )
     figures.schemaChanges += result.changes.length - frozen.length
     figures.frozen = [...figures.frozen, ...frozen]
     figures.late += result.late?.late ?? 0

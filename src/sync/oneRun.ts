@@ -1,9 +1,12 @@
 /**
- * One run of one report and its record in the books: running from its start, then done, failed or stopped. What the
- * service refuses for good pauses the report. Never throws: what became of it is the result.
+ * One run of one report and its record in the books: running from its first load, then done, failed or stopped; a run
+ * that finds nothing new is recorded once, at its end. What the service refuses for good pauses the report. Never throws:
+ * what became of it is the result.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
+import { type Facts, unobserved } from '../observe.ts'
+import { inRun } from '../runContext.ts'
 import type { RunKind, RunRecord } from '../warehouse/books.ts'
 import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './outcome.ts'
@@ -31,9 +34,9 @@ export async function oneRun<R extends ReportRun>(
 ): Promise<Ended<R>> {
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
   const begun = { ...ask, startedAt: rooms.clock.now(), ...none }
-  const ended = await endedAs(rooms, ask, async () => {
-    await rooms.warehouse.recordRun({ ...begun, state: 'running', endedAt: undefined })
-    return story()
+  const ended = await watchedRun(rooms, ask, () => {
+    rooms.warehouse.beginRun(begun)
+    return endedAs(rooms, ask, story)
   })
   const { error } = ended.outcome
   if (error === undefined) return ended
@@ -46,6 +49,26 @@ export async function oneRun<R extends ReportRun>(
   return ended
 }
 
+/** Lets whoever watches see the run and what became of it. */
+export function watchedRun<E extends Pick<Ended<unknown>, 'outcome'>>(
+  { observe = unobserved }: Pick<Rooms, 'observe'>,
+  { report, kind, runId }: RunAsk,
+  work: () => Promise<E>,
+): Promise<E> {
+  return observe({ what: 'run', report, facts: { kind, run_id: runId } }, async (note) => {
+    const ended = await work()
+    note(runFacts(ended.outcome))
+    return ended
+  })
+}
+
+function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
+  const { rows, inserted, updated, deleted, rejected } = figures
+  const wasStopped = error?.code === 'CANCELLED' || error?.code === 'FENCED'
+  const counts = { pages, rows, inserted, updated, deleted, rejected }
+  return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
+}
+
 /** Carries out a story that keeps its own record, and says what became of it. */
 export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<Rooms, 'clock' | 'signal'>,
@@ -55,7 +78,7 @@ export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   const startedMs = clock.monotonicMs()
   const elapsed = () => clock.monotonicMs() - startedMs
   try {
-    const run = await story()
+    const run = await inRun({ runId, report }, story)
     const { pages, figures } = run
     return { outcome: { report, runId, state: 'done', pages, figures, elapsedMs: elapsed() }, run }
   } catch (thrown) {

@@ -7,7 +7,8 @@ import { bodyOf, pathOf, type Question } from '../plan/question.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { Malformed } from '../staging/malformed.ts'
 import type { PrivatePages } from '../staging/privatePage.ts'
-import { type ScannedPage, scanPage, type ScanPlan } from '../staging/scanPage.ts'
+import { scanInSlices } from '../staging/slicedScan.ts'
+import type { ScannedPage, ScanPlan } from '../staging/scanPage.ts'
 import { privatePagesOf } from './privacy.ts'
 import type { WalkRooms } from './rooms.ts'
 
@@ -50,14 +51,14 @@ export class PageReader {
   }
 
   /** Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
-  async read(question: Question, number: number): Promise<FetchedPage> {
-    const { report, pageSize } = this.#plan
+  async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+    const { report } = this.#plan
     this.#checkLength()
     const answer = await this.#rooms.client.read(
       {
         report: report.name,
         path: pathOf(report, question),
-        body: bodyOf(report, question, { number, size: pageSize }),
+        body: bodyOf(report, question, { number, size }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
         priority: this.#rooms.priority,
@@ -70,9 +71,10 @@ export class PageReader {
     return { number, page: answer.value, servedAt: answer.servedAt }
   }
 
-  #parse(bytes: Buffer): ScannedPage {
+  async #parse(bytes: Buffer): Promise<ScannedPage> {
+    const { clock } = this.#rooms
     try {
-      return scanPage(this.#privatePages?.of(bytes) ?? bytes, this.#scan)
+      return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
       const { report } = this.#plan

@@ -5,8 +5,9 @@
  */
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
+import { type Observe, unobserved } from '../observe.ts'
 import type { KeySet } from '../plan/keySet.ts'
-import { holdsEverything, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import { holdsEverything, isFullPage, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
 import { plannedRows } from '../plan/density.ts'
 import type { Overfull } from '../plan/spanQueue.ts'
@@ -40,6 +41,7 @@ export interface ProveParts {
   readonly keep: (page: FetchedPage) => Promise<void>
   /** Said before a walk is done again. */
   readonly restart?: () => void
+  readonly observe?: Observe | undefined
 }
 
 export type Proven = {
@@ -50,17 +52,28 @@ export type Proven = {
   readonly keys: KeySet
 }
 
+/** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
+const USUAL_PAGES_MAX = 8
+/** As many rows as `page_size` may be. */
+const ROWS_A_PAGE_MAX = 10_000
+
 export type Outcome =
   | Proven
   /** Cut it; `pages` were read of it: a sample of where its rows stand. */
   | { readonly kind: 'split'; readonly overfull: Omit<Overfull, 'stamps'>; readonly pages: readonly ScannedPage[] }
 
 /** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
-export async function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
-  const walk = new Walk(parts, span)
-  const first = await walk.page(1)
-  const outcome = parts.reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
-  return outcome
+export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
+  const { observe = unobserved, reader } = parts
+  const asked =
+    span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
+  return observe({ what: 'walk', report: reader.report.name, facts: asked }, async (note) => {
+    const walk = new Walk(parts, span)
+    const first = await walk.page(1)
+    const outcome = reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
+    note(outcome.kind === 'split' ? { outcome: 'split' } : { outcome: outcome.proof, rows: outcome.rows })
+    return outcome
+  })
 }
 
 /** An envelope tells a total (spec §2). */
@@ -119,10 +132,11 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     return walk.proven('single')
   }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && parts.sizes().fullMin !== undefined) return walk.split(first)
+  if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first)
   const second = await walk.page(2)
   if (state.freshOnLastPage > 0) {
-    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
+    if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
     if (splits) return walk.split(first, {}, second)
   } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
     // The same page again: the page number is ignored, so only what fits one response can be seen.
@@ -141,21 +155,36 @@ async function agreement(before: Walk): Promise<Outcome> {
   const { parts, span } = before
   let previous = before
   for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
-    const walk = new Walk(parts, span)
+    const walk = new Walk(parts, span, finer(previous) === undefined ? otherSize(previous) : undefined)
     parts.restart?.()
     const first = await walk.page(1)
     await parts.keep(first)
     await walk.untilExhausted(2)
     if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
-    const cut = parts.cuts === false || span === undefined ? undefined : finer(walk, span)
+    const cut = finer(walk)
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous)
 }
 
+/**
+ * The page size for the next walk over rows that no bound of time separates, where one of the usual size showed rows
+ * twice. A full page that came again may be the last page, or page numbers may be ignored: pages of one row less tell.
+ * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs neither.
+ */
+function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
+  const { reader } = parts
+  if (span === undefined || isWhole || !reader.keyed || state.repeats === 0) return size
+  if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
+  const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
+  const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
+  return Math.max(size, rows)
+}
+
 /** After something moved: cut so that each part should fit a single response. */
-function finer({ parts, state }: Walk, span: Span): readonly Span[] | undefined {
+function finer({ parts, span, state }: Walk): readonly Span[] | undefined {
+  if (parts.cuts === false || span === undefined) return undefined
   if (!canSplit(span)) return atFloor(span, parts)
   return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
 }
@@ -185,16 +214,21 @@ function sameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
 class Walk {
   readonly parts: ProveParts
   readonly span: Span | undefined
+  /** Rows a page that are asked for. */
+  readonly size: number
   readonly state: WalkState
+  /** The second page was the first one once more. */
+  isShownAgain = false
   /** Went on to an empty page, or one with nothing new. */
   #reachedEnd = false
   #sawEmptyPage = false
   #last: FetchedPage | undefined
   #isAgain = false
 
-  constructor(parts: ProveParts, span: Span | undefined) {
+  constructor(parts: ProveParts, span: Span | undefined, size = parts.reader.pageSize) {
     this.parts = parts
     this.span = span
+    this.size = size
     this.state = new WalkState(parts.reader.keyed)
   }
 
@@ -208,19 +242,23 @@ class Walk {
     return this.#isAtEnd && (this.state.repeats === 0 || this.#isUnpaged)
   }
 
-  /** Every page repeats the first one, which had room for more: all there is fits a response. */
+  /** Every page repeats the first one, which had room for more, or had more than was asked for: it is all there is. */
   get #isUnpaged(): boolean {
-    const { state, parts } = this
-    return !this.#sawEmptyPage && state.distinct === state.firstRows && state.firstRows < parts.reader.pageSize
+    const { state, size } = this
+    if (this.#sawEmptyPage || state.distinct !== state.firstRows) return false
+    const usual = this.parts.reader.pageSize
+    // Where more than the usual size is asked for, a page that isn't larger than before may be cut as before.
+    return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
   }
 
   async page(number: number): Promise<FetchedPage> {
     const { parts, span, state } = this
-    const fetched = await parts.reader.read(parts.ask(span), number)
+    const fetched = await parts.reader.read(parts.ask(span), number, this.size)
     const { page } = fetched
-    const keyless = page.rejected.map(({ text }) => text)
+    const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
     this.#isAgain = this.#repeatsLast(fetched)
+    if (this.#isAgain && number === 2) this.isShownAgain = true
     if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
     else state.saw(seen)
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
@@ -265,9 +303,8 @@ class Walk {
   }
 
   split({ page }: FetchedPage, how: Pick<Overfull, 'parts' | 'total'> = {}, second?: FetchedPage): Outcome {
-    const pageRows = this.parts.reader.report.answer === 'array' ? this.parts.sizes().fullMin : undefined
     const pages = second === undefined ? [page] : [page, second.page]
-    return { kind: 'split', pages, overfull: { ...how, pageRows: pageRows ?? this.state.pageRows } }
+    return { kind: 'split', pages, overfull: { ...how, pageRows: this.state.pageRows } }
   }
 
   proven(proof: Proof): Proven {

@@ -88,7 +88,9 @@ async function reconcileScope(
     startedAt: floorToSecond(clock),
     reached: undefined,
   }
-  const open = await rooms.warehouse.reconcile({ report: declaration, scope: name, fence: rooms.fence }, begun)
+  const { start, filters } = config
+  const place = { report: declaration, scope: name, asked: { start, filters }, fence: rooms.fence }
+  const open = await rooms.warehouse.reconcile(place, begun)
   const window = nextWindow(undefined, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await rooms.warehouse.pageSizes(config.name, config.pageSize)
   const { runId } = options
@@ -100,17 +102,7 @@ async function reconcileScope(
   const { inserted: missed, updated: differed } = scope.intake.figures
   const { startedAt } = open
   const now = rooms.clock.now()
-  const ending = {
-    report: declaration,
-    scope: name,
-    reconcileId,
-    runId,
-    startedAt,
-    now,
-    missed,
-    differed,
-    fence: rooms.fence,
-  }
+  const ending = { ...place, reconcileId, runId, startedAt, now, missed, differed }
   const ended = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   return { pages: reading.pages, found: { missed, differed, ...ended } }
 }

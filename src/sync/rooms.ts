@@ -3,6 +3,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
+import type { Observe } from '../observe.ts'
 import type { Secret } from '../secret.ts'
 import type { Fence } from '../warehouse/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
@@ -23,6 +24,8 @@ export interface WalkRooms {
   readonly priority?: Priority | undefined
   /** The run's right to commit, once it has one. */
   readonly fence?: Fence | undefined
+  /** Watches runs, walks and loads. */
+  readonly observe?: Observe | undefined
 }
 
 export interface Rooms extends WalkRooms {

@@ -5,7 +5,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportConfig } from '../config/config.ts'
-import { type PageSizes, sawLastPage } from '../plan/pageSizes.ts'
+import { type PageSizes, rowsAPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
 import { SpanQueue } from '../plan/spanQueue.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
@@ -117,7 +117,7 @@ export class Scope implements AsyncDisposable {
   ): Promise<void> {
     const { declaration } = this.parts
     const queue = new SpanQueue(spans, {
-      pageRows: this.sizes.fullMin ?? reader.pageSize,
+      pageRows: rowsAPage(this.sizes, reader.pageSize),
       wholeUntil: declaration.answer === 'envelope' ? this.#youngFrom : undefined,
     })
     for (let span = queue.next(); span !== undefined; span = queue.next()) {
@@ -161,6 +161,7 @@ export class Scope implements AsyncDisposable {
           this.sizes = sizes
         },
         keep: keeps ? (page) => this.#keep(page) : () => Promise.resolve(),
+        observe: this.rooms.observe,
       },
       ask.span,
     )
@@ -171,7 +172,8 @@ export class Scope implements AsyncDisposable {
     const asked: Record<string, string> = declaration.currency === undefined ? {} : { target_currency: scope }
     await this.intake.add(page, servedAt, asked)
     this.#rows += page.rowCount
-    if (page.envelope.totalCount !== undefined) this.sizes = sawLastPage(this.sizes, page.rowCount)
+    if (page.envelope.totalCount !== undefined)
+      this.sizes = sawLastPage(this.sizes, Math.min(page.rowCount, this.reader.pageSize))
     const report: ReportName = config.name
     const rowsExpected = page.envelope.totalCount
     this.rooms.onProgress({

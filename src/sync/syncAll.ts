@@ -67,8 +67,9 @@ function recordStates(rooms: Rooms): Promise<void> {
   const now = rooms.client.serviceNow() ?? rooms.clock.now()
   return rooms.warehouse.recordReportStates(
     reportNames.map((report) => {
-      const { enabled, offReason, keepsHistory } = rooms.settings.reports[report]
-      return { report, enabled, offReason, history: { on: keepsHistory, now } }
+      const { enabled, offReason, keepsHistory, filters } = rooms.settings.reports[report]
+      const isFiltered = Object.keys(filters).length > 0
+      return { report, enabled, offReason, isFiltered, history: { on: keepsHistory, now } }
     }),
   )
 }

@@ -8,7 +8,7 @@ import type { Instant } from '../instant.ts'
 import type { Span } from '../plan/spans.ts'
 import { recordRun, type RunRecord } from './books.ts'
 import type { Database, Sql } from './duckdb.ts'
-import { checkFence, type Fence, takeFence } from './fences.ts'
+import type { Fence, Fences } from './fences.ts'
 import { text, time } from './sqlText.ts'
 
 /** `pending`: not begun, or stopped; `failed`: some windows are missing and are tried again when it is asked for again. */
@@ -101,8 +101,10 @@ function wasCancelled(backfillId: string, report: ReportName): SyncError {
 
 export class BackfillBooks {
   readonly #database: Database
+  readonly #fences: Fences
 
-  constructor(database: Database) {
+  constructor(database: Database, fences: Fences) {
+    this.#fences = fences
     this.#database = database
   }
 
@@ -160,7 +162,7 @@ export class BackfillBooks {
   /** It runs now: what failed before is tried again. Another one of the report that was cut off waits. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
-      await checkFence(sql, fence)
+      await this.#fences.check(sql, fence)
       await sql.run(
         `UPDATE tidemark.backfills SET state = 'pending'
          WHERE state = 'running' AND report = (SELECT report FROM tidemark.backfills WHERE backfill_id = $1)`,
@@ -179,7 +181,7 @@ export class BackfillBooks {
 
   windowFailed({ backfillId, number, error, fence }: FailedWindow): Promise<void> {
     return this.#database.transaction(async (sql) => {
-      await checkFence(sql, fence)
+      await this.#fences.check(sql, fence)
       await sql.run(
         `UPDATE tidemark.backfill_windows SET state = 'failed', attempts = attempts + 1, error_code = $1, error = $2
          WHERE backfill_id = $3 AND number = $4 AND state = 'pending'`,
@@ -202,7 +204,7 @@ export class BackfillBooks {
   /** Its last run has ended, with every window done or failed. */
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
     return this.#database.transaction(async (sql) => {
-      await checkFence(sql, fence)
+      await this.#fences.check(sql, fence)
       await sql.run(
         `UPDATE tidemark.backfills SET state = $1, ended_at = ${time(run.endedAt)} WHERE backfill_id = $2`,
         [run.state, run.runId],
@@ -233,7 +235,7 @@ export class BackfillBooks {
         [report],
       )
       if (book.state === 'running' || held?.holder === backfillId)
-        await takeFence(sql, { report, kind: 'backfill', holder: `no one: ${backfillId} was cancelled` })
+        await this.#fences.take(sql, { report, kind: 'backfill', holder: `no one: ${backfillId} was cancelled` })
       return report
     })
   }

@@ -2,23 +2,15 @@
  * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
  * here stands in the load's own transaction.
  */
-import { readFile } from 'node:fs/promises'
-import { type ReportName, reportOf, reports } from '../../schema/index.ts'
+import { type ReportName, reportOf } from '../../schema/index.ts'
 import { type Declaration } from '../../schema/report.ts'
-import { tableOf } from '../../schema/tables.ts'
-import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { LastWindow } from '../plan/lateness.ts'
 import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
-import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { text, time } from './sqlText.ts'
-
-import { createTables, isLake } from './tables.ts'
-import { switchHistory } from './versions.ts'
-
-const MIGRATIONS = ['0001_books.sql'] as const
+import { keptReports, switchHistory } from './versions.ts'
 
 /** A window that this load closes, and the marks that it moves. */
 export interface ClosedWindow {
@@ -51,32 +43,6 @@ export interface RunRecord {
   readonly deleted: number
   readonly rejected: number
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
-}
-
-/** Brings a file to the newest layout. Error: WAREHOUSE_NEWER when a newer program wrote it. */
-export async function migrate(sql: Sql, path: string): Promise<void> {
-  const [books] = await sql.rows(
-    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
-  )
-  const [layout] =
-    books === undefined
-      ? []
-      : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-  const version = layout?.version ?? 0
-  if (version > MIGRATIONS.length) {
-    throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program knows ${MIGRATIONS.length}`, {
-      cure: 'Run the newer Tidemark that wrote it.',
-      data: { path, layout: version },
-    })
-  }
-  for (const [index, file] of MIGRATIONS.entries()) {
-    if (index < version) continue
-    await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
-    await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
-  }
-  await createTables(sql, reports.map(tableOf))
-  await sql.run(freshnessSql())
-  if (!(await isLake(sql))) await sql.run(freshnessCommentsSql())
 }
 
 /** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */
@@ -188,15 +154,19 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
+  /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
+  readonly isFiltered?: boolean
   /** Whether every version is kept; undefined: as it was. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
-  const rows = states.map(({ report, enabled, offReason }) => {
+  const rows = states.map(({ report, enabled, offReason, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
-    return `(${text(report)}, ${enabled}, ${text(reportOf(report).deletes)}, ${reason}::VARCHAR)`
+    const { deletes } = reportOf(report)
+    const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR)`
   })
   const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason)`
   await sql.run(`
@@ -205,8 +175,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  const kept = await keptReports(sql)
   for (const { report, history } of states) {
-    if (history !== undefined) await switchHistory(sql, { report, ...history })
+    if (history !== undefined && history.on !== kept.has(report)) await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {
     if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])

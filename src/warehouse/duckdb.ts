@@ -317,6 +317,13 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       cause: thrown,
     })
   }
+  if (/Out of Memory Error|Allocation failure|bad_alloc/i.test(message) && !/No space left/.test(message)) {
+    return new SyncError('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, {
+      cure: 'Raise limits.warehouse_memory, for instance to 1GB, and run it again: nothing of it was kept, nothing committed was lost.',
+      data: { path },
+      cause: thrown,
+    })
+  }
   if (/No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message)) {
     return new SyncError('DISK_FULL', `no space is left for ${path}`, {
       cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',

@@ -2,6 +2,7 @@
  * What `tidemark.freshness` says of a report in words, for people who read tables and not figures: how far it is read,
  * what came late, which deletions can be seen, what was refused, and why there is nothing where there is nothing.
  */
+import { reports } from '../../schema/index.ts'
 import { LATE_DAYS } from './lateDays.ts'
 import { text } from './sqlText.ts'
 
@@ -16,6 +17,8 @@ const span = (value: string): string => `
 
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
+
+const neverDeleted = reports.filter(({ deletes }) => deletes === 'none').map(({ name }) => text(name))
 
 /** Sentences over the columns of the view and of `FACTS`, each NULL where there is nothing to say. */
 const SENTENCES: readonly string[] = [
@@ -36,7 +39,8 @@ const SENTENCES: readonly string[] = [
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
     WHEN 'absence' THEN 'Deletions show only when two reconciles in a row did not find a row.'
-    ELSE 'Entries are never deleted.' END`,
+    ELSE CASE WHEN f.report IN (${neverDeleted.join(', ')}) THEN 'Entries are never deleted.'
+      ELSE 'Deletions do not show while the report has filters: what they leave out looks the same.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
       WHEN coalesce(f.reconcile_missed, 0) + coalesce(f.reconcile_differed, 0) + coalesce(f.reconcile_deleted, 0) = 0 THEN 'nothing wrong'
       ELSE ${counted('f.reconcile_missed', 'row')} || ' missing and ' || ${counted('f.reconcile_differed', 'row')} || ' different, and repaired them; '

@@ -7,7 +7,8 @@ import type { Declaration } from '../../schema/report.ts'
 import type { Sql } from './duckdb.ts'
 import type { Instant } from '../instant.ts'
 import { name, text, time } from './sqlText.ts'
-import { type Staged, versionOf } from './stage.ts'
+import { versionOf } from './newest.ts'
+import type { Staged } from './stage.ts'
 
 export interface Follower {
   /** The audit report. */

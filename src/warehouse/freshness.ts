@@ -59,7 +59,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
   COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
-  COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile), none';`
+  COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
 /** What a report's table holds. Only where rows carry a stamp of their own, a wrong or a missing one can be told. */
 function countsSql({ name: report, newerBy }: Declaration): string {

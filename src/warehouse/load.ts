@@ -16,7 +16,7 @@ import { CHILD_DELETED_FIELD } from './childFields.ts'
 import { mergeChildren } from './children.ts'
 import type { Database, Sql } from './duckdb.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
-import { checkFence, type Fence } from './fences.ts'
+import type { Fence, Fences } from './fences.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
@@ -89,10 +89,13 @@ export interface TableChange {
 export interface LoadPlace {
   readonly database: Database
   readonly mark: string
-  /** Discovered columns by table, as they are before the load; replaced after its commit. */
+  /** Discovered columns by table, as they are before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   /** Called in the transaction, before anything is written. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
+  readonly fences: Fences
+  /** The record of the load's run as it began, while the file doesn't know it. */
+  readonly begun?: RunRecord | undefined
 }
 
 const NOTHING: Merged = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
@@ -154,7 +157,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
   const { report, segment } = input
   const discovered = plan.columns(table.name)
   const result = await database.transaction(async (sql) => {
-    await checkFence(sql, input.fence)
+    await place.fences.check(sql, input.fence)
     await place.beforeWriting?.(sql)
     const loadId = await nextLoadId(sql)
     const history = await historyOf(sql, report.name)
@@ -180,7 +183,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
     if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
-    await recordLoad(sql, input, figures)
+    await recordLoad(sql, { input, begun: place.begun }, figures)
     return { ...figures, changes }
   })
   const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [result.loadId])
@@ -334,7 +337,12 @@ type Figures = Omit<LoadResult, 'changes'>
 const lateRows = ({ report, askedBefore }: LoadInput, { late }: Figures): number | null =>
   askedBefore === undefined || report.newerBy.length === 0 ? null : (late?.late ?? 0)
 
-async function recordLoad(sql: Sql, input: LoadInput, figures: Figures): Promise<void> {
+interface Recording {
+  readonly input: LoadInput
+  readonly begun: RunRecord | undefined
+}
+
+async function recordLoad(sql: Sql, { input, begun }: Recording, figures: Figures): Promise<void> {
   await sql.run(
     `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13))`,
     [
@@ -354,7 +362,10 @@ async function recordLoad(sql: Sql, input: LoadInput, figures: Figures): Promise
     ],
   )
   const { run } = input
-  if (run === undefined) return
+  if (run === undefined) {
+    if (begun !== undefined) await recordRun(sql, begun)
+    return
+  }
   await recordRun(sql, {
     ...run,
     inserted: run.inserted + figures.inserted,

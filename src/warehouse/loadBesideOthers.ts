@@ -4,13 +4,17 @@
  */
 import { SyncError } from '../errors.ts'
 import type { Database, Sql } from './duckdb.ts'
-import { load, type LoadInput, type LoadResult } from './load.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult } from './load.ts'
 import { discoveredColumns } from './tables.ts'
 
 const TRIES_MAX = 10
 
 /** Error: LAKE_BUSY, beside those of any load. */
-export async function loadBesideOthers(database: Database, mark: string, input: LoadInput): Promise<LoadResult> {
+export async function loadBesideOthers(
+  database: Database,
+  known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
+  input: LoadInput,
+): Promise<LoadResult> {
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
     const planned = layoutOf(discovered)
@@ -21,7 +25,7 @@ export async function loadBesideOthers(database: Database, mark: string, input: 
       if (layoutOf(await discoveredColumns(sql)) !== planned) throw moved
     }
     try {
-      return await load({ database, mark, discovered, beforeWriting }, input)
+      return await load({ ...known, database, discovered, beforeWriting }, input)
     } catch (error) {
       if (error !== moved || tries >= TRIES_MAX) throw error
     }

@@ -12,7 +12,8 @@ import { memberOf } from './casts.ts'
 import { countLate, type Late } from './late.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { closeVersions, type History } from './versions.ts'
-import { isStampedAhead, type Staged, versionOf } from './stage.ts'
+import { isNewerSql } from './newest.ts'
+import type { Staged } from './stage.ts'
 
 export interface MergeParts {
   readonly report: Declaration
@@ -107,17 +108,11 @@ async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string):
 /** Which staged rows are to be written, and which rows they replace. */
 function winSql(parts: MergeParts, target: string): string {
   const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
-  const newer = yields === true ? '>' : '>='
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
   const stagedColumns = staged.columns.map((column) => column.name)
-  const fresh = { alias: 's', observedAt: 's."~observed_at"' }
-  const stagedVersion = versionOf(report, stagedColumns, fresh)
-  const held = { alias: 't', observedAt: 't._observed_at' }
-  const heldVersion = versionOf(report, tableColumns, held)
-  const versions = `(${stagedVersion}, s."~observed_at") ${newer} (${heldVersion}, t._observed_at)`
-  // A wrong stamp says nothing of the other row: what was shown later is newer, even with a stamp from before that.
-  const isWrong = `${isStampedAhead(report, stagedColumns, fresh)} OR ${isStampedAhead(report, tableColumns, held)}`
-  const isNewer = `CASE WHEN ${isWrong} THEN s."~observed_at" ${newer} t._observed_at ELSE ${versions} END`
+  const fresh = { alias: 's', observedAt: 's."~observed_at"', columns: stagedColumns }
+  const held = { alias: 't', observedAt: 't._observed_at', columns: tableColumns }
+  const isNewer = isNewerSql(report, fresh, { other: held, yields: yields === true })
   const deletedNow = deletedSql({ report, table, knowsGone }, 't.is_deleted')
   return `
     CREATE OR REPLACE TEMP TABLE win AS

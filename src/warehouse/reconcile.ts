@@ -25,6 +25,12 @@ export interface ReconcileProgress {
   readonly reached: Instant | undefined
 }
 
+/** What a reconcile asks the service for: it says nothing of rows that this leaves out. */
+export interface ReconcileAsked {
+  readonly start: Instant
+  readonly filters: Readonly<Record<string, unknown>>
+}
+
 export interface OpenReconcile extends ReconcileProgress {
   /** The service's clock when it began, in whole seconds like the times of observation that it is compared with. */
   readonly startedAt: Instant
@@ -34,14 +40,21 @@ export interface ReconcilePlace {
   readonly report: Declaration
   /** The currency, or ''. */
   readonly scope: string
+  readonly asked: ReconcileAsked
 }
 
-/** The reconcile that was begun and not ended, if any. */
-export async function openReconcile(sql: Sql, { report, scope }: ReconcilePlace): Promise<OpenReconcile | undefined> {
+const askedText = ({ start, filters }: ReconcileAsked): string =>
+  JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
+
+/** The reconcile that was begun with this question and not ended, if any. */
+export async function openReconcile(
+  sql: Sql,
+  { report, scope, asked }: ReconcilePlace,
+): Promise<OpenReconcile | undefined> {
   const [row] = await sql.rows<{ id: string; started: number; reached: number | null }>(
     `SELECT reconcile_id AS id, epoch_us(started_at) AS started, epoch_us(reached) AS reached
-     FROM tidemark.reconciles WHERE report = $1 AND scope = $2 AND ended_at IS NULL`,
-    [report.name, scope],
+     FROM tidemark.reconciles WHERE report = $1 AND scope = $2 AND ended_at IS NULL AND asked = $3::JSON`,
+    [report.name, scope, askedText(asked)],
   )
   if (row === undefined) return undefined
   return {
@@ -51,10 +64,15 @@ export async function openReconcile(sql: Sql, { report, scope }: ReconcilePlace)
   }
 }
 
+/** Begins one, in the place of any that asked another question and did not end. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
+  const given = `report = ${text(place.report.name)} AND scope = ${text(place.scope)} AND ended_at IS NULL`
+  await sql.run(`
+    DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles WHERE ${given});
+    DELETE FROM tidemark.reconciles WHERE ${given}`)
   await sql.run(
-    `INSERT INTO tidemark.reconciles VALUES ($1, $2, $3, ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0)`,
-    [begun.reconcileId, place.report.name, place.scope],
+    `INSERT INTO tidemark.reconciles VALUES ($1, $2, $3, ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, $4::JSON)`,
+    [begun.reconcileId, place.report.name, place.scope, askedText(place.asked)],
   )
 }
 
@@ -119,12 +137,12 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // What was written since the reconcile began is newer than its answers.
+  // What was written since the reconcile began is newer than its answers; what was not asked for can't be absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences WHERE ${place}) AS again
     FROM ${target} t
-    WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)}
+    WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await coveredSql(sql, ending)}
       AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})`)
   const [counts] = await sql.rows<{ absent: number; again: number; live: number }>(`
     SELECT (SELECT count(*) FROM absent) AS absent, (SELECT count(*) FROM absent WHERE again) AS again,
@@ -146,6 +164,22 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
     INSERT INTO tidemark.loads VALUES (${loadId}, ${text(ending.runId)}, ${text(report.name)}, ${time(ending.now)},
       0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL)`)
   return { rows, absent, deleted }
+}
+
+/**
+ * Whether the question covers a held row. A row that filters leave out looks like one that is gone, also one that was
+ * edited and left them so: nothing that is held tells the two apart. A start counts where the report is read by
+ * modification alone; then a row without a stamp is not asked for either.
+ */
+async function coveredSql(sql: Sql, { report, asked }: Ending): Promise<string> {
+  if (Object.keys(asked.filters).length > 0) return 'false'
+  if (!report.window.required) return 'true'
+  const columns = await sql.rows<{ name: string }>(
+    `SELECT column_name AS name FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = $1
+       AND column_name IN (${report.newerBy.map(text).join(', ')})`,
+    [report.name],
+  )
+  return `coalesce(greatest(${columns.map((column) => `t.${name(column.name)}`).join(', ')}) >= ${time(asked.start)}, false)`
 }
 
 interface Marking {

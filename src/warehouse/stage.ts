@@ -8,13 +8,13 @@ import type { ReportTable } from '../../schema/tables.ts'
 import { assert } from '../errors.ts'
 import type { DiscoveredColumn, SchemaContract } from '../plan/columns.ts'
 import { ROWS_A_PAGE } from '../plan/stagedNames.ts'
-import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../staging/spool.ts'
 import type { Sql } from './duckdb.ts'
 import { Reading, type StagedColumn } from './reading.ts'
 import { refuseItems } from './contract.ts'
 import { itemsSql } from './items.ts'
+import { newestOfKeySql } from './newest.ts'
 import { name, names, pointer, text, time } from './sqlText.ts'
 
 /** DuckDB reserves twice this for each thread, so it is no larger than the rows need. */
@@ -104,32 +104,6 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   }
 }
 
-export interface RowNames {
-  readonly alias: string
-  /** Expression of the row's observation time. */
-  readonly observedAt: string
-}
-
-/** The version of a row: its own stamp, but never later than it was observed, so that a wrong stamp can't freeze it. */
-export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
-  const stamp = stampOf(report, columns, names)
-  if (stamp === undefined) return names.observedAt
-  return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
-}
-
-/** Whether a row's stamp lies behind its observation: then it is wrong and says nothing of what came before or after. */
-export function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
-  const stamp = stampOf(report, columns, names)
-  return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
-}
-
-const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
-
-function stampOf(report: Declaration, columns: readonly string[], { alias }: RowNames): string | undefined {
-  const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
-  return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
-}
-
 function pagesSql(table: ReportTable, segment: Segment): string {
   const asked = table.asked.map((column) => `, ${name(column.name)} ${column.type}`).join('')
   const values = segment.pages.map((page) => {
@@ -212,13 +186,7 @@ async function dropOlderDuplicates(sql: Sql, { report, table, columns }: Duplica
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return 0
-  const version = versionOf(
-    report,
-    columns.map((column) => column.name),
-    { alias: 'staged', observedAt: '"~observed_at"' },
-  )
-  await sql.run(`
-    DELETE FROM staged WHERE rowid NOT IN (
-      SELECT arg_max(rowid, (${version}, "~observed_at", "~ordinal")) FROM staged GROUP BY ${key})`)
+  const newest = newestOfKeySql(report, table, { columns: columns.map((column) => column.name) })
+  await sql.run(`DELETE FROM staged WHERE rowid NOT IN (${newest})`)
   return counted.extra
 }

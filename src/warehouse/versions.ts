@@ -26,6 +26,12 @@ export async function wasKept(sql: Sql, report: string): Promise<boolean> {
   return rows.length > 0
 }
 
+/** Reports whose versions are kept now. */
+export async function keptReports(sql: Sql): Promise<ReadonlySet<string>> {
+  const rows = await sql.rows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
+  return new Set(rows.map(({ report }) => report))
+}
+
 /** Undefined: versions of this report aren't kept now. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
@@ -74,10 +80,9 @@ export interface HistorySwitch {
   readonly now: Instant
 }
 
-/** Begins to keep versions, with the present rows as the first ones, or ends it: then all that are open are closed. */
+/** Begins to keep versions, with the present rows as the first ones, or ends it, closing all that are open: where it is not so yet. */
 export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
-  const history = await historyOf(sql, report)
-  if ((history !== undefined) === on) return
+  const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)
   if (on) {
     await sql.run(`INSERT INTO tidemark.histories VALUES (${text(report)}, ${time(now)}, NULL)`)

@@ -4,6 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
+import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -13,7 +14,6 @@ import {
   endOrphans,
   lastWindowOf,
   markOf,
-  migrate,
   numberMark,
   type Pause,
   pauses,
@@ -26,7 +26,7 @@ import {
 import { BackfillBooks } from './backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './coverage.ts'
 import { type AroundStatement, Database, type Sql } from './duckdb.ts'
-import { checkFence, type Fence, type FenceAsk, takeFence } from './fences.ts'
+import { type Fence, type FenceAsk, Fences } from './fences.ts'
 import { heldBooks, type HeldBooks } from './held.ts'
 import {
   dueRecords,
@@ -37,7 +37,8 @@ import {
   recordsToAskAgain,
 } from './followed.ts'
 import { type Trimmed, trimHistory } from './history.ts'
-import { load, type LoadInput, type LoadResult } from './load.ts'
+import { migrate } from './layout.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult } from './load.ts'
 import { loadBesideOthers } from './loadBesideOthers.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
@@ -85,7 +86,11 @@ export class Warehouse implements AsyncDisposable {
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
+  readonly #fences: Fences
+  /** Runs that have begun and written nothing yet. */
+  readonly #begun = new Map<string, RunRecord>()
+  /** Undefined: to be looked up before the next load. */
+  #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(
@@ -95,7 +100,8 @@ export class Warehouse implements AsyncDisposable {
   ) {
     this.#database = database
     this.#spill = spill
-    this.backfills = new BackfillBooks(database)
+    this.#fences = new Fences({ isAlone: !database.isShared })
+    this.backfills = new BackfillBooks(database, this.#fences)
     this.numberMark = mark
     this.#discovered = discovered
   }
@@ -134,27 +140,47 @@ export class Warehouse implements AsyncDisposable {
   /** Commits one load; loads wait for each other. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
-      const place = () => ({ database: this.#database, mark: this.numberMark, discovered: this.#discovered })
+      const known = { mark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
       const result = this.#database.isShared
-        ? await loadBesideOthers(this.#database, this.numberMark, input)
-        : await load(place(), input)
-      if (result.changes.length > 0) this.#discovered = await discoveredColumns(this.#database)
+        ? await loadBesideOthers(this.#database, known, input)
+        : await this.#loadAlone(known, input)
+      this.#begun.delete(input.runId)
       return result
     })
+  }
+
+  async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
+    const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
+    // A load that fails may have committed all the same, and made columns.
+    this.#discovered = undefined
+    const place = { ...known, database: this.#database, discovered }
+    const result = await onOneThreadIfNeeded(this.#database, () => load(place, input))
+    if (result.changes.length === 0) this.#discovered = discovered
+    return result
   }
 
   /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
   takeFence(ask: FenceAsk): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
-      const fence = await takeFence(sql, ask)
+      const fence = await this.#fences.take(sql, ask)
       // Beside others nobody knows whether an older run still lives; it can commit nothing any more.
       if (this.#database.isShared) await endOrphans(sql, ask)
       return fence
     })
   }
 
-  recordRun(run: RunRecord): Promise<void> {
-    return this.#database.transaction((sql) => recordRun(sql, run))
+  /**
+   * Says that a run has begun. The file learns it with the run's first load: a run that finds nothing new, which most
+   * do, writes its record once, at its end.
+   */
+  beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
+    this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
+  }
+
+  /** Writes or replaces the record of a run that writes no rows any more. */
+  async recordRun(run: RunRecord): Promise<void> {
+    this.#begun.delete(run.runId)
+    await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
@@ -310,7 +336,7 @@ export class Warehouse implements AsyncDisposable {
 
   #fenced<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#database.transaction(async (sql) => {
-      await checkFence(sql, fence)
+      await this.#fences.check(sql, fence)
       return work(sql)
     })
   }
@@ -319,5 +345,22 @@ export class Warehouse implements AsyncDisposable {
     const turn = this.#loads.then(work, work)
     this.#loads = turn.catch(() => undefined)
     return turn
+  }
+}
+
+/** Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does. */
+async function onOneThreadIfNeeded<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof SyncError) || error.code !== 'WAREHOUSE_MEMORY') throw error
+    const [set] = await database.rows<{ threads: number }>(`SELECT current_setting('threads') AS threads`)
+    if (set === undefined || set.threads === 1) throw error
+    await database.run('SET threads = 1')
+    try {
+      return await work()
+    } finally {
+      await database.run(`SET threads = ${set.threads}`)
+    }
   }
 }

@@ -22,8 +22,8 @@ describe('tidemark check', () => {
     await using world = await aWorld()
     const { code, stdout, stderr } = await world.run('check')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const check of ['configuration', 'token', ...reportNames, 'clock', 'warehouse', 'published copy'])
-      expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
+    const lines = ['configuration', 'network', 'token', ...reportNames, 'limit', 'clock', 'queue', 'warehouse', 'disk']
+    for (const check of [...lines, 'published copy']) expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
     expect(stdout).toMatch(/^token .*lives .*event\.read/m)
     expect(stdout).toContain('All is well.')
   })
@@ -49,10 +49,33 @@ describe('tidemark check', () => {
       expect(of(report)).toMatchObject({ result: 'warn', found: expect.stringContaining('got 50') })
   })
 
+  it('warns of scopes that were asked for and not given', async () => {
+    const { code, of } = await checked([], { REPORTING_SCOPES: 'event.read,enquiries.read' })
+    expect({ code, token: of('token')?.found }).toMatchObject({
+      token: expect.stringContaining('asked for event.read'),
+    })
+    const { of: withheld } = await checked([], { REPORTING_SCOPES: 'event.read,audit.write' })
+    expect(withheld('token')?.result).toMatch(/warn|fail/)
+  })
+
+  it('says that pages follow each other, and warns where every page is the first one', async () => {
+    const { of: well } = await checked([])
+    expect(well('events')?.found).toContain('pages follow each other')
+    const { code, of } = await checked(['ignore-page:echo'])
+    expect(code).toBe(0)
+    for (const report of ['events', 'enquiries'])
+      expect(of(report)).toMatchObject({ result: 'warn', found: expect.stringContaining('ignores pageNumber') })
+  })
+
+  it('says which limit it met', async () => {
+    const { of } = await checked(['429*1@events:1'])
+    expect(of('limit')).toMatchObject({ result: 'warn', found: expect.stringContaining('asked to wait once') })
+  })
+
   it('warns of clocks that are apart, and of answers without a clock', async () => {
     expect((await checked(['skew:3600'])).of('clock')).toMatchObject({
       result: 'warn',
-      found: 'this machine is 1 h behind the service',
+      found: 'this machine is about 1 h behind the service',
     })
     expect((await checked(['no-date'])).of('clock')).toMatchObject({ result: 'warn' })
   })

@@ -22,6 +22,7 @@ describe('tidemark demo', () => {
     expect(stdout).toMatch(/^events +\d+ +\d+ +1 +4 +1$/m)
     expect(stdout.match(/\(\d+ rows?\)/g)).toHaveLength(3)
     expect(stdout).toMatch(/100\d{3} .* flag /)
+    expect(stdout).toMatch(/Its console is at http:\/\/127\.0\.0\.1:\d+, with the token [0-9a-f]{24}/)
     expect(stdout).toContain('data/demo/published.duckdb')
     expect(livingIn(place.folder)).toBe('')
 

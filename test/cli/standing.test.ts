@@ -100,6 +100,7 @@ it('retry-rejected loads what can be stored by now, says what can not, and publi
   expect(code).toBe(0)
   expect(stdout).toMatch(/^events +2 +1 +1$/m)
   expect(stdout).toContain('1 row can not be stored yet')
+  expect(stdout).toContain('if the service has mended them since: tidemark reconcile ')
   const held = await world.run('query', '--format', 'csv', `SELECT attendees FROM events WHERE event_id = ${mended}`)
   expect(held.stdout).toBe('attendees\n12\n')
   const again = await world.run('retry-rejected', '--json')

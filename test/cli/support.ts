@@ -69,7 +69,7 @@ function startIn(
 ): Running {
   const child = spawn(node, [LAUNCHER, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: cwd, ...env },
+    env: { PATH: process.env['PATH'], HOME: cwd, TIDEMARK_CONSOLE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe', ...(isTied ? (['ipc'] as const) : [])],
   }) as ChildProcessByStdio<null, Readable, Readable>
   let said = ''
@@ -136,7 +136,7 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
   }
 }
 
-const ALL_SCOPES =
+export const ALL_SCOPES =
   'event.read enquiries.read budget.read automatedbookings.read officereservations.read merf.read audit.read'.split(' ')
 
 /** All eight reports; entity 3 of the sandbox's audit trail is events. */

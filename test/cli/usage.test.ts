@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { ROOT } from '../rules/source.ts'
 import { aPlace } from './support.ts'
 
-const COMMANDS = ['demo', 'check', 'sync', 'status', 'query', 'sandbox', 'reconcile', 'pause', 'resume']
+const COMMANDS = ['demo', 'init', 'check', 'sync', 'status', 'query', 'sandbox', 'reconcile', 'pause', 'resume']
 
 describe('tidemark --help', () => {
   it('lists the commands, and is what a bare tidemark prints', async () => {

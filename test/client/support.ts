@@ -113,6 +113,10 @@ export class QuickClock implements Clock {
     return () => undefined
   }
 
+  nextTurn() {
+    return Promise.resolve()
+  }
+
   random() {
     return 0.5
   }

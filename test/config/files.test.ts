@@ -16,6 +16,7 @@ const VARIABLES = [
   ...environment.variables.map(({ name }) => name),
   environment.CLIENT_SECRET,
   environment.HASH_KEY,
+  environment.NOTIFY_SECRET,
   environment.CONSOLE_TOKEN,
   environment.SERVE_TOKEN,
   environment.REPORTS,
@@ -47,11 +48,13 @@ describe('tidemark.example.yaml', () => {
       '$1$2',
     )
     await using folder = await aFolder({ 'tidemark.yaml': text })
-    const config = await loadConfig({ env: { REPORTING_CLIENT_SECRET: 'x' }, cwd: folder.path })
+    const env = { REPORTING_CLIENT_SECRET: 'x', TIDEMARK_NOTIFY_SECRET: 'sixteen or more characters' }
+    const config = await loadConfig({ env, cwd: folder.path })
     const bare = await loadConfig({ env: REQUIRED_ENV, cwd: '/' })
     expect({ ...config.limits, warehouseThreads: undefined }).toEqual(bare.limits)
     expect(config.limits.warehouseThreads).toBe(2)
     expect(config.service.concurrency).toBe(bare.service.concurrency)
+    expect(config.notify).toMatchObject({ lagMs: 3_600_000, failures: 3 })
   })
 })
 
@@ -70,6 +73,7 @@ describe('.env.example', () => {
     const {
       REPORTING_CLIENT_SECRET_FILE: _file,
       TIDEMARK_HASH_KEY_FILE: _keyFile,
+      TIDEMARK_NOTIFY_SECRET_FILE: _notifyFile,
       TIDEMARK_CONFIG: _config,
       ...env
     } = parseEnv(text)

@@ -94,11 +94,11 @@ describe('sources', () => {
     expect(config.reports.events.enabled).toBe(true)
     expect(config.limits).toEqual({
       loadRowsMax: 200_000,
-      loadBytesMax: 64 * 2 ** 20,
+      loadBytesMax: 512 * 2 ** 20,
       pageBytesMax: 128 * 2 ** 20,
       walkPagesMax: 100_000,
       walkAttemptsMax: 4,
-      warehouseMemory: '256MB',
+      warehouseMemory: '192MB',
     })
     expect((await configOf({ yaml: '# nothing yet\n' })).console.port).toBe(7717)
   })

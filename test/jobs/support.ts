@@ -32,14 +32,15 @@ export interface WorkshopOptions {
   readonly store: Store
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
+  readonly env?: NodeJS.ProcessEnv
 }
 
 const LOCK_MS = '1500'
 
-export async function aWorkshop({ store, sandbox, settings = {} }: WorkshopOptions): Promise<Workshop> {
+export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: WorkshopOptions): Promise<Workshop> {
   const redis = store === 'redis' ? await startRedis() : undefined
   const queue = { queue: redis?.url ?? 'embedded' }
-  const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue } })
+  const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue }, env })
   const started: Running[] = []
   return {
     ...world,

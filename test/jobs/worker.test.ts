@@ -138,15 +138,7 @@ describe.each(STORES)('a worker on %s', (store) => {
     expect(worker.said()).not.toContain('given up')
     const job = await jobOf(shop, run?.runId ?? '')
     expect(job).toEqual({ state: 'waiting', tries: 0, crashes: 0 })
-    shop.sandbox.setFaults([])
-    const next = shop.worker()
-    await until(() => linesOf(next).some(({ report, state }) => report === 'events' && state === 'done'))
-    await stop(next)
-    const [ended] = await held<{ state: string }>(
-      shop,
-      `SELECT state FROM tidemark.runs WHERE run_id = '${run?.runId}'`,
-    )
-    expect(ended?.state).toBe('done')
+    expect(await stateAfterAnother(shop, run?.runId)).toBe('done')
   })
 
   it('is killed in mid-run, and the next one finishes that run within 20 s', LONG, async () => {
@@ -157,15 +149,7 @@ describe.each(STORES)('a worker on %s', (store) => {
     const [run] = (await shop.status()).running ?? []
     worker.kill('SIGKILL')
     await worker.ended
-    shop.sandbox.setFaults([])
-    const next = shop.worker()
-    await until(() => linesOf(next).some(({ report, state }) => report === 'events' && state === 'done'))
-    await stop(next)
-    const [ended] = await held<{ state: string }>(
-      shop,
-      `SELECT state FROM tidemark.runs WHERE run_id = '${run?.runId}'`,
-    )
-    expect(ended?.state).toBe('done')
+    expect(await stateAfterAnother(shop, run?.runId)).toBe('done')
   })
 
   it('ends a run that is cancelled, and no other', LONG, async () => {
@@ -184,3 +168,13 @@ describe.each(STORES)('a worker on %s', (store) => {
     expect(ended?.state).toBe('stopped')
   })
 })
+
+/** How a run ended once the service is well again and another worker has had its turn. */
+async function stateAfterAnother(shop: Workshop, runId: string | undefined): Promise<string | undefined> {
+  shop.sandbox.setFaults([])
+  const next = shop.worker()
+  await until(() => linesOf(next).some(({ report, state }) => report === 'events' && state === 'done'))
+  await stop(next)
+  const [ended] = await held<{ state: string }>(shop, `SELECT state FROM tidemark.runs WHERE run_id = '${runId}'`)
+  return ended?.state
+}

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { differences } from '../support/equality.ts'
@@ -26,16 +27,7 @@ const currencyOf = (report: WorldReport) =>
 
 const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
 
-const WINDOWED = [
-  'events',
-  'budgets',
-  'enquiries',
-  'automated_bookings',
-  'office_reservations',
-  'merf_submissions',
-] as const
-
-describe.each(WINDOWED)('a reconcile of %s', (report) => {
+describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
   it('finds nothing where nothing is wrong', async () => {
     await using tide = await aTide({ settings })
     await tide.sync(report)

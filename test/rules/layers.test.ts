@@ -130,9 +130,12 @@ function environmentReads(file: SourceFile): readonly string[] {
   return found
 }
 
+/** The program's, and the one of the page in the browser. */
+const CLOCKS = ['src/clock.ts', 'src/console/page/clock.js']
+
 describe('doors', () => {
   it('let time and chance in only through src/clock.ts', () => {
-    expect(files.filter(({ name }) => name !== 'src/clock.ts').flatMap(doorsPassed)).toEqual([])
+    expect(files.filter(({ name }) => !CLOCKS.includes(name)).flatMap(doorsPassed)).toEqual([])
   })
 
   it('keep src/plan free of async, await and Date', () => {

@@ -88,7 +88,13 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   '@duckdb/node-api': { home: 'src/warehouse/duckdb.ts', cure: 'Move the call to src/warehouse/duckdb.ts.' },
   bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
   ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
+  'prom-client': { home: 'jobs/metrics/', cure: 'Let what is watched come through src/observe.ts.' },
+  'bullmq-otel': { home: 'jobs/tracing/', cure: 'Let what is watched come through src/observe.ts.' },
+  '@opentelemetry': { home: 'jobs/tracing/', cure: 'Let what is watched come through src/observe.ts.' },
   pg: { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
+  fastify: { home: 'src/console/', cure: 'Move the route to src/console.' },
+  '@fastify': { home: 'src/console/', cure: 'Move the route to src/console.' },
+  '@bull-board': { home: 'src/console/board.ts', cure: 'Move the call to src/console/board.ts.' },
   '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }
 

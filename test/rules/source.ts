@@ -41,7 +41,7 @@ export interface SourceFile {
 }
 
 /** `**` also takes the top of the folder itself. */
-const PRODUCT = ['bin/**/*.{ts,js}', 'schema/**/*.ts', 'src/**/*.ts', 'jobs/**/*.ts']
+const PRODUCT = ['bin/**/*.{ts,js}', 'schema/**/*.ts', 'src/**/*.{ts,js}', 'jobs/**/*.ts']
 const AROUND = ['test/**/*.ts', 'bench/**/*.ts', 'tools/**/*.{ts,js}']
 
 const namesOf = (patterns: readonly string[]): readonly string[] =>

@@ -24,6 +24,10 @@ export class HandClock implements Clock {
     return this.#elapsedMs
   }
 
+  nextTurn(): Promise<void> {
+    return Promise.resolve()
+  }
+
   sleep(ms: number): Promise<void> {
     this.slept.push(ms)
     return Promise.resolve()

@@ -8,8 +8,15 @@ export interface CorpusSeed {
 }
 
 export const CORPUS: readonly CorpusSeed[] = [
+  { seed: 20, found: 'a full disk right behind a COMMIT left a process that knew nothing of the columns it had made' },
+  { seed: 219, found: 'a page of one row counted as full for ever: a row came while the last page was shown again' },
+  {
+    seed: 224,
+    found: 'a budget was marked as deleted, since it came malformed in the second read, its key in plain sight',
+  },
   { seed: 321, found: 'children could not be loaded: no item came of a collection whose fields were known' },
   { seed: 352, found: 'a row without a key that came on two pages stood in for one that never came' },
+  { seed: 369, found: 'exactly a full page at one instant, shown again as page 2, ended in WALK_UNSTABLE for ever' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },

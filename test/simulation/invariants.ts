@@ -119,7 +119,7 @@ export class Invariants {
       const wasDeleted = tells ? version?.deleted : record?.versions.some((each) => each.deleted)
       // A late edit makes a budget look deleted until the next run reads its new stamp (docs/PROOFS.md).
       const mayLookDeleted = report === 'budgets' && this.#scenario.faults.has('lateCommit')
-      if (wasDeleted !== true && !mayLookDeleted && (record === undefined || this.#wasAlwaysAsked(report, record))) {
+      if (wasDeleted !== true && !mayLookDeleted) {
         this.#break(`5: ${report} ${scope} ${key} is marked as deleted at revision ${revision}, and never was`)
       }
     }
@@ -155,12 +155,6 @@ export class Invariants {
     if (load > (this.#overtaken.get(place) ?? load))
       this.#break(`9: ${place} committed load ${load} when a newer run held the report`)
     else if (holders?.includes(run) !== true) this.#overtaken.set(place, load)
-  }
-
-  /** A row that a question leaves out looks absent to a reconcile (docs/PROOFS.md). */
-  #wasAlwaysAsked(report: Recorded, record: ModelRecord): boolean {
-    const version = record.versions[0]
-    return version !== undefined && [...this.#asked].every((asking) => asks(asking, report, { record, version }))
   }
 
   #break(what: string): void {

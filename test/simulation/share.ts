@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { failureText } from './failure.ts'
 import { simulate } from './simulate.ts'
 
-const SEEDS = Number(process.env['SIMULATE_SEEDS'] ?? 200)
+const SEEDS = Number(process.env['SIMULATE_SEEDS'] ?? 500)
 const FIRST = Number(process.env['SIMULATE_FIRST'] ?? 1)
 /** Files in seeds/. */
 const SHARES = 5

@@ -147,6 +147,11 @@ export class MachineClock implements Clock {
     return this.#chance.next()
   }
 
+  /** Nothing else runs between the slices of a scan: a seed has one order of events. */
+  nextTurn(): Promise<void> {
+    return Promise.resolve()
+  }
+
   after(ms: number, action: () => void): () => void {
     return this.#timeline.schedule(ms, action)
   }

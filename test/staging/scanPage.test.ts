@@ -99,6 +99,12 @@ describe('a row', () => {
     expect(valuesOf(page)).toEqual([{ id: 2 }, { v: 1, id: 4 }])
   })
 
+  it('that names a field twice still says whose row it is, unless it is the key that comes twice', () => {
+    const page = scan('[{"id":1,"v":1,"v":2},{"id":2},{"id":3,"id":4}]')
+    expect(page.keys).toEqual([1, 2])
+    expect(page.rejected.map(({ key }) => key)).toEqual([1, undefined])
+  })
+
   it('may spell a name with escapes: it is the same field', () => {
     const page = scan('[{"id":1,"name":"a"},{"id":2,"\\u006eame":"b"}]')
     expect(page.catalog.fields.map(({ name }) => name)).toEqual(['id', 'name'])

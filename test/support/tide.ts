@@ -2,17 +2,20 @@
  * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own, and
  * one call that runs reports once. Closed and removed at the end of the test.
  */
+import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ReportName, reportNames } from '../../schema/index.ts'
-import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
+import { type ClientEvent, openClient, type ReportingClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
+import type { Observe } from '../../src/observe.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { warehouseSettings } from './lakes.ts'
 
@@ -22,6 +25,10 @@ export interface TideOptions {
   readonly settings?: Record<string, unknown>
   /** Variables beside the client's secret. */
   readonly env?: Readonly<Record<string, string>>
+  readonly observe?: Observe
+  readonly onEvent?: (event: ClientEvent) => void
+  /** Told after each statement that has written something to the warehouse's log. */
+  readonly onWrite?: (sql: string) => void
 }
 
 export interface Tide extends AsyncDisposable {
@@ -44,13 +51,16 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const config = await configFor(folder, sandbox.url, options)
   const { pageBytesMax } = config.limits
   const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20, answerBytesMax: pageBytesMax }
-  const client = openClient({ ...config.service, limits }, { clock: systemClock })
-  const {
-    warehouse: path,
-    lake,
-    limits: { warehouseMemory: memory },
-  } = config
-  const warehouse = await Warehouse.open({ path, lake, memory })
+  const client = openClient(
+    { ...config.service, limits },
+    { clock: systemClock, observe: options.observe, onEvent: options.onEvent },
+  )
+  const warehouse = await Warehouse.open({
+    path: config.warehouse,
+    lake: config.lake,
+    memory: config.limits.warehouseMemory,
+    around: tellingWrites(`${config.warehouse}.wal`, options.onWrite),
+  })
   const rooms: Rooms = {
     client,
     warehouse,
@@ -58,6 +68,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
     onProgress: () => undefined,
     signal: new AbortController().signal,
+    observe: options.observe,
   }
   const attempt = (...reports: ReportName[]) => syncAll(rooms, reports.length === 0 ? reportNames : reports)
   return {
@@ -78,6 +89,18 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
       await sandbox.close()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+function tellingWrites(log: string, onWrite: TideOptions['onWrite']): AroundStatement | undefined {
+  if (onWrite === undefined) return undefined
+  const size = () => statSync(log, { throwIfNoEntry: false })?.size ?? 0
+  let known = 0
+  return async (sql, run) => {
+    const result = await run()
+    if (size() > known) onWrite(sql)
+    known = size()
+    return result
   }
 }
 

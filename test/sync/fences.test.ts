@@ -96,10 +96,19 @@ describe('runs of different kinds or reports', () => {
       tide.warehouse.takeFence({ report: 'events', kind, holder: kind })
     const taken = [await take('incremental'), await take('backfill'), await take('incremental')]
     expect(taken.map(({ epoch }) => epoch)).toEqual([1, 1, 2])
-    const held = await tide.warehouse.rows('SELECT kind, epoch, holder FROM tidemark.fences ORDER BY kind')
-    expect(held).toEqual([
-      { kind: 'backfill', epoch: 1, holder: 'backfill' },
-      { kind: 'incremental', epoch: 2, holder: 'incremental' },
+  })
+
+  it('have their epoch in the file once they write, or at once where they may outlive the process', async () => {
+    await using tide = await aTide()
+    const { warehouse } = tide
+    const held = () => warehouse.rows('SELECT kind, epoch, holder FROM tidemark.fences ORDER BY kind')
+    await warehouse.takeFence({ report: 'events', kind: 'backfill', holder: 'a backfill' })
+    const fence = await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'a run' })
+    expect(await held()).toEqual([{ kind: 'backfill', epoch: 1, holder: 'a backfill' }])
+    await syncAll({ ...tide.rooms, fence }, ['events'])
+    expect(await held()).toEqual([
+      { kind: 'backfill', epoch: 1, holder: 'a backfill' },
+      { kind: 'incremental', epoch: 1, holder: 'a run' },
     ])
   })
 })

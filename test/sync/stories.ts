@@ -1,19 +1,13 @@
 /** What the tests of this room ask of a Tidemark again and again: what differs, what was asked, where the marks stand. */
 import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import type { ReportOutcome } from '../../src/sync/syncAll.ts'
 import { differences } from '../support/equality.ts'
 import type { Tide } from '../support/tide.ts'
 
-export const WORLD_REPORTS = [
-  'events',
-  'budgets',
-  'enquiries',
-  'automated_bookings',
-  'office_reservations',
-  'merf_submissions',
-] as const satisfies readonly WorldReport[]
+export { WORLD_REPORTS }
 
 const PRICED: readonly WorldReport[] = ['budgets', 'automated_bookings']
 

@@ -5,8 +5,10 @@ import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts
 import { events } from '../../schema/reports/events.ts'
 import type { Declaration } from '../../schema/index.ts'
 import { plusMs } from '../../src/instant.ts'
-import { migrate, numberMark } from '../../src/warehouse/books.ts'
+import { numberMark } from '../../src/warehouse/books.ts'
+import { migrate } from '../../src/warehouse/layout.ts'
 import { Database, type Sql } from '../../src/warehouse/duckdb.ts'
+import { Fences } from '../../src/warehouse/fences.ts'
 import { load, type LoadInput } from '../../src/warehouse/load.ts'
 import { discoveredColumns } from '../../src/warehouse/tables.ts'
 import { aFolder, loadRows, NOON, type OpenWarehouse, aWarehouse, segmentOf } from '../support/warehouse.ts'
@@ -167,7 +169,8 @@ describe.each(CASES)('a load of $report.name', ({ report, before, rows, more }) 
   }
   const attempt = async (stopAt: number, input: LoadInput) => {
     const stopping = new Stopping(bench.database, stopAt)
-    const place = { mark: bench.opened.warehouse.numberMark, discovered: await discoveredColumns(bench.database) }
+    const discovered = await discoveredColumns(bench.database)
+    const place = { mark: bench.opened.warehouse.numberMark, discovered, fences: new Fences() }
     const outcome = await load({ ...place, database: stopping.asDatabase() }, input).catch((error: unknown) => error)
     return { outcome, statements: stopping.statements }
   }

@@ -23,10 +23,20 @@ describe('freshness in words', () => {
     expect(submissions).toContain('Read from the beginning to')
     expect(submissions).toContain('only when two reconciles in a row did not find a row. No reconcile has ended yet.')
     await tide.warehouse.rows(`
-      INSERT INTO tidemark.reconciles VALUES ('r', 'merf_submissions', '', now(), NULL, TIMESTAMPTZ '2026-02-03 04:05:06+00', 9, 2, 1, 0, 0)`)
+      INSERT INTO tidemark.reconciles VALUES ('r', 'merf_submissions', '', now(), NULL, TIMESTAMPTZ '2026-02-03 04:05:06+00', 9, 2, 1, 0, 0, NULL)`)
     expect(await explained(tide, 'merf_submissions')).toContain(
       'The last reconcile (2026-02-03 04:05:00 UTC) found 2 rows missing and 1 row different, and repaired them; 0 rows marked as deleted.',
     )
+  })
+
+  it('says that filters keep deletions from showing where only absence could show them', async () => {
+    await using tide = await aTide({
+      settings: { reports: { enquiries: { filters: { companyId: 7 } }, events: { filters: { companyId: 7 } } } },
+    })
+    await tide.attempt('enquiries', 'events')
+    expect(await explained(tide, 'enquiries')).toContain('Deletions do not show while the report has filters')
+    expect(await explained(tide, 'events')).toContain('Deletions show with the next sync')
+    expect(await explained(tide, 'audit_entries')).toContain('Entries are never deleted.')
   })
 
   it('says why there are no rows', async () => {

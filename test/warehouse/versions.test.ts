@@ -184,6 +184,8 @@ describe('an equal row', () => {
   })
 })
 
+const named = (id: number, name: string, stamp: string) => ({ eventId: id, name, aggregateRecordModified: stamp })
+
 describe('a stamp later than its observation', () => {
   it('counts as the observation, so that the row can be mended', async () => {
     const id = anId()
@@ -198,6 +200,30 @@ describe('a stamp later than its observation', () => {
     expect(await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })).toEqual([
       { name: 'right' },
     ])
+  })
+
+  it.each([
+    ['gives way to a change that is shown later with a stamp from before', ['wrong', 'right'], 'right'],
+    ['takes the place of what was shown before it, however new that looks', ['newer', 'wrong'], 'wrong'],
+    ['says nothing of which is newer of those that are shown after it', ['wrong', 'newer', 'right'], 'newer'],
+    ['counts again where it comes last', ['wrong', 'newer', 'right', 'wrong'], 'wrong'],
+  ] as const)('%s, in one load as in several', async (_, order, left) => {
+    const stamps = {
+      wrong: '2999-01-01T00:00:00Z',
+      right: formatInstant(minutes(-9)),
+      newer: formatInstant(minutes(-1)),
+    }
+    const [together, apart] = [anId(), anId()]
+    const pageOf = (id: number, name: keyof typeof stamps, n: number) => ({
+      observedAt: plusMs(NOON, n * 1_000),
+      rows: [named(id, name, stamps[name])],
+    })
+    await loadPages(opened, events, { pages: order.map((name, n) => pageOf(together, name, n)) })
+    for (const [n, name] of order.entries()) await loadPages(opened, events, { pages: [pageOf(apart, name, n)] })
+    for (const id of [together, apart]) {
+      const held = await texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })
+      expect(held).toEqual([{ name: left }])
+    }
   })
 
   it('counts as itself within the second that the Date header leaves open', async () => {

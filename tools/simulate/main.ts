@@ -1,7 +1,8 @@
 /** `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat it. */
 import { parseArgs } from 'node:util'
-import { Tally } from '../../test/simulation/faults.ts'
+import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
 import { failureText } from '../../test/simulation/failure.ts'
+import { drawScenario } from '../../test/simulation/scenario.ts'
 import { type Figures, simulate } from '../../test/simulation/simulate.ts'
 
 const { values } = parseArgs({
@@ -9,16 +10,19 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '100' },
     seed: { type: 'string' },
     first: { type: 'string', default: '1' },
+    fault: { type: 'string' },
     json: { type: 'boolean', default: false },
     'stop-at-first': { type: 'boolean', default: false },
   },
 })
 
 const GAP = /^(?:gap|died) after /
-const seeds =
+const range =
   values.seed === undefined
     ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
     : [Number(values.seed)]
+/** All of them, or those that draw the fault that is looked for. */
+const seeds = range.filter((seed) => values.fault === undefined || drawScenario(seed).faults.has(values.fault as Fault))
 const started = performance.now()
 const tally = new Tally()
 const sums: Record<string, number> = {}
@@ -59,6 +63,9 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
+  /** How often something went wrong that the seeds drew, and how often the process died of it. */
+  faults: faultNames.reduce((sum, fault) => sum + tally.of(fault), 0),
+  crashes: tally.of('crash'),
   gaps,
   counts,
 }

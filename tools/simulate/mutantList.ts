@@ -3,8 +3,12 @@
  * worth its time. The text to replace must stand in the file exactly once, so that no mutant quietly becomes none.
  */
 
+import type { Fault } from '../../test/simulation/faults.ts'
+
 export interface Mutant {
   readonly name: string
+  /** Only seeds with this fault can notice it: the others are passed over. */
+  readonly needs?: Fault
   readonly file: string
   readonly from: string
   readonly to: string
@@ -68,7 +72,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a stamp in the future counts',
-    file: 'src/warehouse/stage.ts',
+    file: 'src/warehouse/newest.ts',
     from: '`${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`',
     to: '`${observedAt} + INTERVAL 100 YEARS`',
   },
@@ -130,24 +134,28 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a question that asks for more is taken as answered',
+    needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
     from: '  if (changes.length > 0) {\n    const before',
     to: '  if (changes.length > 9) {\n    const before',
   },
   {
     name: 'collections that were off for a while count as read',
+    needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
     from: 'return isSame ? held : ',
     to: 'return isSame || start === held.asked.start ? held : ',
   },
   {
     name: 'what is owed after a change of the question is forgotten when the run fails',
+    needs: 'questionChanged',
     file: 'src/sync/refill.ts',
     from: '    await (part === undefined ? ways.everything() : ways.part(part))',
     to: '    await record(undefined)\n    await (part === undefined ? ways.everything() : ways.part(part))',
   },
   {
     name: 'a currency begins at the mark of another',
+    needs: 'questionChanged',
     file: 'src/warehouse/books.ts',
     from: 'WHERE m.report = $1 AND m.scope = $2 AND m.mark',
     to: `WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND m.mark`,
@@ -167,6 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
   // What the simulation found, undone again.
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
+    needs: 'futureStamp',
     file: 'src/sync/difference.ts',
     from: 'until: plusMs(now, FUTURE_MS)',
     to: 'until: plusMs(now, CLOCK_GRAIN_MS)',
@@ -179,8 +188,30 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
-    file: 'src/warehouse/merge.ts',
+    needs: 'futureStamp',
+    file: 'src/warehouse/newest.ts',
     from: '`CASE WHEN ${isWrong} THEN',
     to: '`CASE WHEN ${isWrong} AND false THEN',
+  },
+  {
+    name: 'found: a row that names a field twice has no key',
+    needs: 'malformedRows',
+    file: 'src/staging/scanPage.ts',
+    from: 'if (own !== undefined) this.#keys.push(own)',
+    to: 'if (own !== undefined && reason === undefined) this.#keys.push(own)',
+  },
+  {
+    name: 'found: columns that a load made are not looked up when it fails behind its COMMIT',
+    needs: 'diskFull',
+    file: 'src/warehouse/warehouse.ts',
+    from: '      this.#discovered = undefined\n',
+    to: '      this.#discovered = discovered\n',
+  },
+  {
+    name: 'rows that the question leaves out count as absent',
+    needs: 'questionChanged',
+    file: 'src/warehouse/reconcile.ts',
+    from: "  if (Object.keys(asked.filters).length > 0) return 'false'\n",
+    to: "  if (Object.keys(asked.filters).length > 9) return 'false'\n",
   },
 ]

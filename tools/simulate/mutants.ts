@@ -36,7 +36,7 @@ async function tryMutant(mutant: Mutant): Promise<Caught> {
     for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true })
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     await mutate(join(folder, mutant.file), mutant)
-    const { seeds, failed, broken } = await run(folder)
+    const { seeds, failed, broken } = await run(folder, mutant)
     const seed = failed[0]
     return { mutant, seeds: seed === undefined ? undefined : seeds, seed, broken: broken ?? '' }
   } finally {
@@ -60,8 +60,9 @@ interface Summary {
   readonly broken?: string
 }
 
-async function run(folder: string): Promise<Summary> {
-  const program = [join(folder, 'tools/simulate/main.ts'), '--seeds', values.seeds, '--first', values.first]
+async function run(folder: string, { needs }: Mutant): Promise<Summary> {
+  const which = needs === undefined ? [] : ['--fault', needs]
+  const program = [join(folder, 'tools/simulate/main.ts'), '--seeds', values.seeds, '--first', values.first, ...which]
   const options = { timeout: ONE_MUTANT_MS_MAX, maxBuffer: 64 * 1_024 * 1_024 }
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [...program, '--json', '--stop-at-first'], options)
@@ -76,7 +77,7 @@ async function run(folder: string): Promise<Summary> {
 
 const chosen = MUTANTS.filter(({ name }) => values.only === undefined || name.includes(values.only))
 let passed = 0
-process.stdout.write('| mutant | seeds until caught | seed | what broke |\n|---|---|---|---|\n')
+process.stdout.write('| mutant | seeds run | seed | what broke |\n|---|---|---|---|\n')
 for (const mutant of chosen) {
   const { seeds, seed, broken } = await tryMutant(mutant)
   if (seeds === undefined) passed += 1

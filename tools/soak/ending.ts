@@ -3,6 +3,7 @@ import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reportNames } from '../../schema/index.ts'
 import { systemClock as clock } from '../../src/clock.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { isAlive } from '../../test/cli/support.ts'
 import { differences } from '../../test/support/equality.ts'
@@ -11,14 +12,6 @@ import { type Soak, TOKEN_SECONDS, TOKENS_A_MINUTE, WATCH_MS } from './parts.ts'
 import type { SoakEnded } from './summary.ts'
 import type { Witness } from './witness.ts'
 
-const WORLD_REPORTS = [
-  'events',
-  'budgets',
-  'enquiries',
-  'automated_bookings',
-  'office_reservations',
-  'merf_submissions',
-] as const
 const PRICED: readonly string[] = ['budgets', 'automated_bookings']
 
 /** What memory may grow by, from processes to their successors. */

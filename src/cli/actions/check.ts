@@ -1,13 +1,17 @@
 /** What `tidemark check` does: every check in turn, and a table of what they found. */
 import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
+import { checkDisk } from '../check/disk.ts'
 import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
 import { checkOverlap } from '../check/lateness.ts'
+import { checkNetwork } from '../check/network.ts'
+import { checkQueue } from '../check/queue.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { logLevelOf } from '../workLog.ts'
 
 export interface CheckOptions {
   readonly config?: string
@@ -20,11 +24,18 @@ const ATTEMPTS_MAX = 2
 export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
   const config = await configOf(shell, file)
-  await using client = clientOf(config, { shell, log: createLog({ level: 'error' }), attemptsMax: ATTEMPTS_MAX })
+  await using client = clientOf(config, {
+    shell,
+    log: createLog({ level: logLevelOf(shell.env, 'error') }),
+    attemptsMax: ATTEMPTS_MAX,
+  })
   const findings: Finding[] = [
     checkConfiguration(config),
+    await checkNetwork(config, clock),
     ...(await checkService({ config, client, clock, signal: stop.signal })),
+    ...(await checkQueue(config, clock)),
     await checkWarehouse(config),
+    await checkDisk(config),
     await checkPublished(config),
     ...(await checkOverlap(config)),
   ]

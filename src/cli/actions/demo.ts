@@ -1,4 +1,5 @@
 /** What `tidemark demo` does: a service, a worker that keeps up with it, live changes, and queries that show what came of them. */
+import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
@@ -16,6 +17,7 @@ import { failuresText, hasFailed, type Summary } from '../summary.ts'
 const FOLDER = 'data/demo'
 /** Enough to look at, and few enough for half a minute. */
 const ROWS = 300
+const TOKEN_BYTES = 12
 
 export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   const { out } = shell
@@ -24,11 +26,13 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write(heading('1. A local reporting service'))
   await using service = await startService(shell, ROWS)
   out.write(`It runs at ${service.url}, in a process of its own.\n`)
-  const config = await configure(folder, service)
+  const token = randomBytes(TOKEN_BYTES).toString('hex')
+  const config = await configure(folder, service, token)
 
   out.write(heading('2. A worker: first it reads everything'))
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and does what it is asked.\n')
+  out.write(`Its console is at ${worker.console}, with the token ${token}, as long as this goes on.\n\n`)
   const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: {} }, worker.remote)
   if (hasFailed(first)) return failed(shell, first)
   out.write(await tablesText(config))
@@ -45,7 +49,15 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write(await differencesText(config, before))
   await showQueries(shell, config, changed[0]?.key ?? 0)
   out.write(closingText())
+  if (out.isTerminal) await looking(shell, worker.console, token)
   return 0
+}
+
+/** Somebody sits there: the console stays until they have seen enough. */
+async function looking({ out, stop }: Shell, console: string, token: string): Promise<void> {
+  out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
+  stop.endsWell()
+  await stop.requested()
 }
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
@@ -54,15 +66,22 @@ const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.len
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
-  const warehouse = ['', '.wal', '.staging', '.sock', ...queue].map((ending) => `warehouse.duckdb${ending}`)
+  const warehouse = ['', '.wal', '.staging', '.sock', '.logs', ...queue].map((ending) => `warehouse.duckdb${ending}`)
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
 /** The environment stays outside: the demo never talks to a service that somebody configured. */
-async function configure(folder: string, { url, clientId, clientSecret }: DemoService): Promise<Config> {
+async function configure(folder: string, service: DemoService, token: string): Promise<Config> {
+  const { url, clientId, clientSecret } = service
   await mkdir(folder, { recursive: true })
   await writeFile(path.join(folder, 'tidemark.yaml'), configText(url, clientId))
-  await writeFile(path.join(folder, '.env'), `REPORTING_CLIENT_SECRET=${clientSecret}\n`)
+  await writeFile(
+    path.join(folder, '.env'),
+    `REPORTING_CLIENT_SECRET=${clientSecret}\nTIDEMARK_CONSOLE_TOKEN=${token}\n`,
+    {
+      mode: 0o600,
+    },
+  )
   return loadConfig({ file: 'tidemark.yaml', cwd: folder, env: {} })
 }
 

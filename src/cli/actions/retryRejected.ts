@@ -54,10 +54,11 @@ export function retriedText(retried: readonly RetriedReport[]): string {
   const some = retried.filter(({ tried }) => tried > 0)
   if (some.length === 0) return 'no rejected rows are kept\n'
   const rows = some.map(({ report, tried, loaded, rejected }) => [report, ...[tried, loaded, rejected].map(grouped)])
+  const refused = some.filter(({ rejected }) => rejected > 0).map(({ report }) => report)
   const left = some.reduce((sum, { rejected }) => sum + rejected, 0)
   const note =
     left === 0
       ? ''
-      : `\n${counted(left, 'row')} can not be stored yet; see why with: tidemark query "SELECT report, key, reason FROM tidemark.rejected_rows"\n`
+      : `\n${counted(left, 'row')} can not be stored yet; see why with: tidemark query "SELECT report, key, reason FROM tidemark.rejected_rows"\nif the service has mended them since: tidemark reconcile ${refused.join(' ')}\n`
   return `${table(COLUMNS, rows)}${note}`
 }

@@ -1,6 +1,6 @@
 /** What `tidemark status` does: it reads the books of the newest file that can be read. */
 import { configOf } from '../configOf.ts'
-import { askWorker, depthText } from '../control/workerStatus.ts'
+import { askWorker, depthText, nextText } from '../control/workerStatus.ts'
 import { openNewest } from '../published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { type Standing, standingDocument, standingsOf, standingsText } from '../standing.ts'
@@ -15,7 +15,10 @@ export async function status(shell: Shell, { config: file, json = false }: Statu
   const asked = await askWorker(shell, config)
   if (asked !== undefined) {
     if (json) tellMachine(shell, { from: 'worker', path: config.warehouse, ...asked })
-    else shell.out.write(`${standingsText(asked.standings)}\n${depthText(asked)}`)
+    else {
+      const next = nextText(asked, shell.clock.now())
+      shell.out.write(`${standingsText(asked.standings)}\n${next}\n${depthText(asked)}`)
+    }
     return 0
   }
   const newest = await openNewest(config)
@@ -27,9 +30,14 @@ export async function status(shell: Shell, { config: file, json = false }: Statu
     shell.out.write(standingsText(standings))
     if (newest.file === 'published')
       shell.out.write('\nA process is writing the warehouse; this is the published copy.\n')
+    else shell.out.write(NO_WORKER)
   }
   return 0
 }
+
+const NO_WORKER = `
+No worker runs, so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.
+`
 
 function nothingYet(shell: Shell, json: boolean): ExitCode {
   if (json) tellMachine(shell, { from: null, path: null, standings: [] })
@@ -44,6 +52,8 @@ interface Told {
   readonly running?: readonly object[]
   readonly waiting?: readonly object[]
   readonly queues?: object
+  readonly console?: string
+  readonly next?: readonly object[]
 }
 
 function tellMachine({ out }: Shell, { from, path, standings, ...more }: Told): void {

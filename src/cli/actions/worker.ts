@@ -1,17 +1,27 @@
 /** What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped. */
 import { Crew } from '../../../jobs/crew.ts'
+import { Metrics } from '../../../jobs/metrics/metrics.ts'
 import { Requests } from '../../../jobs/requests.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { tick } from '../../../jobs/ticker.ts'
+import { openTracing } from '../../../jobs/tracing/tracing.ts'
 import { takeWindows } from '../../../jobs/windows.ts'
+import type { ClientEvent } from '../../client/reporting.ts'
 import { createLog } from '../../log.ts'
+import { observedBy } from '../../observe.ts'
+import { RunLogs, runLogsOf } from '../../runLogs.ts'
+import { checkReach } from '../../console/access/address.ts'
 import { configOf } from '../configOf.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { version } from '../version.ts'
+import { keptConsole } from '../worker/consoleOf.ts'
+import { logLevelOf, loggingWork } from '../workLog.ts'
 import { greeting } from '../worker/greeting.ts'
 import { ownOrStandBy } from '../worker/ownership.ts'
 import { beating } from '../worker/pulse.ts'
 import { rolesOf } from '../worker/roles.ts'
+import { Seat } from '../worker/seat.ts'
 import { serveToken } from '../worker/serving.ts'
 
 export interface WorkerOptions {
@@ -30,15 +40,33 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   const { clock, stop, out } = shell
   const config = await configOf(shell, options.config)
   const roles = rolesOf(options.roles)
-  const log = createLog({ level: 'info' })
+  if (roles.has('console')) checkReach(config.console.host, config.console.token)
+  await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const log = createLog({ level: logLevelOf(shell.env, 'info'), keep: (line) => runLogs.take(line) })
   stop.endsWell()
-  await using store = await openStore(config.queue, { directory: `${config.warehouse}.queue`, log, clock })
-  await using client = clientOf(config, { shell, log, store })
-  const token = serveToken(config, { err: shell.err, log })
+  await using tracing = await openTracing({ env: shell.env, version: version(), log })
+  using metrics = new Metrics({ config, clock, version: version() })
+  const observe = observedBy(
+    ...(tracing === undefined ? [] : [tracing.observe]),
+    metrics.observe,
+    loggingWork(log, clock),
+  )
+  const directory = `${config.warehouse}.queue`
+  await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
+  const onEvent = (event: ClientEvent) => metrics.onEvent(event)
+  await using client = clientOf(config, { shell, log, store, observe, onEvent })
   const { lock } = options
   const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
   const crew = new Crew({ store, clock, log, locks })
   const requests = new Requests(store)
+  metrics.queues(() => requests.depths())
+  const seat = new Seat()
+  await using console = roles.has('console')
+    ? await keptConsole(
+        { shell, config, log, requests, roles, seat, metricsText: () => metrics.text() },
+        options.roles !== undefined,
+      )
+    : undefined
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
     config,
@@ -49,31 +77,48 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     store,
     locks,
     crew,
-    serveToken: token,
+    serveToken: serveToken(config, { err: shell.err, log }),
+    seat,
+    runLogs,
+    consoleAddress: () => console?.address(),
+    metrics,
+    observe,
     healMs: HEAL_MS,
     standbyMs: STANDBY_MS,
     ...shortest,
   }
   await using _pulse = beating(config.warehouse, clock)
   out.write(greeting(config, roles))
-  // What ends one part for good ends the process: whoever watches it starts it again.
+  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
+  await untilStopped(stop.signal, {
+    crew,
+    works: [
+      ...(roles.has('schedule') ? [(signal: AbortSignal) => tick(parts, signal)] : []),
+      ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(parts, signal)] : []),
+    ],
+  })
+  log.info('stopped')
+  return 0
+}
+
+interface Parts {
+  readonly crew: Crew
+  readonly works: readonly ((signal: AbortSignal) => Promise<void>)[]
+}
+
+/** What ends one part for good ends them all, and with them the process: whoever watches it starts it again. */
+async function untilStopped(stop: AbortSignal, { crew, works }: Parts): Promise<void> {
   const failing = new AbortController()
-  const signal = AbortSignal.any([stop.signal, failing.signal])
-  const part = async (work: Promise<void>) => {
-    await work.catch((error: unknown) => {
-      failing.abort(error)
-      throw error
-    })
-  }
-  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config) })
-  const works = [
-    ...(roles.has('schedule') ? [part(tick(parts, signal))] : []),
-    ...(roles.has('load') ? [part(ownOrStandBy(parts, signal))] : []),
-  ]
-  const ended = Promise.allSettled(works)
+  const signal = AbortSignal.any([stop, failing.signal])
+  const ended = Promise.allSettled(
+    works.map((work) =>
+      work(signal).catch((error: unknown) => {
+        failing.abort(error)
+        throw error
+      }),
+    ),
+  )
   await new Promise((resolve) => (signal.aborted ? resolve(undefined) : signal.addEventListener('abort', resolve)))
   await Promise.all([crew.stop(), ended])
   for (const each of await ended) if (each.status === 'rejected') throw each.reason
-  log.info('stopped')
-  return 0
 }

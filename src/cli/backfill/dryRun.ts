@@ -5,14 +5,17 @@
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import type { GuardedLog } from '../../log.ts'
-import { planBackfill } from '../../sync/backfillPlan.ts'
-import { type BackfillRequest, nameBackfill, type NamedBackfill } from '../../sync/backfillRequest.ts'
+import { type Planned, previewBackfill } from '../../sync/backfillPreview.ts'
+import type { BackfillRequest } from '../../sync/backfillRequest.ts'
 import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
-import { BackfillBooks, type PlannedWindow } from '../../warehouse/backfills.ts'
+import { BackfillBooks } from '../../warehouse/backfills.ts'
+import { Fences } from '../../warehouse/fences.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
 import { openNewest } from '../published.ts'
 import { clientOf } from '../rooms.ts'
 import type { Shell } from '../shell.ts'
+
+export type { Planned } from '../../sync/backfillPreview.ts'
 
 export interface DryRun {
   readonly shell: Shell
@@ -21,34 +24,15 @@ export interface DryRun {
   readonly requests: readonly BackfillRequest[]
 }
 
-export interface Planned {
-  readonly named: NamedBackfill
-  /** Those that are to be read, newest first. */
-  readonly windows: readonly PlannedWindow[]
-  /** About how many requests it would take, those of planning included. */
-  readonly requests: number
-}
-
 export async function planOnly({ shell, config, log, requests }: DryRun): Promise<Planned[]> {
   await using client = clientOf(config, { shell, log })
   const newest = await openNewest(config)
   await using database = newest?.database
-  const books = database === undefined ? undefined : new BackfillBooks(database)
+  const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
   const held = database === undefined ? nothingHeld : heldBooks(database)
   const rooms = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
-  for (const request of requests) {
-    const { start } = config.reports[request.report]
-    const named = await nameBackfill(request, { books, start, now: shell.clock.now() })
-    const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined
-    const { report, from: since, to: until } = named
-    const plan =
-      begun === undefined
-        ? await planBackfill(rooms, { report, since, until, held })
-        : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
-    const needed = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
-    planned.push({ named, windows: plan.windows, requests: needed })
-  }
+  for (const request of requests) planned.push(await previewBackfill(rooms, { books, held }, request))
   return planned
 }
 

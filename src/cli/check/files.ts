@@ -58,7 +58,13 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
 
 const MEBIBYTE = 1_024 * 1_024
 
-const sizeOf = async (file: string): Promise<string> => `${((await stat(file)).size / MEBIBYTE).toFixed(1)} MB`
+const GIBIBYTE = 1_024 * MEBIBYTE
+
+/** `12.3 MB`, `4.5 GB` */
+export const sizeText = (bytes: number): string =>
+  bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
+
+const sizeOf = async (file: string): Promise<string> => sizeText((await stat(file)).size)
 
 /** The file is not there yet: the nearest folder above it that is has to be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {

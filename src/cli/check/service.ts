@@ -31,14 +31,29 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
     else findings.push(await checkReport(asking, report))
     asking.signal.throwIfAborted()
   }
-  return [...findings, checkClock(asking.client, clock)]
+  return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-async function checkToken({ client, clock, signal }: Asking): Promise<Finding> {
+/** Below this a token is asked for so often that its own limit may be met. */
+const TOKEN_LIFE_MS_MIN = 60_000
+
+async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
   try {
     const { expiresAt, scopes } = await client.token(signal)
-    const lives = duration(millisBetween(clock.now(), expiresAt))
-    return ok('token', `lives ${lives}; ${scopes === undefined ? 'scopes not told' : `scopes ${scopes.join(' ')}`}`)
+    const livesMs = millisBetween(clock.now(), expiresAt)
+    const { scopes: asked = [] } = config.service
+    const given = scopes === undefined ? 'scopes not told' : `scopes ${scopes.join(' ')}`
+    const found = `lives ${duration(livesMs)}; ${given}${asked.length === 0 ? '' : `; asked for ${asked.join(' ')}`}`
+    const withheld = scopes === undefined ? [] : asked.filter((scope) => !scopes.includes(scope))
+    if (withheld.length > 0) {
+      const cure = "Ask the service's owner to grant them to this client, or take them out of service.scopes."
+      return warn('token', `${found}; not given: ${withheld.join(' ')}`, cure)
+    }
+    if (livesMs < TOKEN_LIFE_MS_MIN) {
+      const cure = "Ask the service's owner for a longer life: token requests are limited too."
+      return warn('token', `${found}; that is short`, cure)
+    }
+    return ok('token', found)
   } catch (error) {
     return fail('token', asSyncError(error))
   }
@@ -53,12 +68,12 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     await readPage(asking, { declaration, question, size: 1, number: 1 })
     const page = await readPage(asking, { declaration, question, size: config.pageSize, number: 1 })
     const clamped = await clampOf(asking, { declaration, question, size: config.pageSize, number: 1 }, page)
+    if (page.rowCount > 1 && (await repeatsPages(asking, { declaration, question, size: 1, number: 1 })))
+      return pagingFinding(report)
     if (clamped !== undefined) return clampFinding(config, clamped)
     const total = page.envelope.totalCount
-    return ok(
-      report,
-      `may be read; ${total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`}`,
-    )
+    const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
+    return ok(report, page.rowCount > 1 ? `may be read; ${rows}; pages follow each other` : `may be read; ${rows}`)
   } catch (error) {
     return fail(report, asSyncError(error))
   }
@@ -121,12 +136,43 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   return next.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
+/** Rows may move between two answers: only what comes out so every time is told. */
+const PAGING_TRIES = 3
+
+/** Whether the second page is the first one again. */
+async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
+  for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
+    const [first, second] = [await readPage(asking, asked), await readPage(asking, { ...asked, number: 2 })]
+    if (second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
+  }
+  return true
+}
+
+const pagingFinding = (report: ReportName): Finding =>
+  warn(
+    report,
+    'may be read; every page is the first one again: the service ignores pageNumber',
+    `Nothing is lost: windows are cut until one page holds them, at the price of many requests. Set a larger page_size for ${report}, and tell the service's owner.`,
+  )
+
 const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding =>
   warn(
     name,
     `may be read; asked for ${counted(pageSize, 'row')} a page, got ${grouped(clamp)}`,
     `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
   )
+
+/** What the checks themselves met of the service's limits. */
+function checkLimit({ counters }: ReportingClient): Finding {
+  const { requests, throttled } = counters
+  const asked = counted(requests, 'request')
+  if (throttled === 0) return ok('limit', `none was met in ${asked}`)
+  return warn(
+    'limit',
+    `the service asked to wait ${throttled === 1 ? 'once' : `${throttled} times`} in ${asked} (429)`,
+    'It is obeyed. Lower service.concurrency or set service.requests_per_second if runs become slow by it.',
+  )
+}
 
 /** Further apart than this, clocks confuse people who compare logs. */
 const SKEW_MS_MAX = 5_000
@@ -144,12 +190,18 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-function skewFinding(aheadMs: number): Finding {
-  const apart = duration(Math.abs(aheadMs))
+const MINUTE_MS = 60_000
+/** A Date header has whole seconds, and an answer takes time: finer than this nothing is known. */
+const SKEW_GRAIN_MS = 5_000
+
+/** `aheadMs`: how far this machine's clock is ahead, as far as whole seconds tell. */
+export function skewFinding(aheadMs: number): Finding {
+  const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
+  const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)
   if (Math.abs(aheadMs) <= SKEW_MS_MAX) return ok('clock', `within ${duration(SKEW_MS_MAX)} of the service's`)
   return warn(
     'clock',
-    `this machine is ${apart} ${aheadMs > 0 ? 'ahead of' : 'behind'} the service`,
+    `this machine is about ${apart} ${aheadMs > 0 ? 'ahead of' : 'behind'} the service`,
     "Nothing is lost: windows are cut on the service's clock. Synchronise this machine's clock (NTP) so that logs agree.",
   )
 }

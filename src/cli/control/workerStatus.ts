@@ -1,7 +1,9 @@
 /** What the worker says of itself: fresher than any file, since nobody else can read the warehouse while it runs. */
+import type { NextTick } from '../../../jobs/requests.ts'
+import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
-import { formatInstant, type Instant } from '../../instant.ts'
-import { counted, table } from '../layout.ts'
+import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
+import { counted, duration, table, timeText } from '../layout.ts'
 import type { Shell } from '../shell.ts'
 import type { Standing } from '../standing.ts'
 import { findWorker } from './remote.ts'
@@ -11,6 +13,10 @@ export interface WorkerStatus {
   readonly running: readonly RunningRun[]
   readonly waiting: readonly { readonly id: string; readonly report: string }[]
   readonly queues: Readonly<Record<string, QueueDepth>>
+  /** Where the console of that worker listens. */
+  readonly console?: string
+  /** When the schedule asks for what. */
+  readonly next: readonly NextTick[]
 }
 
 interface RunningRun {
@@ -46,8 +52,28 @@ export async function askWorker(shell: Shell, config: Config): Promise<WorkerSta
   }
 }
 
+/** When each report is run by itself again; those that are paused are asked for too, and skipped. */
+export function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
+  const busy = new Set(running.map(({ report }) => report))
+  const off = new Set(standings.filter(({ state }) => state === 'off').map(({ report }) => report))
+  const lines = reportNames.flatMap((report) => {
+    if (off.has(report)) return []
+    const when = (work: NextTick['work']) => {
+      const tick = next.find((each) => each.report === report && each.work === work)
+      if (tick === undefined) return undefined
+      const at = fromMillis(tick.atMs)
+      const inMs = millisBetween(now, at)
+      return inMs <= 0 ? 'now' : `in ${duration(inMs)} (${timeText(at)})`
+    }
+    const run = busy.has(report) ? 'runs now' : `next run ${when('incremental') ?? 'not scheduled'}`
+    const reconcile = when('reconcile')
+    return [`${report}: ${run}${reconcile === undefined ? '' : `, reconcile ${reconcile}`}`]
+  })
+  return `${lines.join('\n')}\n`
+}
+
 /** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
-export function depthText({ running, queues }: WorkerStatus): string {
+export function depthText({ running, queues, console }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>
       `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,
@@ -57,5 +83,6 @@ export function depthText({ running, queues }: WorkerStatus): string {
     .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
   const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
   const runsText = runs.length === 0 ? '' : `${runs.join('')}\n`
-  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}`
+  const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
+  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`
 }

@@ -57,6 +57,7 @@ service:
   client_id: ${clientId}
 warehouse: ./warehouse.duckdb
 published: ./published.duckdb
+console: { port: 0 }
 currencies: [EUR]
 defaults: { every: 15s }
 reports:

@@ -13,6 +13,8 @@ import { LAUNCHER } from '../version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
   readonly remote: Remote
+  /** Where its console listens. */
+  readonly console: string
 }
 
 const LOOK_EVERY_MS = 100
@@ -33,7 +35,8 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const end = () => ended(child, shell)
   try {
     const remote = await ready(child, shell, config)
-    return { remote, [Symbol.asyncDispose]: end }
+    const { console = '' } = await remote.ask<{ console?: string }>({ do: 'status' })
+    return { remote, console, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()
     throw error

@@ -6,6 +6,8 @@ import { Control } from '../../../jobs/control.ts'
 import { takeRequests } from '../../../jobs/controlQueue.ts'
 import { Crew, type CrewParts } from '../../../jobs/crew.ts'
 import { Housekeeping } from '../../../jobs/housekeeping.ts'
+import type { Metrics } from '../../../jobs/metrics/metrics.ts'
+import { Notifier } from '../../../jobs/notify/notifier.ts'
 import { Owner } from '../../../jobs/owner.ts'
 import type { Requests } from '../../../jobs/requests.ts'
 import { Runs } from '../../../jobs/runs.ts'
@@ -14,12 +16,17 @@ import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import type { Observe } from '../../observe.ts'
+import type { RunLogs } from '../../runLogs.ts'
 import { standingsOf } from '../standing.ts'
 import { marksOf } from '../summary.ts'
+import { bookFigures } from '../../warehouse/bookFigures.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
 import { openWarehouse, settingsOf } from '../rooms.ts'
+import { ownDesk } from './desks.ts'
+import type { Seat } from './seat.ts'
 import { startServing } from './serving.ts'
 
 export interface OwnershipParts extends CrewParts {
@@ -29,8 +36,15 @@ export interface OwnershipParts extends CrewParts {
   readonly log: Log
   /** For readers of the live server, where there is one. */
   readonly serveToken: Secret | undefined
+  readonly metrics: Metrics
+  readonly observe: Observe
   /** How often a standby tries the file. */
   readonly standbyMs: number
+  /** Told who owns the warehouse; the console asks there. */
+  readonly seat: Seat
+  /** Where the console of this process listens, once it does. */
+  readonly consoleAddress: () => string | undefined
+  readonly runLogs: Pick<RunLogs, 'trim'>
 }
 
 /** What may pass by itself: the owner ends, or space is freed. */
@@ -53,6 +67,7 @@ export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): 
     }
     if (opened.code !== told) log.info({ code: opened.code }, `standing by: ${opened.message}`)
     told = opened.code
+    if (opened.code === 'WAREHOUSE_LOCKED') parts.seat.standBy()
     await clock.sleep(standbyMs, signal).catch(() => undefined)
   }
 }
@@ -71,43 +86,67 @@ async function opening({ config, store }: OwnershipParts) {
 
 /** Until the signal aborts, or the warehouse has to be opened anew. */
 async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests, serveToken: token } = parts
+  const { config, client, clock, log, requests, metrics, observe, seat, runLogs, serveToken } = parts
   const ended = Promise.withResolvers<void>()
+  const ending = new AbortController()
   const stop = () => ended.resolve()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
   const crew = new Crew(parts)
+  const runs = new Runs()
+  const rooms = { client, warehouse, clock, settings: settingsOf(config), observe }
+  using _ = metrics.owns(() => bookFigures(warehouse))
+  const { published, historyMs } = config
+  let onPublished: (() => Promise<void>) | undefined
+  const housekeeping = new Housekeeping({
+    rooms,
+    requests,
+    log,
+    published,
+    historyMs,
+    runLogs,
+    onPublished: async () => onPublished?.(),
+  })
+  const views = {
+    standings: () => standingsOf(warehouse, config),
+    marks: async () => [...(await marksOf(warehouse))],
+    console: parts.consoleAddress,
+  }
+  const notifying = notified(parts, { runs, warehouse, signal: ending.signal })
+  const control = new Control({ rooms, requests, runs, housekeeping, views })
+  const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
-    await using serving = await startServing(config, { token, log })
-    const runs = new Runs()
-    const rooms = { client, warehouse, clock, settings: settingsOf(config) }
-    const { published, historyMs } = config
-    const housekeeping = new Housekeeping({
-      rooms,
-      requests,
-      log,
-      published,
-      historyMs,
-      onPublished: serving?.onPublished,
-    })
-    const views = {
-      standings: () => standingsOf(warehouse, config),
-      marks: async () => [...(await marksOf(warehouse))],
-    }
-    const control = new Control({ rooms, requests, runs, housekeeping, views })
-    const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
+    await using live = await startServing(config, { token: serveToken, log })
+    onPublished = live?.onPublished
     await using _socket = await listenAt(socketPathOf(config.warehouse), control)
     owner.start()
+    seat.take(ownDesk({ config, clock, warehouse, control, runs }))
     takeRequests(crew, control)
     await goOnWithBackfills(parts, warehouse)
     await ended.promise
     control.close()
+    ending.abort()
+    await notifying
     await inTime(parts, stopped(crew, warehouse, parts))
   } finally {
     signal.removeEventListener('abort', stop)
+    seat.leave()
+    ending.abort()
     await inTime(parts, warehouse.close())
     log.info('the warehouse is closed')
   }
+}
+
+/** Tells the webhook, where one is set, until the signal aborts. */
+async function notified(
+  { config, clock, log, metrics }: OwnershipParts,
+  { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
+): Promise<void> {
+  const { notify } = config
+  if (notify === undefined) return
+  const onNotice = (event: string, outcome: string) => metrics.instruments.notices.inc({ event, outcome })
+  const books = () => bookFigures(warehouse)
+  await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
 /**

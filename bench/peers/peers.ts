@@ -1,0 +1,90 @@
+/** Tidemark and the programs that are measured beside it, behind one face: run once, say what is held. */
+import { execFile } from 'node:child_process'
+import { access } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startTide } from '../programs/start.ts'
+
+const run = promisify(execFile)
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const ENVIRONMENTS = process.env['BENCH_PEERS'] ?? join(tmpdir(), 'tidemark-bench', 'peers')
+const OUTPUT_BYTES_MAX = 512 * 1024 * 1024
+
+export interface PeerRun {
+  readonly ms: number
+  readonly peakMb: number
+}
+
+export interface Runner extends AsyncDisposable {
+  sync(): Promise<PeerRun>
+  held(): Promise<readonly string[]>
+}
+
+export interface Peer {
+  readonly name: string
+  /** Why it can't run here; undefined: it can. */
+  prepare(): Promise<string | undefined>
+  open(url: string, folder: string): Promise<Runner>
+}
+
+const HELD_SQL = `
+  SELECT string_agg(concat_ws(',', e.event_id, epoch_us(e.aggregate_record_modified) // 1000, coalesce(m.items, 0), coalesce(a.items, 0)), ';') AS held
+  FROM events e
+  LEFT JOIN (SELECT event_id, count(*) AS items FROM events__meeting_rooms WHERE NOT is_deleted GROUP BY 1) m USING (event_id)
+  LEFT JOIN (SELECT event_id, count(*) AS items FROM events__assignments WHERE NOT is_deleted GROUP BY 1) a USING (event_id)`
+
+const tidemark: Peer = {
+  name: 'tidemark',
+  prepare: () => Promise.resolve(undefined),
+  open: async (url, folder) => {
+    const tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
+    return {
+      sync: () => tide.order({ do: 'sync', reports: ['events'] }),
+      held: async () => {
+        const { rows } = await tide.order({ do: 'rows', sql: HELD_SQL })
+        const [all] = (rows ?? []) as { held: string }[]
+        return all?.held.split(';') ?? []
+      },
+      [Symbol.asyncDispose]: () => tide[Symbol.asyncDispose](),
+    }
+  },
+}
+
+/** A peer whose program is `<name>_peer.py` here. */
+function inPython(name: string): Peer {
+  const python = join(ENVIRONMENTS, name, 'bin', 'python')
+  const carryOut = async (...words: string[]): Promise<readonly string[]> => {
+    const { stdout } = await run(python, [join(HERE, `${name}_peer.py`), ...words], { maxBuffer: OUTPUT_BYTES_MAX })
+    return stdout.trim().split('\n')
+  }
+  return {
+    name,
+    prepare: () => environment(name, python),
+    open: (url, folder) =>
+      Promise.resolve({
+        sync: async () => JSON.parse((await carryOut('sync', url, folder)).at(-1) ?? '{}') as PeerRun,
+        held: () => carryOut('dump', url, folder),
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      }),
+  }
+}
+
+async function environment(name: string, python: string): Promise<string | undefined> {
+  try {
+    await access(python)
+    return undefined
+  } catch {
+    // It is made below, once.
+  }
+  try {
+    await run('python3', ['-m', 'venv', join(ENVIRONMENTS, name)])
+    await run(python, ['-m', 'pip', 'install', '--quiet', '-r', join(HERE, `requirements-${name}.txt`)])
+    return undefined
+  } catch (error) {
+    return `no Python with a package index here (${(error as Error).message.split('\n')[0] ?? ''})`
+  }
+}
+
+export const peers: readonly Peer[] = [tidemark, inPython('dlt'), inPython('airbyte')]

@@ -1,0 +1,32 @@
+/**
+ * How long this thread's own work keeps others waiting: processor time between two firings of a short timer. Unlike the
+ * event loop's delay it doesn't grow when other programs use the cores.
+ */
+import { quantile } from '../measure.ts'
+
+const EVERY_MS = 5
+
+export interface OwnTurns {
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+/** The returned function ends the watch. */
+export function watchTurns(): () => OwnTurns {
+  const turns: number[] = []
+  let before = usedMs()
+  const timer = setInterval(() => {
+    const now = usedMs()
+    turns.push(now - before)
+    before = now
+  }, EVERY_MS)
+  return () => {
+    clearInterval(timer)
+    return { p99Ms: quantile(turns, 0.99), maxMs: quantile(turns, 1) }
+  }
+}
+
+function usedMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}

@@ -1,0 +1,158 @@
+/**
+ * The metrics of one process, as Prometheus reads them. What happens is counted as it happens; what simply is (lag, sizes,
+ * depth of queues) is looked at when somebody asks, with a limit on how long that may take: the last known value is told
+ * rather than none, since a scrape that times out looks like a dead process.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { statfs, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Registry } from 'prom-client'
+import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
+import type { ClientEvent } from '../../src/client/reporting.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Config } from '../../src/config/config.ts'
+import { toMillis } from '../../src/instant.ts'
+import type { Observe } from '../../src/observe.ts'
+import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
+import { countEvent, counting } from './counting.ts'
+import { type Gauges, gaugesIn, type Instruments, instrumentsIn } from './instruments.ts'
+
+export interface MetricsParts {
+  readonly config: Pick<Config, 'reports' | 'warehouse' | 'published'>
+  readonly clock: Clock
+  readonly version: string
+}
+
+/** What the process that owns the warehouse knows more. */
+export type Books = () => Promise<readonly BookFigures[]>
+export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
+
+/** A look at the books waits for the load that runs; a scraper waits for ten seconds at most, by default. */
+const LOOK_MS_MAX = 3_000
+const LOOP_RESOLUTION_MS = 10
+const NANOS_PER_SECOND = 1e9
+const MICROS_PER_SECOND = 1e6
+
+export class Metrics implements Disposable {
+  readonly observe: Observe
+  readonly instruments: Instruments
+  readonly #parts: MetricsParts
+  readonly #registry = new Registry()
+  readonly #gauges: Gauges
+  readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  #books: Books | undefined
+  #depths: Depths | undefined
+  #known: readonly BookFigures[] = []
+
+  constructor(parts: MetricsParts) {
+    this.#parts = parts
+    this.instruments = instrumentsIn(this.#registry)
+    this.#gauges = gaugesIn(this.#registry)
+    this.observe = counting(this.instruments, parts.clock)
+    this.#loop.enable()
+  }
+
+  onEvent(event: ClientEvent): void {
+    countEvent(this.instruments, event)
+  }
+
+  /** Looks into the books from now on, until the result is disposed: this process owns the warehouse. */
+  owns(books: Books): Disposable {
+    this.#books = books
+    return {
+      [Symbol.dispose]: () => {
+        this.#books = undefined
+        this.#known = []
+      },
+    }
+  }
+
+  /** Looks how deep the queues are from now on. */
+  queues(depths: Depths): void {
+    this.#depths = depths
+  }
+
+  /** For `GET /metrics`; never rejects. */
+  async text(): Promise<{ contentType: string; body: string }> {
+    const { build, owner } = this.#gauges
+    build.set({ version: this.#parts.version }, 1)
+    owner.set(this.#books === undefined ? 0 : 1)
+    this.#lookAtProcess()
+    await Promise.all([this.#lookAtBooks(), this.#lookAtQueues(), this.#lookAtFiles()])
+    return { contentType: this.#registry.contentType, body: await this.#registry.metrics() }
+  }
+
+  [Symbol.dispose](): void {
+    this.#loop.disable()
+  }
+
+  async #lookAtBooks(): Promise<void> {
+    const { enabled, paused, mark, lag, lastSuccess, rejectedRows } = this.#gauges
+    const { config, clock } = this.#parts
+    for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
+    const known = this.#books === undefined ? [] : await this.#inTime(this.#books)
+    this.#known = this.#books === undefined ? [] : (known ?? this.#known)
+    for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows]) gauge.reset()
+    const nowS = toMillis(clock.now()) / 1_000
+    for (const figures of this.#known) {
+      const report: ReportName = figures.report
+      if (!config.reports[report].enabled) continue
+      paused.set({ report }, figures.isPaused ? 1 : 0)
+      rejectedRows.set({ report }, figures.rejected)
+      if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
+      if (figures.mark === undefined) continue
+      mark.set({ report }, figures.mark / MICROS_PER_SECOND)
+      // The mark of an audit report stands still while nothing changes: that is no lag.
+      if (reportOf(report).perRecord === undefined)
+        lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
+    }
+  }
+
+  async #lookAtQueues(): Promise<void> {
+    const { queueJobs } = this.#gauges
+    const depths = this.#depths === undefined ? {} : await this.#inTime(this.#depths)
+    if (depths === undefined) return
+    queueJobs.reset()
+    for (const [queue, states] of Object.entries(depths)) {
+      for (const [state, jobs] of Object.entries(states)) queueJobs.set({ queue, state }, jobs)
+    }
+  }
+
+  async #lookAtFiles(): Promise<void> {
+    const { fileBytes, diskFree } = this.#gauges
+    const { warehouse, published } = this.#parts.config
+    for (const [file, place] of Object.entries({ warehouse, published })) {
+      const size = await stat(place).catch(() => undefined)
+      if (size === undefined) fileBytes.remove({ file })
+      else fileBytes.set({ file }, size.size)
+    }
+    const disk = await statfs(path.dirname(warehouse)).catch(() => undefined)
+    if (disk !== undefined) diskFree.set(disk.bavail * disk.bsize)
+  }
+
+  #lookAtProcess(): void {
+    const { loopDelay, memory, cpu, started } = this.#gauges
+    const seconds = { '0.5': this.#loop.percentile(50), '0.99': this.#loop.percentile(99), '1': this.#loop.max }
+    const sampledMs = LOOP_RESOLUTION_MS / 1_000
+    for (const [quantile, nanos] of Object.entries(seconds))
+      loopDelay.set({ quantile }, Math.max(0, nanos / NANOS_PER_SECOND - sampledMs))
+    this.#loop.reset()
+    memory.set(process.memoryUsage.rss())
+    const { user, system } = process.cpuUsage()
+    cpu.reset()
+    cpu.inc({ mode: 'user' }, user / MICROS_PER_SECOND)
+    cpu.inc({ mode: 'system' }, system / MICROS_PER_SECOND)
+    started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
+  }
+
+  /** Undefined when it takes too long or fails. */
+  async #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>()
+    const callOff = this.#parts.clock.after(LOOK_MS_MAX, () => late.resolve(undefined))
+    try {
+      return await Promise.race([look().catch(() => undefined), late.promise])
+    } finally {
+      callOff()
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * What somebody should be told of: a state, not a moment, so that each is told once when it begins and once when it is
+ * over, however often it is looked at and whatever was restarted in between. Pure: what is known comes in.
+ */
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
+import { toMillis } from '../../src/instant.ts'
+import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
+import type { RunName } from '../runs.ts'
+
+export type NoticeEvent = 'report.paused' | 'report.failing' | 'brake.pulled' | 'lag.exceeded'
+
+export interface Condition {
+  /** The same for as long as it lasts. */
+  readonly key: string
+  readonly event: NoticeEvent
+  readonly report: ReportName
+  readonly code?: string | undefined
+  readonly message: string
+  readonly cure: string
+}
+
+/** The failures of one kind of run of one report since one ended well. */
+export interface Failures {
+  readonly report: ReportName
+  readonly kind: RunName
+  readonly times: number
+  readonly code: string
+  readonly message: string
+  readonly cure: string
+}
+
+export interface Known {
+  readonly figures: readonly BookFigures[]
+  readonly failures: readonly Failures[]
+  readonly reports: Readonly<Record<ReportName, ReportConfig>>
+  readonly nowMs: number
+  /** False for a while after the start, until runs had time to catch up. */
+  readonly looksAtLag: boolean
+}
+
+type Rules = Pick<NotifyConfig, 'lagMs' | 'failures'>
+
+export function conditionsOf(known: Known, rules: Rules): Condition[] {
+  const enabled = known.figures.filter(({ report }) => known.reports[report].enabled)
+  return [
+    ...enabled.flatMap(pausedCondition),
+    ...known.failures.flatMap((failures) => failingConditions(failures, rules)),
+    ...(known.looksAtLag ? enabled.flatMap((figures) => lagCondition(figures, known, rules)) : []),
+  ]
+}
+
+function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Condition[] {
+  if (pausedReason === undefined) return []
+  const cure = `Run "tidemark check": it says what to do; "tidemark resume ${report}" runs it again.`
+  const message = `${report} is paused: ${pausedReason}`
+  return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
+}
+
+function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
+  const told = { report, code, cure }
+  if (code === 'MASS_DELETE_STOPPED') return [{ ...told, key: `brake ${report}`, event: 'brake.pulled', message }]
+  if (times < rules.failures) return []
+  const failed = `${report}: ${kind} runs failed ${times} times in a row: ${message}`
+  return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
+}
+
+/** Two missed ticks are no lag yet. */
+const TICKS_BEHIND = 2
+
+/** Neither for audits, whose mark stands still while nothing changes, nor for reports that wait for a time of the day. */
+function lagCondition({ report, mark, isPaused }: BookFigures, { reports, nowMs }: Known, rules: Rules): Condition[] {
+  const { everyMs, settleMs } = reports[report]
+  if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []
+  const limitMs = Math.max(rules.lagMs, TICKS_BEHIND * everyMs + settleMs)
+  const lagMs = nowMs - toMillis(mark)
+  if (lagMs <= limitMs) return []
+  const minutes = Math.floor(lagMs / 60_000)
+  return [
+    {
+      key: `lag ${report}`,
+      event: 'lag.exceeded',
+      report,
+      message: `${report} is ${minutes} min behind the service; ${Math.round(limitMs / 60_000)} min are allowed`,
+      cure: 'Run "tidemark status": it says what runs, what waits and what failed.',
+    },
+  ]
+}

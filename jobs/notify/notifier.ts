@@ -1,0 +1,172 @@
+/**
+ * Tells a webhook when somebody should look, and when it is over. It hears of runs as they end and looks into the books
+ * now and then, in a loop of its own, so that a slow receiver never holds up a run. What could not be delivered is tried
+ * again with growing waits, over restarts too, and given up after half an hour.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Clock } from '../../src/clock.ts'
+import type { Config, NotifyConfig } from '../../src/config/config.ts'
+import { formatInstant, toMillis } from '../../src/instant.ts'
+import type { Log } from '../../src/log.ts'
+import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
+import type { RunEvent, Runs } from '../runs.ts'
+import { type Condition, conditionsOf } from './conditions.ts'
+import { deliver } from './delivery.ts'
+import { type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
+
+export interface NotifierParts {
+  readonly notify: NotifyConfig
+  readonly config: Pick<Config, 'reports' | 'service' | 'warehouse'>
+  readonly books: () => Promise<readonly BookFigures[]>
+  readonly runs: Runs
+  readonly clock: Clock
+  readonly log: Log
+  /** Counts what became of notices. */
+  readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
+  readonly times?: Partial<NotifierTimes>
+}
+
+export interface NotifierTimes {
+  /** Between two looks into the books. */
+  readonly lookMs: number
+  /** After the start, lag is no news yet. */
+  readonly graceMs: number
+  /** Before the second try; doubled after each one. */
+  readonly retryMs: number
+}
+
+const TIMES: NotifierTimes = { lookMs: 30_000, graceMs: 5 * 60_000, retryMs: 2_000 }
+const RETRY_MS_MAX = 5 * 60_000
+/** With waits of 2 s doubling to 5 min: about half an hour. */
+const TRIES_MAX = 13
+/** A receiver that is away for long is told the latest, not everything. */
+const WAITING_MAX = 100
+
+/** Where it keeps what it has told. */
+export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
+
+export class Notifier {
+  readonly #parts: NotifierParts
+  readonly #times: NotifierTimes
+  readonly #file: string
+  #memory: Memory = { told: {}, failures: [], waiting: [] }
+  #wake = Promise.withResolvers<void>()
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts
+    this.#times = { ...TIMES, ...parts.times }
+    this.#file = noticesFileOf(parts.config.warehouse)
+  }
+
+  /** Until the signal aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { runs, clock, log } = this.#parts
+    this.#memory = await readMemory(this.#file)
+    const unfollow = runs.follow((event) => this.#heard(event))
+    const startedMs = clock.monotonicMs()
+    try {
+      while (!signal.aborted) {
+        this.#wake = Promise.withResolvers<void>()
+        await this.#look(clock.monotonicMs() - startedMs >= this.#times.graceMs)
+        await this.#deliverDue(signal)
+        await this.#rest(signal)
+      }
+    } catch (error) {
+      log.error({ err: error }, 'notices are no longer sent: restart the worker')
+    } finally {
+      unfollow()
+    }
+  }
+
+  #heard(event: RunEvent): void {
+    if (event.event !== 'ended') return
+    const { kind, outcome } = event
+    const { report, state, error } = outcome
+    const isOther = (each: Memory['failures'][number]) => each.report !== report || each.kind !== kind
+    const others = this.#memory.failures.filter(isOther)
+    const before = this.#memory.failures.find((each) => !isOther(each))
+    if (state === 'done') this.#memory.failures = others
+    else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
+      const { code, message, cure } = error
+      const times = (before?.times ?? 0) + 1
+      this.#memory.failures = [...others, { report, kind, times, code, message, cure }]
+    } else return
+    this.#wake.resolve()
+  }
+
+  /** Compares what is with what was told. */
+  async #look(looksAtLag: boolean): Promise<void> {
+    const { books, config, clock, notify } = this.#parts
+    // The books may be busy or closing: the next look tells.
+    const figures = await books().catch(() => undefined)
+    if (figures === undefined) return
+    const { failures, told } = this.#memory
+    const known = { figures, failures, reports: config.reports, nowMs: toMillis(clock.now()), looksAtLag }
+    const current = new Map(conditionsOf(known, notify).map((condition) => [condition.key, condition]))
+    for (const [key, condition] of current) {
+      if (told[key] === undefined) told[key] = this.#tell(condition, 'firing')
+    }
+    for (const [key, notice] of Object.entries(told)) {
+      if (current.has(key) || (notice.event === 'lag.exceeded' && !looksAtLag)) continue
+      this.#tell({ ...notice, key }, 'resolved')
+      delete told[key]
+    }
+    await writeMemory(this.#file, this.#memory)
+  }
+
+  #tell({ event, report, code, message, cure }: Condition, state: Notice['state']): Notice {
+    const { clock, config, log } = this.#parts
+    const at = formatInstant(clock.now())
+    const from = { service: config.service.baseUrl.host, host: hostname() }
+    const notice: Notice = { id: randomUUID(), event, state, report, code, message, cure, at, ...from }
+    const { waiting } = this.#memory
+    waiting.push({ notice, tries: 0, dueMs: 0 })
+    this.#memory.waiting = waiting.slice(-WAITING_MAX)
+    log.info({ event, state, report, code }, `notice: ${state === 'firing' ? message : `over: ${message}`}`)
+    return notice
+  }
+
+  /** In their order: what is over must not arrive before it began. */
+  async #deliverDue(signal: AbortSignal): Promise<void> {
+    const { clock, notify } = this.#parts
+    for (const waiting of this.#memory.waiting) {
+      const nowMs = toMillis(clock.now())
+      if (signal.aborted || waiting.dueMs > nowMs) return
+      const delivery = await deliver(notify, waiting.notice, { unixS: Math.floor(nowMs / 1_000), signal })
+      if (signal.aborted && !delivery.ok) return
+      const isOver = this.#settle(waiting, delivery.ok ? undefined : delivery.why)
+      await writeMemory(this.#file, this.#memory)
+      if (!isOver) return
+    }
+  }
+
+  /** True: it was delivered or given up. */
+  #settle(waiting: Waiting, why: string | undefined): boolean {
+    const { clock, log, onNotice = () => undefined } = this.#parts
+    const { event, id } = waiting.notice
+    waiting.tries += 1
+    const isLast = waiting.tries >= TRIES_MAX
+    onNotice(event, why === undefined ? 'delivered' : isLast ? 'given up' : 'failed')
+    if (why !== undefined && !isLast) {
+      const delayMs = Math.min(RETRY_MS_MAX, this.#times.retryMs * 2 ** (waiting.tries - 1))
+      waiting.dueMs = toMillis(clock.now()) + delayMs
+      log.warn({ event, tries: waiting.tries, why, delayMs }, 'a notice could not be delivered; it is tried again')
+      return false
+    }
+    if (why !== undefined) log.error({ event, tries: waiting.tries, why }, 'a notice could not be delivered: given up')
+    this.#memory.waiting = this.#memory.waiting.filter(({ notice }) => notice.id !== id)
+    return true
+  }
+
+  /** Until the next look or the next try is due, or a run has ended. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts
+    const [next] = this.#memory.waiting
+    const dueMs = next === undefined ? Infinity : Math.max(0, next.dueMs - toMillis(clock.now()))
+    const ended = new AbortController()
+    const slept = clock.sleep(Math.min(this.#times.lookMs, dueMs), AbortSignal.any([signal, ended.signal]))
+    await Promise.race([slept.catch(() => undefined), this.#wake.promise])
+    ended.abort()
+  }
+}

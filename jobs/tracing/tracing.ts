@@ -1,0 +1,139 @@
+/**
+ * OpenTelemetry traces, when the standard variables ask for them: one trace from the tick of the schedule over the job and
+ * its run to each request and the commit. BullMQ carries the trace from one job to the next. Without the variables nothing
+ * of it is loaded. Spans hold names, counts and codes; never a body, a header or a message.
+ */
+import type { Telemetry } from 'bullmq'
+import { asSyncError } from '../../src/errors.ts'
+import type { Log } from '../../src/log.ts'
+import type { Facts, Observe } from '../../src/observe.ts'
+
+export interface Tracing extends AsyncDisposable {
+  readonly observe: Observe
+  /** For queues and workers. */
+  readonly telemetry: Telemetry
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const isTrue = (value: string | undefined): boolean => value?.trim().toLowerCase() === 'true'
+
+/** Whether the standard variables ask for traces, and for those that this program can send. */
+export function wantsTraces(env: Env): boolean {
+  if (isTrue(env['OTEL_SDK_DISABLED'])) return false
+  const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? ''
+  if (exporter !== '' && !exporter.split(',').some((each) => each.trim() === 'otlp')) return false
+  const endpoint = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? ''
+  return endpoint.trim() !== '' || exporter !== ''
+}
+
+export interface TracingParts {
+  readonly env: Env
+  readonly version: string
+  readonly log: Log
+}
+
+const SERVICE_NAME = 'tidemark'
+const PREFIX = 'tidemark.'
+/** What is not sent when a worker stops within this is lost: a collector that is away must not hold it up. */
+const FLUSH_MS_MAX = 2_000
+
+/** Undefined where nobody asks for traces. The exporter reads its own variables (endpoint, headers, time-out, …). */
+export async function openTracing({ env, version, log }: TracingParts): Promise<Tracing | undefined> {
+  if (!wantsTraces(env)) return undefined
+  const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
+  if (!protocol.startsWith('http/')) {
+    log.warn(
+      { protocol },
+      'traces are sent over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or http/json',
+    )
+  }
+  const provider = await providerOf(env)
+  const { BullMQOtel } = await import('bullmq-otel')
+  const { trace } = await import('@opentelemetry/api')
+  const tracer = trace.getTracer('tidemark', version)
+  const { SpanStatusCode } = await import('@opentelemetry/api')
+  const observe: Observe = ({ what, report, facts = {} }, work) =>
+    tracer.startActiveSpan(`tidemark ${what}`, { attributes: attributesOf({ report, ...facts }) }, async (span) => {
+      const fail = (code: string) => {
+        span.setAttribute('error.type', code)
+        span.setStatus({ code: SpanStatusCode.ERROR, message: code })
+      }
+      try {
+        return await work((told) => {
+          span.setAttributes(attributesOf(told))
+          if (what === 'run' && typeof told['code'] === 'string') fail(told['code'])
+        })
+      } catch (error) {
+        fail(asSyncError(error).code)
+        throw error
+      } finally {
+        span.end()
+      }
+    })
+  return {
+    observe,
+    telemetry: new BullMQOtel({ tracerName: 'tidemark-queues', version }),
+    [Symbol.asyncDispose]: async () => {
+      await provider.forceFlush({ timeoutMillis: FLUSH_MS_MAX }).catch(() => undefined)
+      await provider.shutdown().catch(() => undefined)
+    },
+  }
+}
+
+async function providerOf(env: Env) {
+  const { context, propagation, trace, W3C } = await apiOf()
+  const { BatchSpanProcessor, TracerProvider, ...samplers } = await import('@opentelemetry/sdk-trace')
+  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
+  const { AsyncLocalStorageContextManager } = await import('@opentelemetry/context-async-hooks')
+  const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import(
+    '@opentelemetry/resources'
+  )
+  const named = resourceFromAttributes({ 'service.name': env['OTEL_SERVICE_NAME'] ?? SERVICE_NAME })
+  const resource = defaultResource()
+    .merge(named)
+    .merge(detectResources({ detectors: [envDetector] }))
+  const provider = new TracerProvider({
+    resource,
+    sampler: samplerOf(env, samplers),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+  })
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  propagation.setGlobalPropagator(new W3C())
+  trace.setGlobalTracerProvider(provider)
+  return provider
+}
+
+async function apiOf() {
+  const [{ context, propagation, trace }, { W3CTraceContextPropagator: W3C }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/core'),
+  ])
+  return { context, propagation, trace, W3C }
+}
+
+type Samplers = Pick<
+  typeof import('@opentelemetry/sdk-trace'),
+  'AlwaysOffSampler' | 'AlwaysOnSampler' | 'ParentBasedSampler' | 'TraceIdRatioBasedSampler'
+>
+
+/** OTEL_TRACES_SAMPLER and its argument; every trace without. */
+function samplerOf(env: Env, samplers: Samplers) {
+  const { AlwaysOffSampler, AlwaysOnSampler, ParentBasedSampler, TraceIdRatioBasedSampler } = samplers
+  const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'
+  const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
+  const share = Number.isFinite(ratio) ? Math.min(1, Math.max(0, ratio)) : 1
+  const root = name.endsWith('always_off')
+    ? new AlwaysOffSampler()
+    : name.endsWith('traceidratio')
+      ? new TraceIdRatioBasedSampler(share)
+      : new AlwaysOnSampler()
+  return name.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+}
+
+function attributesOf(facts: Facts): Record<string, string | number | boolean> {
+  const known = Object.entries(facts).filter(
+    (fact): fact is [string, string | number | boolean] => fact[1] !== undefined,
+  )
+  return Object.fromEntries(known.map(([name, value]) => [`${PREFIX}${name}`, value]))
+}

@@ -1,0 +1,119 @@
+/** What `tidemark init` does: it asks, tries the answers against the service, and writes them down. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { isReportName, type ReportName } from '../../../schema/index.ts'
+import { loadConfig } from '../../config/config.ts'
+import { SyncError } from '../../errors.ts'
+import { createLog } from '../../log.ts'
+import { Secret } from '../../secret.ts'
+import { type Finding, findingsText } from '../check/finding.ts'
+import { checkNetwork } from '../check/network.ts'
+import { checkService } from '../check/service.ts'
+import { type Answers, answersOf, confirmed, type Given } from '../init/answers.ts'
+import {
+  contentOf,
+  ignoreSecrets,
+  replacedIn,
+  SECRETS_FILE,
+  secretsText,
+  SETTINGS_FILE,
+  settingsText,
+  type Unreadable,
+  writeSecrets,
+} from '../init/files.ts'
+import { clientOf } from '../rooms.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { logLevelOf } from '../workLog.ts'
+
+export interface InitOptions extends Given {
+  readonly force?: boolean
+  /** False: the settings are written untried. */
+  readonly try?: boolean
+}
+
+export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
+  const { out, cwd } = shell
+  await refuseToReplace(shell, options)
+  const answers = await answersOf(shell, options)
+  const findings = await tried(shell, answers, options)
+  if (findings === undefined) return 1
+  const secrets = secretsText(answers, await contentOf(cwd, SECRETS_FILE))
+  await writeFile(path.join(cwd, SETTINGS_FILE), settingsText(answers, unreadableIn(findings)))
+  await writeSecrets(cwd, secrets)
+  const isAdded = await ignoreSecrets(cwd)
+  const off = [...unreadableIn(findings).keys()]
+  out.write(`wrote ${SETTINGS_FILE} and ${SECRETS_FILE} (mode 600${isAdded ? ', added to .gitignore' : ''})\n`)
+  if (off.length > 0)
+    out.write(
+      `switched off, since this client may not read them: ${off.join(', ')} (once it may, take their lines out of ${SETTINGS_FILE})\n`,
+    )
+  out.write(
+    '\nNext:\n  npx tidemark sync events   # one report first\n  npx tidemark worker        # then all of them, regularly\n',
+  )
+  return 0
+}
+
+/** Before anything is asked: nobody wants to answer questions for nothing. Error: USAGE_INVALID. */
+async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
+  if (force) return
+  const settings = await contentOf(shell.cwd, SETTINGS_FILE)
+  const replaced = replacedIn(await contentOf(shell.cwd, SECRETS_FILE))
+  const there = [
+    ...(settings === undefined ? [] : [SETTINGS_FILE]),
+    ...(replaced.length === 0 ? [] : [`${replaced.join(' and ')} in ${SECRETS_FILE}`]),
+  ].join(', and ')
+  if (there === '' || (await confirmed(shell, `Replace ${there}?`))) return
+  throw new SyncError('USAGE_INVALID', `nothing was written: ${there} would be replaced`, {
+    cure: 'Move it away, or run "tidemark init --force".',
+  })
+}
+
+/** What the checks found; undefined when nothing is to be written. */
+async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
+  const { out, clock, stop } = shell
+  const config = await configWith(shell, answers)
+  if (options.try === false) return []
+  const log = createLog({ level: logLevelOf(shell.env, 'error') })
+  await using client = clientOf(config, { shell, log, attemptsMax: 2 })
+  out.write('Trying it…\n')
+  const network = await checkNetwork(config, clock)
+  const service = network.verdict === 'fail' ? [] : await checkService({ config, client, clock, signal: stop.signal })
+  const findings = [network, ...service]
+  out.write(findingsText(findings))
+  const isLost = findings.some(({ check, verdict }) => verdict === 'fail' && (check === 'network' || check === 'token'))
+  if (!isLost) return findings
+  if (options.force === true || (await confirmed(shell, 'It does not work yet. Write the files all the same?')))
+    return findings
+  out.write('\nNothing was written. Mend what failed and run it again, or write untried with --no-try.\n')
+  return undefined
+}
+
+/** In an empty folder, so that no file that is there has a say. Error: CONFIG_INVALID. */
+async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
+  try {
+    const given = {
+      REPORTING_BASE_URL: baseUrl,
+      REPORTING_CLIENT_ID: clientId,
+      ...(secret instanceof Secret
+        ? { REPORTING_CLIENT_SECRET: secret.reveal() }
+        : { REPORTING_CLIENT_SECRET_FILE: secret.file }),
+      ...(currencies.length > 0 && { TIDEMARK_CURRENCIES: currencies.join(',') }),
+      ...(env['REPORTING_SCOPES'] !== undefined && { REPORTING_SCOPES: env['REPORTING_SCOPES'] }),
+    }
+    return await loadConfig({ env: given, cwd: folder })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const REFUSALS: readonly (string | undefined)[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN']
+
+function unreadableIn(findings: readonly Finding[]): Unreadable {
+  return new Map(
+    findings.flatMap(({ check, code }): [ReportName, string][] =>
+      isReportName(check) && REFUSALS.includes(code) ? [[check, code ?? '']] : [],
+    ),
+  )
+}

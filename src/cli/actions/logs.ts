@@ -1,0 +1,34 @@
+/** What `tidemark logs` does: it reads the lines of one run from where the worker keeps them; nobody is asked. */
+import { reportNames } from '../../../schema/index.ts'
+import { SyncError } from '../../errors.ts'
+import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
+import { configOf } from '../configOf.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+
+export interface LogsOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+export async function logs(shell: Shell, name: string, { config: file, json = false }: LogsOptions): Promise<ExitCode> {
+  const config = await configOf(shell, file)
+  const directory = runLogsOf(config.warehouse)
+  const isReport = reportNames.some((report) => report === name)
+  const runId = isReport ? await lastRunOf(directory, name) : name
+  const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
+  if (lines.length === 0) throw nothingSaid(name, directory)
+  shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))
+  return 0
+}
+
+const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }
+
+function lineText({ time, level, msg, cure }: RunLine): string {
+  const said = `${time.slice(0, 23).replace('T', ' ')} ${(LEVELS[level] ?? '').padEnd(5)} ${msg}\n`
+  return typeof cure === 'string' ? `${said}${' '.repeat(30)}what to do: ${cure}\n` : said
+}
+
+const nothingSaid = (name: string, directory: string): SyncError =>
+  new SyncError('USAGE_INVALID', `${directory} has no line of ${name}`, {
+    cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Only runs of a worker on this machine are kept.',
+  })

@@ -1,0 +1,60 @@
+/** Checks of the disk: whether there is room to publish, and for how long at the pace of the last days. */
+import { existsSync } from 'node:fs'
+import { stat, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { asSyncError } from '../../errors.ts'
+import { openNewest } from '../published.ts'
+import { sizeText } from './files.ts'
+import { type Finding, ok, skip, warn } from './finding.ts'
+
+/** The warehouse, its copy, and the copy that takes its place while it is published. */
+const COPIES = 3
+const FULL_DAYS_MIN = 30
+const PACE_DAYS = 7
+
+export async function checkDisk(config: Config): Promise<Finding> {
+  const check = 'disk'
+  let folder = path.dirname(config.warehouse)
+  while (!existsSync(folder) && folder !== path.dirname(folder)) folder = path.dirname(folder)
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    const free = bavail * bsize
+    const size = existsSync(config.warehouse) ? (await stat(config.warehouse)).size : 0
+    const growth = await growthADay(config, size)
+    return verdictOf(check, { free, size, growth })
+  } catch (thrown) {
+    return skip(check, `not known: ${asSyncError(thrown).message}`)
+  }
+}
+
+interface Room {
+  readonly free: number
+  readonly size: number
+  /** Bytes a day; undefined while too little is known. */
+  readonly growth: number | undefined
+}
+
+export function verdictOf(check: string, { free, size, growth }: Room): Finding {
+  const days = growth === undefined || growth <= 0 ? Infinity : free / (COPIES * growth)
+  const pace = growth === undefined ? 'growth not known yet' : `grows by about ${sizeText(growth)} a day`
+  const found = `${sizeText(free)} free; the warehouse has ${sizeText(size)}, ${pace}`
+  const cure = 'Free space or enlarge the disk; a full one stops loads and publishing, and loses nothing.'
+  if (free < (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)
+  if (days < FULL_DAYS_MIN) return warn(check, `${found}; full in about ${Math.max(1, Math.round(days))} days`, cure)
+  return ok(check, found)
+}
+
+/** The share of the file that the rows of the last days take up; updates reuse what they free. */
+async function growthADay(config: Config, size: number): Promise<number | undefined> {
+  const newest = await openNewest(config).catch(() => undefined)
+  if (newest === undefined) return undefined
+  await using database = newest.database
+  const [books] = await database.rows<{ all: number | null; late: number | null; days: number | null }>(`
+    SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
+      date_diff('day', min(committed_at), now()) AS days
+    FROM tidemark.loads`)
+  // The first read would look like a day's work.
+  if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
+  return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
+}

@@ -1,0 +1,96 @@
+/** Checks of the way to the service before anything is asked of it: its name, its port, and its certificate. */
+import { lookup } from 'node:dns/promises'
+import { connect as connectPlainly, isIP, type Socket } from 'node:net'
+import { connect as connectSecurely, type TLSSocket } from 'node:tls'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { SyncError } from '../../errors.ts'
+import { fromMillis, millisBetween } from '../../instant.ts'
+import { duration } from '../layout.ts'
+import { fail, type Finding, ok, warn } from './finding.ts'
+
+const CONNECT_MS_MAX = 10_000
+/** Whoever renews it by hand wants to know in time. */
+const CERTIFICATE_DAYS_MIN = 14
+const DAY_MS = 86_400_000
+
+export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
+  const check = 'network'
+  const { hostname, host } = service.baseUrl
+  const name = hostname.replaceAll(/^\[|\]$/g, '')
+  const startedMs = clock.monotonicMs()
+  try {
+    const address = isIP(name) === 0 ? (await lookup(name)).address : name
+    const resolvedMs = clock.monotonicMs() - startedMs
+    using connection = await connected(service.baseUrl, name, clock)
+    const ms = clock.monotonicMs() - startedMs
+    const found = `${host} is ${address} (${Math.round(resolvedMs)} ms), connects in ${Math.round(ms)} ms`
+    const { expiresAtMs, protocol } = connection
+    if (expiresAtMs === undefined) return ok(check, found)
+    const leftMs = millisBetween(clock.now(), fromMillis(expiresAtMs))
+    const certificate = `${found}, ${protocol}, certificate for ${duration(leftMs)} more`
+    return leftMs > CERTIFICATE_DAYS_MIN * DAY_MS
+      ? ok(check, certificate)
+      : warn(check, certificate, 'Have the certificate renewed; once it has expired nothing is pulled any more.')
+  } catch (thrown) {
+    return fail(check, unreachable(host, thrown))
+  }
+}
+
+interface Connection extends Disposable {
+  readonly expiresAtMs: number | undefined
+  readonly protocol: string
+}
+
+/** Opens a connection as the client would, with the same authorities, and closes it. */
+async function connected({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
+  const isSecure = protocol === 'https:'
+  const number = port === '' ? (isSecure ? 443 : 80) : Number(port)
+  const servername = isIP(host) === 0 ? { servername: host } : {}
+  const socket: Socket | TLSSocket = isSecure
+    ? connectSecurely({ host, port: number, ...servername })
+    : connectPlainly({ host, port: number })
+  try {
+    await opened(socket, isSecure ? 'secureConnect' : 'connect', clock)
+    const secure = 'getPeerCertificate' in socket ? socket : undefined
+    const validTo = secure === undefined ? undefined : Date.parse(secure.getPeerCertificate().valid_to)
+    return {
+      expiresAtMs: validTo,
+      protocol: secure?.getProtocol() ?? '',
+      [Symbol.dispose]: () => void socket.destroy(),
+    }
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+}
+
+async function opened(socket: Socket, event: string, clock: Clock): Promise<void> {
+  const opening = Promise.withResolvers<void>()
+  const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
+  const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
+  socket.once(event, () => opening.resolve())
+  // Also after it is open: an error that nobody hears would end the process.
+  socket.on('error', (error) => opening.reject(error))
+  try {
+    await opening.promise
+  } finally {
+    callOff()
+  }
+}
+
+const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/
+
+const CURES: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'Check the host name in service.base_url, and that this machine can resolve names (DNS).',
+  EAI_AGAIN: 'The name server does not answer: check this machine’s DNS.',
+  ECONNREFUSED: 'Nothing listens there: check host and port in service.base_url, and whether the service is up.',
+  ETIMEDOUT: 'No answer: look for a firewall between this machine and the service.',
+}
+
+function unreachable(host: string, thrown: unknown): SyncError {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'UNKNOWN'
+  const certificate = 'The certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE adds an authority.'
+  const cure = CERTIFICATE.test(code) ? certificate : (CURES[code] ?? 'Check service.base_url and the network.')
+  return new SyncError('SERVICE_UNREACHABLE', `${host} can not be reached: ${code}`, { cure, data: { host } })
+}

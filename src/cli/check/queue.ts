@@ -1,0 +1,34 @@
+/** Checks of the queue store: that it can be reached, its version, that it evicts nothing, and whether it keeps its data. */
+import { existsSync } from 'node:fs'
+import { openStore } from '../../../jobs/stores/openStore.ts'
+import type { StoreFinding } from '../../../jobs/stores/store.ts'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { asSyncError } from '../../errors.ts'
+import { fail, type Finding, ok, warn } from './finding.ts'
+
+const CHECK = 'queue'
+
+export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
+  const directory = `${warehouse}.queue`
+  // Opening would make it, and a check makes nothing.
+  if (queue === 'embedded' && !existsSync(directory))
+    return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
+  try {
+    await using store = await openStore(queue, { directory, clock })
+    return findingsOf(await store.check())
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code === 'QUEUE_LOCKED') return [ok(CHECK, `embedded, in ${directory}; a worker has it open`)]
+    return [fail(CHECK, error)]
+  }
+}
+
+/** What is well in one line, the rest a line each. */
+function findingsOf(findings: readonly StoreFinding[]): Finding[] {
+  const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
+  const others = findings.flatMap(({ state, what, cure = '' }) =>
+    state === 'passed' ? [] : [{ ...warn(CHECK, what, cure), verdict: state === 'failed' ? 'fail' : 'warn' } as const],
+  )
+  return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
+}

@@ -1,0 +1,106 @@
+/**
+ * The few settings that nobody can guess: from options, from the environment, or by asking a person. Where nobody can be
+ * asked, what is missing is named all at once.
+ */
+import path from 'node:path'
+import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'
+import { listOf } from '../../config/environment.ts'
+import { SyncError } from '../../errors.ts'
+import { Secret } from '../../secret.ts'
+import type { Shell } from '../shell.ts'
+
+export interface Given {
+  readonly baseUrl?: string
+  readonly clientId?: string
+  readonly currencies?: string
+  readonly warehouse?: string
+}
+
+export interface Answers {
+  readonly baseUrl: string
+  readonly clientId: string
+  /** The secret itself, or the absolute path of the file that holds it. */
+  readonly secret: Secret | { readonly file: string }
+  readonly currencies: readonly string[]
+  readonly warehouse: string | undefined
+}
+
+const present = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
+
+/** Errors: USAGE_INVALID where something is missing and nobody can be asked; CANCELLED when the person leaves. */
+export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given): Promise<Answers> {
+  const file = present(env['REPORTING_CLIENT_SECRET_FILE'])
+  // Not trimmed: a secret may begin or end with a space.
+  const direct = present(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
+  const known = {
+    baseUrl: present(given.baseUrl) ?? present(env['REPORTING_BASE_URL']),
+    clientId: present(given.clientId) ?? present(env['REPORTING_CLIENT_ID']),
+    secret: file === undefined ? direct && new Secret(direct) : { file: path.resolve(cwd, file) },
+    currencies: present(given.currencies) ?? present(env['TIDEMARK_CURRENCIES']),
+    warehouse: present(given.warehouse) ?? present(env['TIDEMARK_WAREHOUSE']),
+  }
+  if (!isInteractive) refuseMissing(known)
+  const { baseUrl, clientId, secret, currencies, warehouse } = known
+  return {
+    baseUrl: baseUrl ?? (await asked.baseUrl()),
+    clientId: clientId ?? (await asked.clientId()),
+    secret: secret || new Secret(await asked.secret()),
+    currencies: listOf(currencies ?? (isInteractive ? await asked.currencies() : '')),
+    warehouse,
+  }
+}
+
+function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret', unknown>>): void {
+  const ways = [
+    [known.baseUrl, '--base-url (or REPORTING_BASE_URL)'],
+    [known.clientId, '--client-id (or REPORTING_CLIENT_ID)'],
+    [known.secret, 'REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE in the environment'],
+  ] as const
+  const missing = ways.filter(([value]) => value === undefined || value === '').map(([, way]) => way)
+  if (missing.length === 0) return
+  throw new SyncError('USAGE_INVALID', `there is no terminal to ask on, and some settings are missing`, {
+    cure: `Give ${missing.join(', ')}; or run "tidemark init --help".`,
+  })
+}
+
+const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
+
+/** The terminal's library is loaded only where somebody is asked. */
+const prompts = () => import('@inquirer/prompts')
+
+const asked = {
+  baseUrl: () =>
+    answered(async () =>
+      (await prompts()).input({
+        message: 'Address of the reporting service',
+        validate: (text) => baseUrlProblem(text.trim()) ?? true,
+      }),
+    ),
+  clientId: () => answered(async () => (await prompts()).input({ message: 'Client identifier', validate: needed })),
+  secret: async () =>
+    answered(async () => (await prompts()).password({ message: 'Client secret', mask: '*', validate: needed }), false),
+  currencies: () =>
+    answered(async () =>
+      (await prompts()).input({
+        message: 'Currencies, such as EUR,USD (none: budgets and bookings stay off)',
+        validate: (text) => listOf(text).map(currencyProblem).find(Boolean) ?? true,
+      }),
+    ),
+}
+
+/** Yes or no; without a terminal the answer that was given beforehand. */
+export async function confirmed({ isInteractive }: Shell, message: string): Promise<boolean> {
+  if (!isInteractive) return false
+  return answered(async () => String(await (await prompts()).confirm({ message, default: false }))).then(
+    (text) => text === 'true',
+  )
+}
+
+async function answered(ask: () => Promise<string>, isTrimmed = true): Promise<string> {
+  try {
+    const text = await ask()
+    return isTrimmed ? text.trim() : text
+  } catch (error) {
+    throw new SyncError('CANCELLED', 'nothing was written', { cure: 'Run "tidemark init" again.', cause: error })
+  }
+}

@@ -1,0 +1,14 @@
+/** What to do about a report that is off for want of a setting; nothing where somebody switched it off. */
+import type { OffReason } from '../config/config.ts'
+
+const CURES: Partial<Record<OffReason, string>> = {
+  'no currencies are configured': 'Set currencies, such as [EUR], in tidemark.yaml (or TIDEMARK_CURRENCIES).',
+  'no entities are configured':
+    "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
+}
+
+/** As the line below the reason; empty where there is nothing to do. */
+export function offCureLines(reason: string | undefined): readonly string[] {
+  const cure = CURES[reason as OffReason]
+  return cure === undefined ? [] : [`  what to do: ${cure}`]
+}

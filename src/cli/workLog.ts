@@ -1,0 +1,54 @@
+/**
+ * What is watched, as lines of the log: each walk, request, load and publishing at debug, with the run that it belongs to, so
+ * that one identifier finds everything of a run. How talkative the log is, TIDEMARK_LOG_LEVEL says.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Clock } from '../clock.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import type { Log, LogLevel } from '../log.ts'
+import type { Facts, Observe } from '../observe.ts'
+
+const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
+const LOG_LEVEL = 'TIDEMARK_LOG_LEVEL'
+
+/** What the variable says, else `otherwise`. Error: CONFIG_INVALID. */
+export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLevel {
+  const given = env[LOG_LEVEL]?.trim()
+  if (given === undefined || given === '') return otherwise
+  const level = LEVELS.find((each) => each === given)
+  if (level !== undefined) return level
+  throw new SyncError('CONFIG_INVALID', `${LOG_LEVEL} must be one of ${LEVELS.join(', ')}`, {
+    cure: `Set ${LOG_LEVEL} to one of them, or unset it.`,
+  })
+}
+
+/** A line for each piece of work as it ends. */
+export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observe {
+  const runs = new AsyncLocalStorage<string>()
+  const watched: Observe = async ({ what, report, facts: known = {} }, work) => {
+    const startedMs = clock.monotonicMs()
+    let facts: Facts = known
+    const tell = (code?: string) => {
+      const ms = Math.round(clock.monotonicMs() - startedMs)
+      const { run_id: _, ...shown } = facts
+      log.debug(
+        { what, report, runId: runs.getStore(), ...shown, ...(code && { code }), ms },
+        `${report ?? ''} ${what}`.trim(),
+      )
+    }
+    try {
+      const result = await work((told) => {
+        facts = { ...facts, ...told }
+      })
+      tell()
+      return result
+    } catch (error) {
+      tell(asSyncError(error).code)
+      throw error
+    }
+  }
+  return (subject, work) => {
+    const runId = subject.facts?.['run_id']
+    return typeof runId === 'string' ? runs.run(runId, () => watched(subject, work)) : watched(subject, work)
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The two desks of a console: the owner's own, and, in a process that does not hold the warehouse, one that reads the
+ * published copy and asks the owner through the queue. Both give the same answers as the commands do.
+ */
+import type { Control } from '../../../jobs/control.ts'
+import type { Runs } from '../../../jobs/runs.ts'
+import { runningDocument } from '../../../jobs/runs.ts'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import type { Desk, Reader } from '../../console/desk.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import type { Warehouse } from '../../warehouse/warehouse.ts'
+import { findWorker } from '../control/remote.ts'
+import { openPublished } from '../published.ts'
+import type { Shell } from '../shell.ts'
+import { standingDocument, standingsOf } from '../standing.ts'
+
+export interface OwnDeskParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly warehouse: Warehouse
+  readonly control: Control
+  readonly runs: Runs
+}
+
+export function ownDesk({ config, clock, warehouse, control, runs }: OwnDeskParts): Desk {
+  const books = patientReader(warehouse, config, clock)
+  return {
+    isOwner: true,
+    answer: (request, asking) => control.answer(request, asking),
+    books,
+    standings: () => standingsIn(books, config),
+    running: () => runs.running.map(runningDocument),
+    begun: () => runs.begun,
+  }
+}
+
+export function deskElsewhere(shell: Shell, config: Config): Desk {
+  const books = publishedReader(config)
+  return {
+    isOwner: false,
+    answer: async (request, { tell }) => {
+      try {
+        await using worker = await findWorker(shell, config)
+        if (worker === undefined) return { error: nobody().toJSON() }
+        return { result: await worker.ask(request, tell) }
+      } catch (thrown) {
+        return { error: asSyncError(thrown).toJSON() }
+      }
+    },
+    books,
+    standings: () => standingsIn(books, config),
+    running: () => [],
+    begun: () => 0,
+  }
+}
+
+const nobody = (): SyncError =>
+  new SyncError('WORKER_LOST', 'no worker owns the warehouse now', {
+    cure: 'Start a worker with the role load, or wait: one that stands by takes over within seconds.',
+  })
+
+const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
+
+/** A long load keeps the warehouse busy for longer than a person waits. */
+const BUSY_MS_MAX = 2_000
+
+/** Reads the warehouse, or the published copy while a load keeps it. */
+function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
+  const published = publishedReader(config)
+  let isBusy = false
+  return {
+    rows: async <T>(sql: string): Promise<T[]> => {
+      if (isBusy) return published.rows<T>(sql)
+      const late = Promise.withResolvers<undefined>()
+      const callOff = clock.after(BUSY_MS_MAX, () => late.resolve(undefined))
+      const reading = warehouse.rows<T>(sql)
+      try {
+        const rows = await Promise.race([reading, late.promise])
+        if (rows !== undefined) return rows
+      } finally {
+        callOff()
+      }
+      // One question waits in line at a time; the others would only make the line longer.
+      isBusy = true
+      const free = () => (isBusy = false)
+      reading.then(free, free)
+      return published.rows<T>(sql).catch(() => reading)
+    },
+  }
+}
+
+/** Opened for each question: the copy is replaced as a whole. */
+const publishedReader = (config: Config): Reader => ({
+  rows: async <T>(sql: string): Promise<T[]> => {
+    await using copy = await openPublished(config)
+    return await copy.rows<T>(sql)
+  },
+})

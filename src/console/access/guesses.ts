@@ -1,0 +1,48 @@
+/**
+ * Counts wrong tokens: whoever guesses too often has to wait, and the right token does not help meanwhile, else the answer
+ * would tell it from the wrong ones. An attacker with many addresses meets a limit over all of them.
+ */
+import type { Clock } from '../../clock.ts'
+
+const GUESSES_MAX = 10
+const GUESSES_OF_ALL_MAX = 100
+const WINDOW_MS = 60_000
+/** Addresses that are counted each; beyond it the limit over all does. */
+const ADDRESSES_MAX = 10_000
+
+interface Counted {
+  wrong: number
+  readonly untilMs: number
+}
+
+export class Guesses {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #byAddress = new Map<string, Counted>()
+  #all: Counted = { wrong: 0, untilMs: 0 }
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock
+  }
+
+  /** How long this address has to wait before it may try; 0: it may now. */
+  waitMs(address: string): number {
+    const now = this.#clock.monotonicMs()
+    const own = this.#byAddress.get(address)
+    return Math.max(restMs(own, GUESSES_MAX, now), restMs(this.#all, GUESSES_OF_ALL_MAX, now))
+  }
+
+  wrong(address: string): void {
+    const now = this.#clock.monotonicMs()
+    if (this.#all.untilMs <= now) {
+      this.#all = { wrong: 0, untilMs: now + WINDOW_MS }
+      for (const [each, { untilMs }] of this.#byAddress) if (untilMs <= now) this.#byAddress.delete(each)
+    }
+    this.#all.wrong += 1
+    const known = this.#byAddress.get(address)
+    if (known !== undefined && known.untilMs > now) known.wrong += 1
+    else if (this.#byAddress.size < ADDRESSES_MAX) this.#byAddress.set(address, { wrong: 1, untilMs: now + WINDOW_MS })
+  }
+}
+
+const restMs = (counted: Counted | undefined, max: number, now: number): number =>
+  counted === undefined || counted.wrong < max ? 0 : Math.max(0, counted.untilMs - now)

@@ -1,0 +1,41 @@
+/**
+ * Who is logged in: random identifiers, kept here as digests only and forgotten with the process. A session ends by itself
+ * after half a day, or when it is closed.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+
+export const SESSION_MS_MAX = 12 * 3_600_000
+/** People and their browsers; the oldest one ends when there are more. */
+const SESSIONS_MAX = 100
+const ID_BYTES = 32
+
+export class Sessions {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  /** Digest → when it ends. In the order of their beginning. */
+  readonly #open = new Map<string, number>()
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock
+  }
+
+  /** Opens one; gives what its cookie holds. */
+  begin(): string {
+    const id = randomBytes(ID_BYTES).toString('base64url')
+    const [oldest] = this.#open.keys()
+    if (this.#open.size >= SESSIONS_MAX && oldest !== undefined) this.#open.delete(oldest)
+    this.#open.set(digestOf(id), this.#clock.monotonicMs() + SESSION_MS_MAX)
+    return id
+  }
+
+  isOpen(id: string): boolean {
+    const endsMs = this.#open.get(digestOf(id))
+    return endsMs !== undefined && endsMs > this.#clock.monotonicMs()
+  }
+
+  end(id: string): void {
+    this.#open.delete(digestOf(id))
+  }
+}
+
+const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64')

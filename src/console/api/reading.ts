@@ -1,0 +1,140 @@
+/** Endpoints that read: the overview, one report, runs with their log, rejected rows, backfills. */
+import { z } from 'zod'
+import type { Activity, Answer } from '../../../jobs/control.ts'
+import { SyncError } from '../../errors.ts'
+import { linesOfRun } from '../../runLogs.ts'
+import { attentionOf } from '../attention.ts'
+import {
+  backfillsOf,
+  explainedOf,
+  marksOver,
+  pausesOf,
+  recentRows,
+  rejectedOf,
+  runOfId,
+  runsOf,
+} from '../books/shown.ts'
+import type { AllSettings, Desk } from '../desk.ts'
+import { runningOf } from '../running.ts'
+import { type Endpoint, endpoint } from './endpoint.ts'
+import { Backfill, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './shapes.ts'
+
+export interface ReadingParts {
+  readonly settings: AllSettings
+  /** Where the log lines of runs lie. */
+  readonly runLogs: string
+}
+
+const RUNS_OF_REPORT = 60
+const BACKFILLS_SHOWN = 20
+const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max(max).default(usual)
+
+export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/overview',
+    summary: 'How every report stands, what runs, and what somebody should look at',
+    answer: Overview,
+    does: ({ desk }) => overview(desk, parts),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/reports/:report',
+    summary: 'One report: in words, its mark over time, its last runs',
+    params: z.strictObject({ report: Report }),
+    answer: ReportDetail,
+    does: ({ desk, params }) => detail(desk, parts, params.report),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/runs',
+    summary: 'Runs, newest first',
+    query: z.strictObject({
+      report: Report.optional(),
+      state: z.enum(['running', 'done', 'failed', 'stopped', 'skipped']).optional(),
+      before: z.iso.datetime().optional().describe('Those that began earlier'),
+      limit: limit(200, 50),
+    }),
+    answer: z.object({ runs: z.array(Run) }),
+    does: async ({ desk, query }) => ({ runs: await runsOf(desk.books, query) }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/runs/:run',
+    summary: 'One run with the lines of its log',
+    params: z.strictObject({ run: z.string().min(1).max(100) }),
+    answer: RunDetail,
+    does: async ({ desk, params }) => {
+      const run = await runOfId(desk.books, params.run)
+      const lines = await linesOfRun(parts.runLogs, params.run)
+      if (run === undefined && lines.length === 0) throw noRun(params.run)
+      return { run: run ?? null, lines }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/rejected',
+    summary: 'Rows that could not be stored, with the reason',
+    query: z.strictObject({
+      report: Report.optional(),
+      limit: limit(100, 20),
+      offset: z.coerce.number().int().min(0).default(0),
+    }),
+    answer: z.object({ total: z.int(), rows: z.array(RejectedRow) }),
+    does: ({ desk, query }) => rejectedOf(desk.books, query),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/backfills',
+    summary: 'Backfills, those asked for last first',
+    answer: z.object({ backfills: z.array(Backfill) }),
+    does: async ({ desk }) => ({ backfills: await backfillsOf(desk.books, BACKFILLS_SHOWN) }),
+  }),
+]
+
+async function overview(desk: Desk, { settings }: ReadingParts): Promise<Overview> {
+  const standings = await desk.standings()
+  const recent = await recentRows(desk.books)
+  const pauses = await pausesOf(desk.books)
+  const activity = await activityOf(desk)
+  return {
+    owner: desk.isOwner,
+    reports: standings.map((standing) => ({
+      ...standing,
+      every: settings[standing.report].every,
+      recent: [...(recent.get(standing.report) ?? [])],
+    })),
+    attention: attentionOf({ standings, pauses, settings }),
+    running: activity.running.map(runningOf),
+    waiting: [...activity.waiting],
+    queues: { ...activity.queues },
+  }
+}
+
+/** Nobody may answer, where the owner is elsewhere; then nothing is known to run. */
+async function activityOf(desk: Desk): Promise<Activity> {
+  const asking = { tell: () => undefined, signal: new AbortController().signal }
+  const answer: Answer = await desk.answer({ do: 'activity' }, asking)
+  if ('result' in answer) return answer.result as Activity
+  return { running: desk.running(), waiting: [], queues: {} }
+}
+
+async function detail(desk: Desk, { settings }: ReadingParts, report: z.infer<typeof Report>) {
+  const standing = (await desk.standings()).find((each) => each.report === report)
+  if (standing === undefined) throw noRun(report)
+  const { every, settleMs, overlapMs, start } = settings[report]
+  return {
+    standing,
+    explained: await explainedOf(desk.books, report),
+    settings: { every, settle_seconds: settleMs / 1_000, overlap_seconds: overlapMs / 1_000, start },
+    attention: attentionOf({ standings: [standing], pauses: await pausesOf(desk.books), settings }),
+    marks: await marksOver(desk.books, report, settleMs),
+    runs: await runsOf(desk.books, { report, limit: RUNS_OF_REPORT }),
+  }
+}
+
+const noRun = (name: string): SyncError =>
+  new SyncError('USAGE_INVALID', `nothing is known of ${name}`, {
+    cure: 'It may be older than what is kept (the setting "history").',
+    data: { status: 404 },
+  })

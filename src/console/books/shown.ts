@@ -1,0 +1,165 @@
+/** What the console reads of the books: reading statements only, each with a limit. Times leave DuckDB as text. */
+import type { ReportName } from '../../../schema/index.ts'
+import { text } from '../../warehouse/sqlText.ts'
+import type { Reader } from '../desk.ts'
+import type { Run } from '../api/shapes.ts'
+
+/** A TIMESTAMPTZ as the API writes it. */
+const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
+
+const RUN = `
+  SELECT run_id, report, kind, state, ${iso('started_at')} AS started_at, ${iso('ended_at')} AS ended_at,
+    epoch(ended_at - started_at) AS seconds, pages, rows, inserted, updated, deleted, rejected,
+    error_code, error, cure
+  FROM tidemark.runs`
+
+interface RunRow extends Omit<Run, 'error'> {
+  readonly error_code: string | null
+  readonly error: string | null
+  readonly cure: string | null
+}
+
+const runOf = ({ error_code: code, error: message, cure, ...run }: RunRow): Run => ({
+  ...run,
+  error: code === null ? null : { code, message: message ?? '', cure: cure ?? '' },
+})
+
+export interface RunsAsk {
+  readonly report?: ReportName | undefined
+  readonly state?: string | undefined
+  readonly before?: string | undefined
+  readonly limit: number
+}
+
+/** Newest first. */
+export async function runsOf(books: Reader, { report, state, before, limit }: RunsAsk): Promise<Run[]> {
+  const conditions = [
+    ...(report === undefined ? [] : [`report = ${text(report)}`]),
+    ...(state === undefined ? [] : [`state = ${text(state)}`]),
+    ...(before === undefined ? [] : [`started_at < ${text(before)}::TIMESTAMPTZ`]),
+  ]
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  const rows = await books.rows<RunRow>(`${RUN} ${where} ORDER BY runs.started_at DESC, run_id LIMIT ${limit}`)
+  return rows.map(runOf)
+}
+
+export async function runOfId(books: Reader, runId: string): Promise<Run | undefined> {
+  const [row] = await books.rows<RunRow>(`${RUN} WHERE run_id = ${text(runId)} LIMIT 1`)
+  return row && runOf(row)
+}
+
+const RECENT_RUNS = 24
+
+/** Rows of the last incremental runs of each report, earliest first. */
+export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
+  const rows = await books.rows<{ report: ReportName; rows: number }>(`
+    SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
+    QUALIFY row_number() OVER (PARTITION BY report ORDER BY ended_at DESC) <= ${RECENT_RUNS} ORDER BY ended_at`)
+  const found = Map.groupBy(rows, ({ report }) => report)
+  return new Map([...found].map(([report, each]) => [report, each.map((row) => row.rows)]))
+}
+
+const MARKS_SHOWN = 300
+
+/**
+ * Where the mark stood after each of the last incremental runs: the earliest end of its windows over all scopes, less
+ * settle. The books hold only the mark of now.
+ */
+export function marksOver(
+  books: Reader,
+  report: ReportName,
+  settleMs: number,
+): Promise<{ at: string; mark: string }[]> {
+  return books.rows(`
+    WITH ended AS (
+      SELECT run_id, ended_at FROM tidemark.runs
+      WHERE report = ${text(report)} AND kind = 'incremental' AND state = 'done' ORDER BY ended_at DESC LIMIT ${MARKS_SHOWN}
+    ), reached AS (
+      SELECT e.ended_at, w.scope, max(w.until) AS until
+      FROM ended e JOIN tidemark.loads l USING (run_id) JOIN tidemark.windows w USING (load_id)
+      WHERE w.report = ${text(report)} GROUP BY ALL
+    )
+    SELECT ${iso('ended_at')} AS at, ${iso(`min(until) - INTERVAL ${Math.round(settleMs)} MILLISECONDS`)} AS mark
+    FROM reached GROUP BY ended_at ORDER BY ended_at`)
+}
+
+export async function explainedOf(books: Reader, report: ReportName): Promise<string> {
+  const [row] = await books.rows<{ explained: string }>(
+    `SELECT explained FROM tidemark.freshness WHERE report = ${text(report)}`,
+  )
+  return row?.explained ?? ''
+}
+
+export interface PauseRow {
+  readonly report: ReportName
+  readonly code: string
+  readonly reason: string
+  readonly cure: string
+}
+
+export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
+  books.rows<PauseRow>(
+    `SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure FROM tidemark.report_states WHERE paused_code IS NOT NULL`,
+  )
+
+/** A row may be megabytes; nobody reads those in a page. */
+const ROW_CHARACTERS_MAX = 20_000
+
+export interface RejectedAsk {
+  readonly report?: ReportName | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
+export interface RejectedShown {
+  readonly report: ReportName
+  readonly scope: string
+  readonly key: string | null
+  readonly reason: string
+  readonly observed_at: string | null
+  readonly row: string
+  readonly cut: boolean
+}
+
+/** Newest first, and how many there are. */
+export async function rejectedOf(
+  books: Reader,
+  { report, limit, offset }: RejectedAsk,
+): Promise<{ total: number; rows: RejectedShown[] }> {
+  const where = report === undefined ? '' : `WHERE report = ${text(report)}`
+  const rows = await books.rows<RejectedShown>(`
+    SELECT report, scope, key, reason, ${iso('observed_at')} AS observed_at,
+      left("row"::VARCHAR, ${ROW_CHARACTERS_MAX}) AS "row", length("row"::VARCHAR) > ${ROW_CHARACTERS_MAX} AS cut
+    FROM tidemark.rejected_rows ${where} ORDER BY load_id DESC, rowid LIMIT ${limit} OFFSET ${offset}`)
+  const [counted] = await books.rows<{ total: number }>(`SELECT count(*) AS total FROM tidemark.rejected_rows ${where}`)
+  return { total: counted?.total ?? 0, rows }
+}
+
+export interface BackfillShown {
+  readonly backfill_id: string
+  readonly report: ReportName
+  readonly since: string
+  readonly until: string
+  readonly state: 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
+  readonly requested_at: string
+  readonly ended_at: string | null
+  readonly windows: number
+  readonly done: number
+  readonly failed: number
+  readonly rows: number
+  readonly error: string | null
+}
+
+/** Those asked for last, first. */
+export const backfillsOf = (books: Reader, limit: number): Promise<BackfillShown[]> =>
+  books.rows<BackfillShown>(`
+    SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,
+      ${iso('b.requested_at')} AS requested_at, ${iso('b.ended_at')} AS ended_at, b.windows,
+      coalesce(w.done, 0) AS done, coalesce(w.failed, 0) AS failed, coalesce(w.rows, 0)::BIGINT AS rows, w.error
+    FROM (SELECT * FROM tidemark.backfills ORDER BY requested_at DESC, backfill_id LIMIT ${limit}) b
+    LEFT JOIN (
+      SELECT backfill_id, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
+        sum(rows) AS rows, arg_min(error, number) FILTER (state = 'failed') AS error
+      FROM tidemark.backfill_windows GROUP BY backfill_id
+    ) w USING (backfill_id)
+    ORDER BY b.requested_at DESC, b.backfill_id`)

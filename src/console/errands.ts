@@ -1,0 +1,80 @@
+/**
+ * What was asked for from the console: a sync or a backfill may take hours, so whoever asks gets an errand back at once and
+ * looks at it again, or hears of it. Only the newest are remembered; what they did is in the books.
+ */
+import { randomUUID } from 'node:crypto'
+import type { ControlRequest } from '../../jobs/controlRequest.ts'
+import type { Clock } from '../clock.ts'
+import { asSyncError } from '../errors.ts'
+import { formatInstant } from '../instant.ts'
+import type { Errand } from './api/shapes.ts'
+import type { Desk } from './desk.ts'
+import { outcomesOf, problemOf } from './outcomes.ts'
+
+/** What ends within this time is answered whole. */
+const WAIT_MS_MAX = 1_000
+const REMEMBERED_MAX = 50
+
+export class Errands {
+  readonly #clock: Clock
+  readonly #errands = new Map<string, Errand>()
+  readonly #closing = new AbortController()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Newest first. */
+  get all(): readonly Errand[] {
+    return [...this.#errands.values()].toReversed()
+  }
+
+  get(id: string): Errand | undefined {
+    return this.#errands.get(id)
+  }
+
+  /** Begins it; resolves when it has ended, or after a moment while it goes on. */
+  async begin(desk: Desk, request: ControlRequest): Promise<Errand> {
+    const errand: Errand = {
+      id: randomUUID(),
+      what: request.do,
+      reports: reportsOf(request),
+      state: 'running',
+      started_at: formatInstant(this.#clock.now()),
+      outcomes: [],
+      error: null,
+    }
+    this.#errands.set(errand.id, errand)
+    const [oldest] = this.#errands.keys()
+    if (this.#errands.size > REMEMBERED_MAX && oldest !== undefined) this.#errands.delete(oldest)
+    const done = this.#carryOut(desk, request, errand)
+    const waited = new AbortController()
+    const waiting = this.#clock.sleep(WAIT_MS_MAX, waited.signal).catch(() => undefined)
+    await Promise.race([done, waiting])
+    waited.abort()
+    return errand
+  }
+
+  /** Nobody waits any more; what was asked for goes on in the worker. */
+  close(): void {
+    this.#closing.abort()
+  }
+
+  async #carryOut(desk: Desk, request: ControlRequest, errand: Errand): Promise<void> {
+    const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
+    try {
+      const answer = await desk.answer(request, { tell, signal: this.#closing.signal })
+      if ('error' in answer) errand.error = problemOf(answer.error)
+      else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
+    } catch (thrown) {
+      errand.error = problemOf(asSyncError(thrown).toJSON())
+    }
+    const failed = errand.error !== null || errand.outcomes.some(({ error }) => error !== null)
+    errand.state = failed ? 'failed' : 'done'
+  }
+}
+
+function reportsOf(request: ControlRequest): string[] {
+  if ('reports' in request) return [...request.reports]
+  return 'backfills' in request ? request.backfills.map(({ report }) => report) : []
+}

@@ -1,0 +1,59 @@
+/** How failures are answered: always what happened and what to do, never where in the program it was. */
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
+import type { Log } from '../log.ts'
+
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  CONSOLE_LOGIN_NEEDED: 401,
+  CONSOLE_REFUSED: 403,
+  CONSOLE_LIMITED: 429,
+  USAGE_INVALID: 400,
+  REPORT_UNKNOWN: 404,
+  REPORT_PAUSED: 409,
+  WORKER_LOST: 503,
+  WAREHOUSE_MISSING: 503,
+  WAREHOUSE_LOCKED: 503,
+  QUEUE_UNREACHABLE: 503,
+}
+
+export function answerFailures(app: FastifyInstance, log: Log): void {
+  app.setNotFoundHandler((_, reply) => reply.code(404).send({ error: nothingThere }))
+  app.setErrorHandler((thrown: FastifyError, _, reply) => {
+    const known = thrown instanceof SyncError ? thrown : ofFastify(thrown)
+    if (known === undefined || known.code === 'UNEXPECTED') {
+      log.error({ err: thrown }, 'the console could not answer a request')
+      return reply.code(500).send({ error: unforeseen })
+    }
+    return sendFailure(reply, known)
+  })
+}
+
+/** Plugins bring handlers of their own for what is thrown; whoever must not meet those sends it so. */
+export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
+  const seconds = data['retryAfterSeconds']
+  if (typeof seconds === 'number') reply.header('Retry-After', seconds)
+  const status = typeof data['status'] === 'number' ? data['status'] : (STATUS[code] ?? 502)
+  return reply.code(status).send({ error: { code, message, cure } })
+}
+
+/** Mistakes of who asks, told by the server itself: too large, not JSON, too often. */
+function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
+  if (statusCode >= 500) return undefined
+  const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'
+  return new SyncError(code, message, {
+    cure: 'Correct the request; /api/openapi.json says what each address takes.',
+    data: { status: statusCode },
+  })
+}
+
+const nothingThere = {
+  code: 'USAGE_INVALID',
+  message: 'there is nothing at this address',
+  cure: '/api/openapi.json lists what there is.',
+}
+
+const unforeseen = {
+  code: asSyncError(undefined).code,
+  message: 'the console could not answer',
+  cure: "The worker's log says why. Try again; if it stays so, please report it with those lines.",
+}

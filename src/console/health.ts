@@ -1,0 +1,39 @@
+/**
+ * What a supervisor asks without a login: whether the process turns, and whether it can work. No details: those are for who
+ * is logged in. And, behind the login, the metrics, where somebody gives them.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '../clock.ts'
+
+export interface MetricsText {
+  readonly contentType: string
+  readonly body: string
+}
+
+export interface HealthParts {
+  readonly clock: Clock
+  /** False as soon as it can't work: the store does not answer, or an owner's schedules are not set. */
+  readonly isReady: () => Promise<boolean>
+  readonly metricsText?: (() => Promise<MetricsText>) | undefined
+}
+
+const READY_MS_MAX = 2_000
+
+export function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthParts): void {
+  app.get('/healthz', { config: { open: true } }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { config: { open: true } }, async (_, reply) => {
+    const late = new AbortController()
+    const tooLate = clock.sleep(READY_MS_MAX, late.signal).then(
+      () => false,
+      () => false,
+    )
+    const ready = await Promise.race([isReady().catch(() => false), tooLate])
+    late.abort()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
+  })
+  if (metricsText === undefined) return
+  app.get('/metrics', async (_, reply) => {
+    const { contentType, body } = await metricsText()
+    return reply.type(contentType).send(body)
+  })
+}

@@ -1,0 +1,46 @@
+/** Talks to the console's own API: reads, and acts with the header that no page of another site can send. */
+
+/** What went wrong and what to do about it. */
+export class Failure extends Error {
+  /** @param {{ code: string, message: string, cure: string }} problem */
+  constructor({ code, message, cure }) {
+    super(message)
+    this.code = code
+    this.cure = cure
+  }
+}
+
+/**
+ * @template Result
+ * @param {string} path
+ * @returns {Promise<Result>}
+ */
+export const read = (path) => ask(path, { headers: { accept: 'application/json' } })
+
+/**
+ * @template Result
+ * @param {string} path
+ * @param {object} [body]
+ * @param {'POST' | 'DELETE'} [method]
+ * @returns {Promise<Result>}
+ */
+export function act(path, body, method = 'POST') {
+  const own = { 'x-tidemark-console': '1', accept: 'application/json' }
+  if (body === undefined) return ask(path, { method, headers: own })
+  return ask(path, { method, headers: { ...own, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+}
+
+/** @param {string} path @param {RequestInit} init */
+async function ask(path, init) {
+  const response = await fetch(path, { ...init, credentials: 'same-origin', redirect: 'error' }).catch(() => {
+    throw new Failure({
+      code: 'WORKER_LOST',
+      message: 'the worker does not answer',
+      cure: 'Look whether it runs; this page goes on by itself when it is back.',
+    })
+  })
+  const said = await response.json().catch(() => ({}))
+  if (response.ok) return said
+  if (response.status === 401 && path !== '/api/session') location.assign('/login')
+  throw new Failure(said.error ?? { code: String(response.status), message: 'the worker answered oddly', cure: '' })
+}

@@ -1,0 +1,68 @@
+/**
+ * Elements made in code. Text is always set as text and never as markup, so nothing that the service sent (a rejected row,
+ * an error) can become part of the page.
+ */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>} Attributes */
+
+const SVG = 'http://www.w3.org/2000/svg'
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[Name]}
+ */
+export function el(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children)
+}
+
+/**
+ * @param {string} name
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ */
+export function svg(name, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), attributes, children)
+}
+
+/**
+ * @template {Element} Made
+ * @param {Made} element
+ * @param {Attributes} attributes
+ * @param {Child[]} children
+ */
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value)
+    else if (value === true) element.setAttribute(name, '')
+    else if (value !== false && value != null) element.setAttribute(name, String(value))
+  }
+  for (const child of children) if (child != null && child !== false) element.append(textOr(child))
+  return element
+}
+
+/** @param {Node | string | number} child */
+const textOr = (child) => (typeof child === 'number' ? String(child) : child)
+
+/**
+ * Replaces what a place holds. Where the focus was, and what was unfolded, stays so: elements are known by their id.
+ * @param {HTMLElement} place
+ * @param {...Child} children
+ */
+export function fill(place, ...children) {
+  const focused = place.contains(document.activeElement) ? document.activeElement?.id : ''
+  const open = [...place.querySelectorAll('details[open][id]')].map(({ id }) => id)
+  place.replaceChildren(...children.filter((child) => child != null && child !== false).map(textOr))
+  for (const id of open) document.getElementById(id)?.setAttribute('open', '')
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true })
+}
+
+/** @param {string} id */
+export function byId(id) {
+  const found = document.getElementById(id)
+  if (found === null) throw new TypeError(`the page has no #${id}`)
+  return found
+}

@@ -1,0 +1,26 @@
+/** What runs, as the worker tells it while it happens; the browser comes back by itself when the worker was away. */
+
+/** @typedef {import('../api/shapes.ts').RunningRun} RunningRun */
+/** @typedef {{ begun: number, running: RunningRun[] }} LiveState */
+
+/** @type {LiveState} */
+let state = { begun: 0, running: [] }
+
+export const liveNow = () => state
+
+/**
+ * @param {{ onState: (state: LiveState, hasChanged: boolean) => void, onConnection: (isThere: boolean) => void }} listener
+ */
+export function watchLive({ onState, onConnection }) {
+  const source = new EventSource('/api/live')
+  source.addEventListener('open', () => onConnection(true))
+  source.addEventListener('error', () => onConnection(false))
+  source.addEventListener('message', ({ data }) => {
+    const before = namesOf(state)
+    state = JSON.parse(data)
+    onState(state, namesOf(state) !== before)
+  })
+}
+
+/** Changes when a run begins or ends, not while it goes on. @param {LiveState} now */
+const namesOf = ({ begun, running }) => [begun, ...running.map(({ run_id: id }) => id)].join(' ')

@@ -1,0 +1,140 @@
+/**
+ * The page's beginning: it reads the address behind the #, draws the view that it names, and keeps that fresh, from the live
+ * stream while something runs and every few seconds else.
+ */
+import { whenActed } from './acts.js'
+import { act, Failure, read } from './api.js'
+import * as backfills from './backfills.js'
+import { forgetCharts } from './charts.js'
+import { after } from './clock.js'
+import { byId, el, fill } from './dom.js'
+import { reportNames } from './filters.js'
+import { watchLive } from './live.js'
+import { noticeOf } from './notices.js'
+import * as overview from './overview.js'
+import { runningCard } from './pieces.js'
+import * as rejected from './rejected.js'
+import * as report from './report.js'
+import * as run from './run.js'
+import * as runs from './runs.js'
+import { themeSwitch } from './theme.js'
+
+/** @typedef {import('./filters.js').Place} Place */
+/** @typedef {import('./dom.js').Child} Child */
+/**
+ * @typedef {{
+ *   title: (place: Place) => string,
+ *   load: (place: Place) => Promise<unknown>,
+ *   draw: (data: never, place: Place) => Child[],
+ *   keeps?: string,
+ *   drawKept?: (data: never) => Child[],
+ * }} View
+ */
+
+const FRESH_EVERY_MS = 10_000
+
+/** @param {Place} place @returns {View} */
+function viewOf({ view, name }) {
+  if (view === 'reports' && name !== '') return report
+  if (view === 'runs') return name === '' ? runs : run
+  if (view === 'rejected') return rejected
+  if (view === 'backfills') return backfills
+  return overview
+}
+
+/** @returns {Place} */
+function placeNow() {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
+  const [view = '', name = ''] = path.split('/')
+  return { view, name: decodeURIComponent(name), query: new URLSearchParams(query) }
+}
+
+const main = byId('main')
+let drawing = 0
+let callOff = () => {}
+
+/** @param {{ isNew: boolean }} how */
+async function show({ isNew }) {
+  callOff()
+  const mine = (drawing += 1)
+  const place = placeNow()
+  const view = viewOf(place)
+  if (isNew) markPlace(place, view)
+  try {
+    const data = /** @type {never} */ (await view.load(place))
+    // Another view was asked for meanwhile.
+    if (mine !== drawing) return
+    const kept = isNew || view.keeps === undefined ? null : document.getElementById(view.keeps)
+    if (kept !== null && view.drawKept !== undefined) fill(kept, ...view.drawKept(data))
+    else {
+      forgetCharts()
+      fill(main, ...view.draw(data, place))
+      // What is shown, for who waits for it.
+      main.dataset['shown'] = location.hash
+    }
+    if (isNew) main.querySelector('h1')?.focus({ preventScroll: true })
+  } catch (error) {
+    if (mine === drawing) tellFailure(error, isNew)
+  }
+  if (mine === drawing) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
+}
+
+/** What is shown already stays; it is better than nothing. @param {unknown} error @param {boolean} isNew */
+function tellFailure(error, isNew) {
+  if (!isNew) return
+  const { message, cure } = error instanceof Failure ? error : { message: String(error), cure: '' }
+  fill(main, el('h1', { tabindex: '-1' }, 'This could not be shown'), el('p', {}, message), el('p', {}, cure))
+}
+
+/** @param {Place} place @param {View} view */
+function markPlace(place, view) {
+  document.title = `${view.title(place)} · Tidemark`
+  const current = place.view === '' || place.view === 'reports' ? 'overview' : place.view
+  for (const link of document.querySelectorAll('nav a')) {
+    if (/** @type {HTMLElement} */ (link).dataset['view'] === current) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  }
+}
+
+function begin() {
+  // The part behind the # is the place of a view, so the jump is made by hand.
+  document.querySelector('.skip')?.addEventListener('click', (event) => {
+    event.preventDefault()
+    main.focus()
+  })
+  addEventListener('hashchange', () => void show({ isNew: true }))
+  whenActed(() => void show({ isNew: false }))
+  themeSwitch(byId('theme'), () => void show({ isNew: false }))
+  byId('logout').addEventListener('click', () => {
+    act('/api/session', undefined, 'DELETE').then(() => location.assign('/login'), noticeOf)
+  })
+  watchLive({
+    onConnection: (isThere) => {
+      const banner = byId('connection')
+      banner.hidden = isThere
+      banner.textContent = isThere ? '' : 'The worker does not answer. This page goes on by itself when it is back.'
+    },
+    onState: (state, hasChanged) => {
+      if (hasChanged) void show({ isNew: false })
+      else drawRunning(state)
+    },
+  })
+}
+
+/** Only what goes on; the rest of the view stays as it is. @param {import('./live.js').LiveState} state */
+function drawRunning({ running }) {
+  const place = document.getElementById('running')
+  if (place === null) return
+  const { view, name } = placeNow()
+  const isShown = (/** @type {import('./live.js').RunningRun} */ run) => {
+    if (view === 'backfills') return run.kind === 'backfill'
+    if (view === 'reports') return run.report === name
+    return view !== 'runs' || run.run_id === name
+  }
+  fill(place, runningCard(running.filter(isShown)))
+}
+
+const { reports } = /** @type {import('../api/shapes.ts').Overview} */ (await read('/api/overview'))
+reportNames.push(...reports.map((each) => each.report))
+begin()
+await show({ isNew: true })

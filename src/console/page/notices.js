@@ -1,0 +1,48 @@
+/** Short notices in the corner, read out by screen readers, and the question before something that cannot be taken back. */
+import { Failure } from './api.js'
+import { after } from './clock.js'
+import { byId, el, fill } from './dom.js'
+
+const SHOWN_MS = 9_000
+
+/** @param {string} text @param {'good' | 'bad'} [tone] */
+export function notice(text, tone = 'good') {
+  const shown = el('div', { class: `notice ${tone}` }, text)
+  byId('notices').append(shown)
+  after(SHOWN_MS, () => shown.remove())
+}
+
+/** @param {unknown} error */
+export const noticeOf = (error) =>
+  notice(error instanceof Failure ? `${error.message}. ${error.cure}` : String(error), 'bad')
+
+/**
+ * @param {{ title: string, text: string, yes: string }} question
+ * @returns {Promise<boolean>}
+ */
+export function asked({ title, text, yes }) {
+  const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))
+  return new Promise((resolve) => {
+    const answer = (/** @type {boolean} */ isYes) => () => {
+      dialog.close()
+      resolve(isYes)
+    }
+    fill(
+      dialog,
+      el(
+        'div',
+        { class: 'section' },
+        el('h2', { id: 'ask-title' }, title),
+        el('p', {}, text),
+        el(
+          'div',
+          { class: 'actions' },
+          el('button', { type: 'button', class: 'primary', id: 'ask-yes', click: answer(true) }, yes),
+          el('button', { type: 'button', id: 'ask-no', click: answer(false) }, 'Leave it'),
+        ),
+      ),
+    )
+    dialog.addEventListener('cancel', () => resolve(false), { once: true })
+    dialog.showModal()
+  })
+}

@@ -1,0 +1,148 @@
+/**
+ * The log lines of runs, kept so that somebody can read what a run did after the terminal has scrolled on. They lie beside
+ * the warehouse as lines of JSON, a file for each hour (UTC): a file for each run would be half a million files in a season.
+ * What is kept is bounded three times: lines of a run, bytes of an hour, bytes of all.
+ */
+import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { Clock } from './clock.ts'
+import { formatInstant, type Instant } from './instant.ts'
+
+/** Where the lines of a warehouse's runs lie. */
+export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
+
+/** What a run says after so many lines is left out. */
+export const RUN_LINES_MAX = 1_000
+const HOUR_BYTES_MAX = 16 * 1_048_576
+/** The oldest hours go first. */
+export const LOGS_BYTES_MAX = 256 * 1_048_576
+/** Runs whose lines are counted; those that ended long ago are forgotten. */
+const RUNS_COUNTED_MAX = 10_000
+
+export interface RunLine {
+  readonly time: string
+  readonly level: number
+  readonly runId: string
+  readonly msg: string
+  readonly [field: string]: unknown
+}
+
+const FILE = /^\d{4}-\d{2}-\d{2}T\d{2}\.jsonl$/
+
+export class RunLogs implements AsyncDisposable {
+  readonly #directory: string
+  readonly #clock: Clock
+  readonly #lines = new Map<string, number>()
+  #file = ''
+  #fileBytes = 0
+  #pending = ''
+  #writing: Promise<void> | undefined
+
+  constructor(directory: string, clock: Clock) {
+    this.#directory = directory
+    this.#clock = clock
+  }
+
+  /** Keeps a line of the log if it speaks of a run. Never fails: a full disk must not end a run for want of its log. */
+  take(line: string): void {
+    const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
+    if (runId === undefined || !this.#hasRoom(runId)) return
+    this.#pending += line
+    this.#writing ??= this.#write()
+  }
+
+  /** Everything that was taken is on the disk. */
+  async written(): Promise<void> {
+    await this.#writing
+  }
+
+  /** Removes hours that began before, and the oldest beyond what is kept of all. Gives how many files went. */
+  async trim(before: Instant): Promise<number> {
+    const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
+    let bytes = 0
+    let removed = 0
+    for (const name of (await filesIn(this.#directory)).toReversed()) {
+      const file = path.join(this.#directory, name)
+      bytes += (await stat(file).catch(() => ({ size: 0 }))).size
+      if (name >= oldest && bytes <= LOGS_BYTES_MAX) continue
+      await rm(file, { force: true })
+      removed += 1
+    }
+    return removed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.written()
+  }
+
+  #hasRoom(runId: string): boolean {
+    const lines = (this.#lines.get(runId) ?? 0) + 1
+    // Deleted first, so that the map is ordered by the last line of each.
+    this.#lines.delete(runId)
+    this.#lines.set(runId, lines)
+    const [oldest] = this.#lines.keys()
+    if (this.#lines.size > RUNS_COUNTED_MAX && oldest !== undefined) this.#lines.delete(oldest)
+    return lines <= RUN_LINES_MAX
+  }
+
+  async #write(): Promise<void> {
+    // Lines of the same moment go together.
+    await Promise.resolve()
+    while (this.#pending !== '') {
+      const text = this.#pending
+      this.#pending = ''
+      await this.#append(text).catch(() => undefined)
+    }
+    this.#writing = undefined
+  }
+
+  async #append(text: string): Promise<void> {
+    const file = path.join(this.#directory, `${formatInstant(this.#clock.now()).slice(0, 13)}.jsonl`)
+    if (file !== this.#file) {
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+      this.#fileBytes = (await stat(file).catch(() => ({ size: 0 }))).size
+      this.#file = file
+    }
+    if (this.#fileBytes > HOUR_BYTES_MAX) return
+    await appendFile(file, text, { mode: 0o600 })
+    this.#fileBytes += Buffer.byteLength(text)
+  }
+}
+
+async function filesIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch(() => [])
+  return names.filter((name) => FILE.test(name)).toSorted()
+}
+
+/** The lines of a run, earliest first; none when it said nothing or its hours were removed. */
+export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
+  const found: RunLine[] = []
+  for (const name of await filesIn(directory)) {
+    const text = await readFile(path.join(directory, name), 'utf8').catch(() => '')
+    if (!text.includes(runId)) continue
+    found.push(...parsed(text).filter((line) => line.runId === runId))
+  }
+  return found.slice(0, RUN_LINES_MAX)
+}
+
+/** The run that spoke last of this report; undefined when none is known. */
+export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
+  for (const name of (await filesIn(directory)).toReversed()) {
+    const text = await readFile(path.join(directory, name), 'utf8').catch(() => '')
+    const last = parsed(text).findLast((line) => line['report'] === report)
+    if (last !== undefined) return last.runId
+  }
+  return undefined
+}
+
+/** A line that is torn, since its process was killed while it wrote, is left out. */
+function parsed(text: string): RunLine[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      const value = JSON.parse(line) as RunLine
+      return typeof value.runId === 'string' ? [value] : []
+    } catch {
+      return []
+    }
+  })
+}

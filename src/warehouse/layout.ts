@@ -1,0 +1,46 @@
+/**
+ * The layout of the books: migrations forward, one file each, and the refusal of a file that a newer program wrote, which
+ * this one would misread.
+ */
+import { readFile } from 'node:fs/promises'
+import { reports } from '../../schema/index.ts'
+import { tableOf } from '../../schema/tables.ts'
+import { SyncError } from '../errors.ts'
+import type { Sql } from './duckdb.ts'
+import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
+import { createTables, isLake } from './tables.ts'
+
+const MIGRATIONS = ['0001_books.sql'] as const
+
+/** The newest layout that this program knows. */
+export const LAYOUT = MIGRATIONS.length
+
+/** Brings a file to the newest layout. Error: WAREHOUSE_NEWER when a newer program wrote it. */
+export async function migrate(sql: Sql, path: string): Promise<void> {
+  const version = await knownLayout(sql, path)
+  for (const [index, file] of MIGRATIONS.entries()) {
+    if (index < version) continue
+    await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
+    await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
+  }
+  await createTables(sql, reports.map(tableOf))
+  await sql.run(freshnessSql())
+  if (!(await isLake(sql))) await sql.run(freshnessCommentsSql())
+}
+
+/** The layout of a file, 0 for one without books. Error: WAREHOUSE_NEWER. */
+export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
+  const [books] = await sql.rows(
+    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
+  )
+  const [layout] =
+    books === undefined
+      ? []
+      : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+  const version = layout?.version ?? 0
+  if (version <= LAYOUT) return version
+  throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program knows ${LAYOUT}`, {
+    cure: 'Run the newer Tidemark that wrote it.',
+    data: { path, layout: version },
+  })
+}

@@ -1,0 +1,156 @@
+/** The lines of `tidemark check` that look beyond the service's answers: network, queue, disk, clock; both sides of each. */
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createPlain } from 'node:net'
+import path from 'node:path'
+import { createServer, setDefaultCACertificates, getCACertificates } from 'node:tls'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { verdictOf } from '../../src/cli/check/disk.ts'
+import { checkNetwork } from '../../src/cli/check/network.ts'
+import { checkQueue } from '../../src/cli/check/queue.ts'
+import { skewFinding } from '../../src/cli/check/service.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Config } from '../../src/config/config.ts'
+import { minusMs } from '../../src/instant.ts'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import { startRedis } from '../support/redisServer.ts'
+import { aPlace } from './support.ts'
+
+const pem = (name: string) =>
+  readFileSync(path.join(import.meta.dirname, '../fixtures', `localhost.${name}.pem`), 'utf8')
+const serviceAt = (url: string) => ({ service: { baseUrl: new URL(url) } }) as Config
+/** The certificate's hundred years but a week. */
+const NEARLY_ITS_LIFE_MS = new X509Certificate(pem('cert')).validToDate.getTime() - Date.now() - 7 * 86_400_000
+
+async function aTlsServer() {
+  const server = createServer({ key: pem('key'), cert: pem('cert') }, (socket) => socket.end()).listen(0, '127.0.0.1')
+  server.on('tlsClientError', () => undefined)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `https://localhost:${port}`, [Symbol.dispose]: () => void server.close() }
+}
+
+describe('the line of the network', () => {
+  it('tells the address, the time and the life of a certificate that is trusted', async () => {
+    using server = await aTlsServer()
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, pem('cert')])
+    try {
+      const found = await checkNetwork(serviceAt(server.url), systemClock)
+      expect(found).toMatchObject({ verdict: 'ok', found: expect.stringMatching(/TLSv1\.3, certificate for \d+ d/) })
+    } finally {
+      setDefaultCACertificates(before)
+    }
+  })
+
+  it('warns of a certificate that ends soon', async () => {
+    using server = await aTlsServer()
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, pem('cert')])
+    try {
+      const late = { ...systemClock, now: () => minusMs(systemClock.now(), -NEARLY_ITS_LIFE_MS) }
+      expect(await checkNetwork(serviceAt(server.url), late)).toMatchObject({
+        verdict: 'warn',
+        cure: expect.stringContaining('renewed'),
+      })
+    } finally {
+      setDefaultCACertificates(before)
+    }
+  })
+
+  it('fails for a certificate that nobody trusts, and says how to', async () => {
+    using server = await aTlsServer()
+    expect(await checkNetwork(serviceAt(server.url), systemClock)).toMatchObject({
+      verdict: 'fail',
+      code: 'SERVICE_UNREACHABLE',
+      cure: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+    })
+  })
+
+  it('fails for a name that does not exist', async () => {
+    const found = await checkNetwork(serviceAt('https://no-such-host.invalid'), systemClock)
+    expect(found).toMatchObject({ verdict: 'fail', cure: expect.stringMatching(/DNS/) })
+  })
+
+  it('fails where nothing listens, and passes where something does', async () => {
+    const server = createPlain((socket) => socket.end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect(await checkNetwork(serviceAt(url), systemClock)).toMatchObject({ verdict: 'ok' })
+    server.close()
+    await once(server, 'close')
+    expect(await checkNetwork(serviceAt(url), systemClock)).toMatchObject({
+      verdict: 'fail',
+      found: expect.stringContaining('ECONNREFUSED'),
+    })
+  })
+})
+
+describe('the line of the queue', () => {
+  it('passes for a Redis that keeps its data and evicts nothing; warns and fails where it does not', async () => {
+    await using redis = await startRedis()
+    const config = { queue: redis.url, warehouse: '/nowhere/w.duckdb' } as Config
+    const found = await checkQueue(config, systemClock)
+    expect(found[0]).toMatchObject({ check: 'queue', verdict: 'ok', found: expect.stringMatching(/(Redis|Valkey) \d/) })
+    await redis.stop('SIGKILL')
+    expect(await checkQueue(config, systemClock)).toMatchObject([{ verdict: 'fail', code: 'QUEUE_UNREACHABLE' }])
+  })
+
+  it('fails for a Redis that may evict jobs', async () => {
+    await using redis = await startRedis()
+    const { Redis } = await import('ioredis')
+    const client = new Redis(redis.url)
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    client.disconnect()
+    const config = { queue: redis.url, warehouse: '/nowhere/w.duckdb' } as Config
+    expect(await checkQueue(config, systemClock)).toMatchObject([
+      { verdict: 'fail', code: 'QUEUE_UNFIT', cure: expect.stringContaining('noeviction') },
+    ])
+  })
+
+  it('makes no embedded store, opens one that is there, and leaves it to a worker that has it open', async () => {
+    await using place = await aPlace()
+    const warehouse = path.join(place.folder, 'w.duckdb')
+    const config = { queue: 'embedded', warehouse } as Config
+    expect(await checkQueue(config, systemClock)).toMatchObject([
+      { verdict: 'ok', found: expect.stringContaining('first') },
+    ])
+    {
+      await using _store = await openStore('embedded', { directory: `${warehouse}.queue`, clock: systemClock })
+      const [held] = await checkQueue(config, systemClock)
+      expect(held).toMatchObject({ verdict: 'ok', found: expect.stringContaining('a worker has it open') })
+    }
+    expect(await checkQueue(config, systemClock)).toMatchObject([{ verdict: 'ok' }])
+  })
+})
+
+const MB = 1_024 * 1_024
+
+describe('the line of the disk', () => {
+  it.each([
+    [{ free: 100 * MB, size: MB, growth: undefined }, 'ok', 'growth not known yet'],
+    [{ free: 100 * MB, size: MB, growth: 0.5 * MB }, 'ok', 'grows by about 0.5 MB a day'],
+    [{ free: 100 * MB, size: MB, growth: 5 * MB }, 'warn', 'full in about 7 days'],
+    [{ free: MB, size: MB, growth: undefined }, 'warn', 'room for a second copy'],
+  ])('says of %j: %s', (room, verdict, found) => {
+    expect(verdictOf('disk', room)).toMatchObject({ verdict, found: expect.stringContaining(found) })
+  })
+})
+
+describe('the line of the clock', () => {
+  it.each([
+    [-3_600_000, 'this machine is about 1 h behind the service'],
+    [7_200_000, 'this machine is about 2 h ahead of the service'],
+    [-10_000, 'this machine is about 10 s behind the service'],
+    [-300_000, 'this machine is about 5 min behind the service'],
+  ])('says of %i ms the same whatever the part of a second', (apartMs, told) => {
+    // The header's second began up to a second before; the answer took a little on its way.
+    for (let partMs = 0; partMs <= 1_100; partMs += 50) expect(skewFinding(apartMs + partMs).found).toBe(told)
+  })
+
+  it('takes seconds that nobody can know for none', () => {
+    for (let partMs = -1_000; partMs <= 1_100; partMs += 100) expect(skewFinding(partMs).verdict).toBe('ok')
+  })
+})

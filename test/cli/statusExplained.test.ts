@@ -1,0 +1,40 @@
+/** `tidemark status` explains: why there are no rows, why nothing runs, and what comes next, when. */
+import { expect, it } from 'vitest'
+import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
+import { aWorld } from './support.ts'
+
+it('says why a report holds no rows, and that nothing reads by itself without a worker', async () => {
+  await using world = await aWorld({ settings: { reports: { events: { filters: { companyId: 987_654_321 } } } } })
+  await world.run('sync', 'events', '--quiet')
+  const { stdout } = await world.run('status')
+  expect(stdout).toMatch(/^events: 0 rows because the service showed none for what is asked\./m)
+  expect(stdout).toMatch(
+    /^audit_entries is off: no entities are configured\n {2}what to do: .*reports\.audit_entries\.entities/m,
+  )
+  expect(stdout).toContain('No worker runs, so nothing is read by itself: "tidemark worker" starts one')
+})
+
+it('says why a report is paused and what to do, whoever paused it', async () => {
+  await using world = await aWorld({ sandbox: { faults: ['403@enquiries'] } })
+  await world.run('sync', 'events', 'enquiries', '--quiet')
+  await world.run('pause', 'events')
+  const { stdout } = await world.run('status')
+  expect(stdout).toMatch(/^events is paused: paused by an operator\n {2}what to do: Run: tidemark resume events$/m)
+  expect(stdout).toMatch(/^enquiries is paused: .*403.*\n {2}what to do: .*resume enquiries/m)
+})
+
+it('says when the schedule asks for each report next', { timeout: 120_000 }, async () => {
+  await using shop = await aWorkshop({
+    store: 'embedded',
+    settings: { defaults: { every: '1h', reconcile_every: '7d' } },
+  })
+  const worker = shop.worker()
+  await until(() => hasSaid(worker, 'published'))
+  const { stdout } = await shop.run('status')
+  const at = String.raw`in [^(]+\(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\)`
+  expect(stdout).toMatch(new RegExp(`^events: next run ${at}, reconcile ${at}$`, 'm'))
+  expect(stdout).not.toMatch(/^enquiries: next run/m)
+  const { next } = (await shop.status()) as unknown as { next: object[] }
+  expect(next).toContainEqual(expect.objectContaining({ report: 'events', work: 'incremental' }))
+  await stop(worker)
+})

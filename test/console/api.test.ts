@@ -1,0 +1,215 @@
+/** The API: each address answers what its document says, and does what the command of that name does. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { reportsOnly, until } from '../jobs/support.ts'
+import { aConsole, type Consoled, TOKEN } from './support.ts'
+
+let console: Consoled
+
+const SETTINGS = {
+  defaults: { every: '1h', reconcile_every: 'never', page_size: 50 },
+  reports: reportsOnly({ events: {}, enquiries: {} }),
+}
+
+beforeAll(async () => {
+  console = await aConsole({ sandbox: { rows: 120, seed: 3, faults: ['bad-rows@events:9'] }, settings: SETTINGS })
+  await ended('/api/sync', { reports: ['events', 'enquiries'] })
+}, 240_000)
+afterAll(() => console[Symbol.asyncDispose]())
+
+interface Errand {
+  readonly id: string
+  readonly status: number
+  readonly state: string
+  readonly outcomes: readonly { readonly report: string; readonly state: string; readonly text: string }[]
+}
+
+/** Asks for it and waits for its end. */
+async function ended(path: string, body: object): Promise<Errand> {
+  return await endOf(await console.ask<Errand>(path, body))
+}
+
+async function endOf(begun: Errand): Promise<Errand> {
+  let errand = begun
+  await until(async () => {
+    if (errand.state === 'running') errand = await console.ask<Errand>(`/api/errands/${errand.id}`)
+    return errand.state !== 'running'
+  })
+  return errand
+}
+
+interface Operation {
+  readonly security?: readonly unknown[]
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly requestBody?: object
+  readonly responses: Readonly<Record<string, { readonly content: { 'application/json': { schema: object } } }>>
+}
+
+const document = () =>
+  console.ask<{ openapi: string; paths: Record<string, Record<string, Operation>> }>('/api/openapi.json')
+
+const EXAMPLES: Readonly<Record<string, object>> = {
+  '/api/sync': { reports: ['events'] },
+  '/api/reconcile': { reports: ['enquiries'] },
+  '/api/backfills': { report: 'events', from: '2024-01-01', to: '2024-02-01' },
+  '/api/backfills/plan': { report: 'events', from: '2024-01-01' },
+  '/api/pause': { reports: ['enquiries'] },
+  '/api/resume': { reports: ['enquiries'] },
+  '/api/rejected/retry': { reports: ['events'] },
+  '/api/session': { token: TOKEN },
+}
+
+describe('the document', () => {
+  it('is OpenAPI 3.1 and lists every address, each with what it takes and answers', async () => {
+    const { openapi, paths } = await document()
+    expect(openapi).toBe('3.1.0')
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining(['/api/overview', '/api/reports/{report}', '/api/runs/{run}', '/api/errands/{errand}']),
+    )
+    const open = Object.entries(paths).flatMap(([path, each]) =>
+      Object.entries(each).flatMap(([method, { security }]) => (security?.length === 0 ? [`${method} ${path}`] : [])),
+    )
+    expect(open).toEqual(['post /api/session'])
+  })
+
+  it('says what every address that reads really answers', async () => {
+    const { paths } = await document()
+    const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs')
+    const { id } = await console.ask<Errand>('/api/pause', { reports: ['enquiries'] })
+    await console.ask('/api/resume', { reports: ['enquiries'] })
+    const values: Record<string, string> = { report: 'events', run: runs[0]?.run_id ?? '', errand: id }
+    for (const [path, { get }] of Object.entries(paths)) {
+      if (get === undefined) continue
+      const { status, ...answer } = await console.ask(
+        path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ''),
+      )
+      expect(status, path).toBe(200)
+      expect(problemsOf(answer, get), path).toEqual([])
+    }
+  })
+
+  it('says what every address that acts takes and answers', async () => {
+    const { paths } = await document()
+    const acting = Object.entries(paths).filter(([path, { post }]) => post !== undefined && path !== '/api/cancel')
+    expect(acting.map(([path]) => path).toSorted()).toEqual(Object.keys(EXAMPLES).toSorted())
+    for (const [path, { post }] of acting) {
+      const { status, ...answer } = await console.ask(path, EXAMPLES[path])
+      expect([200, 202], path).toContain(status)
+      expect(problemsOf(answer, post as Operation), path).toEqual([])
+      await endOf({ status, ...answer } as unknown as Errand)
+    }
+  }, 120_000)
+})
+
+const problemsOf = (answer: object, { responses }: Operation): unknown[] => {
+  const schema = z.fromJSONSchema(responses['200']?.content['application/json'].schema as z.core.JSONSchema.JSONSchema)
+  return schema.safeParse(answer).error?.issues ?? []
+}
+
+describe('the API', () => {
+  it('shows what needs somebody, and why', async () => {
+    const { attention } = await console.ask<{ attention: { kind: string; report: string; cure: string }[] }>(
+      '/api/overview',
+    )
+    expect(attention).toContainEqual(
+      expect.objectContaining({ kind: 'rejected', report: 'events', action: 'retry-rejected', urgent: false }),
+    )
+    expect(attention.every(({ cure }) => cure.length > 0)).toBe(true)
+  })
+
+  it('shows rejected rows whole, with the reason, and tries them again', async () => {
+    const { total, rows } = await console.ask<{ total: number; rows: { reason: string; row: string }[] }>(
+      '/api/rejected?report=events&limit=3',
+    )
+    expect(total).toBeGreaterThan(3)
+    expect(rows).toHaveLength(3)
+    for (const { reason, row } of rows) expect([reason.length > 0, row.startsWith('{')]).toEqual([true, true])
+    const twice = [0, 1].map(() => ended('/api/rejected/retry', { reports: ['events'] }))
+    for (const { outcomes } of await Promise.all(twice))
+      expect(outcomes[0]?.text).toMatch(/^events: \d+ of \d+ rows loaded, \d+ rejected again$/)
+  })
+
+  it('shows a run with the lines of its log, as "tidemark logs" does', async () => {
+    const { runs } = await console.ask<{ runs: { run_id: string; report: string }[] }>(
+      '/api/runs?report=enquiries&limit=1',
+    )
+    const id = runs[0]?.run_id ?? ''
+    const { run, lines } = await console.ask<{ run: object; lines: { msg: string; runId: string }[] }>(
+      `/api/runs/${id}`,
+    )
+    expect(run).toMatchObject({ report: 'enquiries', state: 'done', error: null })
+    expect(lines.length).toBeGreaterThanOrEqual(2)
+    expect(lines.every(({ runId }) => runId === id)).toBe(true)
+    const { stdout } = await console.workshop.run('logs', id, '--json')
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toEqual(lines)
+    expect((await console.workshop.run('logs', 'enquiries')).stdout).toMatch(/info +enquiries.*: \d+ pages/)
+    expect(await console.workshop.run('logs', 'nobody')).toMatchObject({ code: 2 })
+  }, 120_000)
+
+  it('shows where the mark stood after each run, and covered time', async () => {
+    await ended('/api/sync', { reports: ['events'] })
+    const { marks, standing } = await console.ask<{
+      marks: { at: string; mark: string }[]
+      standing: { mark: string; coverage: { covered: object[]; gaps: object[] }[] }
+    }>('/api/reports/events')
+    expect(marks.length).toBeGreaterThanOrEqual(2)
+    for (const { at, mark } of marks) expect(Date.parse(mark)).toBeLessThan(Date.parse(at))
+    expect(Math.abs(Date.parse(marks.at(-1)?.mark ?? '') - Date.parse(standing.mark))).toBeLessThan(2_000)
+    expect(standing.coverage[0]).toMatchObject({ covered: [expect.anything()], gaps: [] })
+  })
+
+  it('cancels what runs, and says so when there is nothing to cancel', async () => {
+    console.workshop.sandbox.setFaults(['slow@events:2000'])
+    const errand = await console.ask<Errand>('/api/backfills', { report: 'events', from: '2021-01-01' })
+    expect(errand).toMatchObject({ status: 202, state: 'running' })
+    let id = ''
+    await until(async () => {
+      const { running } = await console.ask<{ running: { run_id: string; kind: string }[] }>('/api/overview')
+      id = running.find(({ kind }) => kind === 'backfill')?.run_id ?? ''
+      return id !== ''
+    })
+    expect((await ended('/api/cancel', { id })).outcomes[0]?.text).toBe('cancelled: the backfill of events')
+    console.workshop.sandbox.setFaults([])
+    const { backfills } = await console.ask<{ backfills: { backfill_id: string; state: string }[] }>('/api/backfills')
+    expect(backfills.find(({ backfill_id: each }) => each === id)).toMatchObject({ state: 'cancelled' })
+    const { error, status } = await console.ask<{ error: { cure: string }; status: number }>('/api/cancel', {
+      id: 'nobody',
+    })
+    expect([status, error.cure.length > 0]).toEqual([400, true])
+  }, 120_000)
+
+  it('refuses a range that cannot be, before anything is begun', async () => {
+    for (const range of [{ from: 'yesterday' }, { from: '2024-02-01', to: '2024-01-01' }, { to: '2099-01-01' }]) {
+      const answer = await console.ask<{ status: number; error: { code: string; cure: string } }>('/api/backfills', {
+        report: 'events',
+        ...range,
+      })
+      expect(answer).toMatchObject({ status: 400, error: { code: 'USAGE_INVALID' } })
+    }
+  })
+
+  it('sends what runs as it happens', async () => {
+    console.workshop.sandbox.setFaults(['slow@enquiries:600'])
+    const stream = await fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    expect(stream.headers.get('content-type')).toBe('text/event-stream')
+    const asked = ended('/api/sync', { reports: ['enquiries'] })
+    let told = ''
+    for await (const piece of stream.body as unknown as AsyncIterable<Uint8Array>) {
+      told += Buffer.from(piece).toString()
+      if (/"running":\[\{[^]*"running":\[\]/.test(told)) break
+    }
+    expect(told).toMatch(/"report":"enquiries","kind":"incremental"/)
+    console.workshop.sandbox.setFaults([])
+    expect((await asked).state).toBe('done')
+  }, 120_000)
+
+  it('tells where the console is to "tidemark status"', async () => {
+    const { stdout } = await console.workshop.run('status', '--json')
+    expect((JSON.parse(stdout) as { console: string }).console).toBe(console.url)
+  })
+})

@@ -1,0 +1,271 @@
+/**
+ * The console in a real browser: a person logs in, watches a run, backfills, cancels, mends a rejected row, pauses and
+ * resumes, with the mouse or with keys alone, in light and dark, on a phone; axe-core finds nothing wrong in any view.
+ */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { reportsOnly } from '../jobs/support.ts'
+import { aPerson, launched, logIn, tooWide, violations } from './browser.ts'
+import { aConsole, type Consoled, TOKEN } from './support.ts'
+
+let browser: Browser
+let console: Consoled
+
+const SETTINGS = {
+  defaults: { every: '1h', reconcile_every: 'never', page_size: 50 },
+  reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
+}
+/** A machine may be busy with other things. */
+const LONG = { timeout: 240_000 }
+const SCHEMES = ['light', 'dark'] as const
+
+beforeAll(async () => {
+  browser = await launched(inject('chromium'))
+  console = await aConsole({
+    sandbox: { rows: 300, seed: 11 },
+    settings: SETTINGS,
+    // Rows with fields that nobody knew were refused, until the operator let new columns come.
+    before: async (shop) => {
+      const contract = { ...SETTINGS.reports, enquiries: { schema_contract: 'reject' } }
+      await shop.configure({ ...SETTINGS, reports: contract })
+      await shop.run('sync', 'enquiries')
+      await shop.configure(SETTINGS)
+    },
+  })
+  await console.ask('/api/sync', { reports: ['events'] })
+}, LONG.timeout)
+
+afterAll(async () => {
+  await browser.close()
+  await console[Symbol.asyncDispose]()
+})
+
+const faults = (...given: string[]) => console.workshop.sandbox.setFaults(given)
+
+describe('a person', () => {
+  it('is told of a wrong token, logs in with the right one, and out again', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    expect(new URL(page.url()).pathname).toBe('/login')
+    await page.getByLabel('Token of the console').fill('wrong')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('this is not the token').waitFor()
+    await logIn(person)
+    expect(await page.title()).toBe('Overview · Tidemark')
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByLabel('Token of the console').waitFor()
+    await page.goto(`${console.url}/`)
+    expect(new URL(page.url()).pathname).toBe('/login')
+  })
+
+  it('watches a run while it goes on, and reads what it logged', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/office_reservations')
+    const { world } = console.workshop.sandbox
+    for (const key of world.keys('office_reservations')) world.edit('office_reservations', key)
+    faults('slow@office_reservations:700')
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByRole('heading', { name: 'Running now' }).waitFor()
+    const told = page.locator('#running .small', { hasText: /[1-9]\d* rows?/ })
+    await told.waitFor()
+    const first = await told.textContent()
+    faults()
+    await page.getByText(/office_reservations: done, \d+ rows/).waitFor()
+    await page.locator('#running').waitFor({ state: 'hidden' })
+    expect(first).toMatch(/pages?/)
+    await page.locator('.stacks a').first().click()
+    await page.getByRole('heading', { name: 'sync of office_reservations' }).waitFor()
+    await page
+      .locator('.log')
+      .getByText(/office_reservations: \d+ pages/)
+      .waitFor()
+    expect(person.complaints).toEqual([])
+  })
+
+  it('sees what a backfill would do, begins it, watches it, and cancels it', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('backfills?report=events')
+    await page.getByLabel('From (UTC)').fill('2024-02-30')
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByRole('alert').getByText('is no time such as').waitFor()
+    await page.getByLabel('From (UTC)').fill('2020-01-01')
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByText(/It would read: \d+ windows?, about \d+ requests?, for events/).waitFor()
+    faults('slow@events:1500')
+    await page.getByRole('button', { name: 'Begin backfill' }).click()
+    await page.getByRole('heading', { name: 'Running now' }).waitFor()
+    expect(await page.getByLabel('From (UTC)').inputValue()).toBe('2020-01-01')
+    await page.locator('#running').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
+    await page.getByText('cancelled: the backfill of events').waitFor()
+    faults()
+    await page.locator('.stacks .pill', { hasText: 'cancelled' }).waitFor()
+    expect(person.complaints.filter((each) => !/status of 400/.test(each))).toEqual([])
+  })
+
+  it('reads why rows were refused, and loads them again once the cause is mended', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await page.getByText(/enquiries: \d+ rows could not be stored/).waitFor()
+    await page.getByRole('link', { name: 'Details of enquiries: rejected' }).click()
+    await page.getByText('has no column (schema_contract: reject)').first().waitFor()
+    await page.getByText('The row as it was sent').first().click()
+    await page.locator('pre').getByText('"enquiryId"').first().waitFor()
+    await page.getByRole('button', { name: 'Load those of enquiries again' }).click()
+    await page.getByText(/enquiries: (\d+) of \1 rows loaded, 0 rejected again/).waitFor()
+    await page.getByText('Every row that came could be stored.').waitFor()
+    const { reports } = await console.ask<{ reports: { report: string; rows: number; rejected: number }[] }>(
+      '/api/overview',
+    )
+    expect(reports.find(({ report }) => report === 'enquiries')).toMatchObject({ rejected: 0 })
+    expect(person.complaints).toEqual([])
+  })
+
+  it('pauses a report, sees it among what needs somebody, and resumes it', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/events')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.locator('.pill', { hasText: 'paused' }).waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'events is paused' }).waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('heading', { name: 'events is paused' }).waitFor({ state: 'detached' })
+    expect(person.complaints).toEqual([])
+  })
+
+  it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    faults('403@events')
+    await console.ask('/api/sync', { reports: ['events'] })
+    await page.getByRole('heading', { name: 'events is paused' }).waitFor()
+    await page.getByText('Ask the owner of the service to permit it').first().waitFor()
+    faults()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('heading', { name: 'events is paused' }).waitFor({ state: 'detached' })
+    await page.locator('#report-events').click()
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByText(/events: done, \d+ rows/).waitFor()
+  })
+
+  it('does everything with keys alone, and always sees where they are', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await page.keyboard.type(TOKEN)
+    await page.keyboard.press('Enter')
+    await page.getByRole('navigation').waitFor()
+    await page.locator('main h1').waitFor()
+    const focusOn = async (name: string) => {
+      for (let tabs = 0; tabs < 60; tabs += 1) {
+        await page.keyboard.press('Tab')
+        const [text, outline] = await page.evaluate<[string, string]>(
+          `[document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle]`,
+        )
+        expect(outline, `the focus is seen on "${text}"`).not.toBe('none')
+        if (text === name) return
+      }
+      throw new TypeError(`keys never reach "${name}"`)
+    }
+    await focusOn('events')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
+    await focusOn('Pause')
+    await page.keyboard.press('Space')
+    await page.locator('.pill', { hasText: 'paused' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
+    await focusOn('Resume')
+    await page.keyboard.press('Enter')
+    await page.locator('.pill', { hasText: 'paused' }).waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
+    await focusOn('Reconcile')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await page.reload()
+    await focusOn('Skip to the content')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.id')).toBe('main')
+  })
+
+  it('keeps the colours that they chose', LONG, async () => {
+    await using person = await aPerson(browser, console, { colorScheme: 'light' })
+    const { page } = person
+    await logIn(person)
+    await page.getByRole('button', { name: 'Switch to dark colours' }).click()
+    await page.reload()
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  })
+
+  it('is told when the worker does not answer', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await page.context().setOffline(true)
+    await page.evaluate('dispatchEvent(new Event("hashchange"))')
+    await page.getByText('the worker does not answer').first().waitFor()
+    await page.context().setOffline(false)
+    await page.evaluate('dispatchEvent(new Event("hashchange"))')
+    await page.getByRole('heading', { name: 'Reports' }).waitFor()
+  })
+
+  it('looks at the queues behind the same login', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await page.getByRole('link', { name: 'Queues' }).click()
+    await page.getByText('incremental').first().waitFor()
+    await page.getByText('housekeeping').first().waitFor()
+  })
+})
+
+/** A run with an error, from the test above that met one. */
+async function failedRun(): Promise<string> {
+  const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
+  return runs[0]?.run_id ?? ''
+}
+
+const VIEWS = ['', 'reports/events', 'reports/enquiries', 'runs', 'rejected', 'backfills']
+
+describe.each(SCHEMES)('in %s colours', (colorScheme) => {
+  it('axe-core finds nothing wrong in any view', LONG, async () => {
+    await using person = await aPerson(browser, console, { colorScheme })
+    expect(await violations(person.page), 'login').toEqual([])
+    await logIn(person)
+    const failed = await failedRun()
+    await console.ask('/api/pause', { reports: ['office_reservations'] })
+    for (const view of [...VIEWS, `runs/${failed}`]) {
+      await person.view(view)
+      await person.page.waitForTimeout(300)
+      expect(await violations(person.page), view).toEqual([])
+    }
+    await person.view('reports/enquiries')
+    await person.page.getByRole('button', { name: 'Reconcile' }).click()
+    expect(await violations(person.page), 'dialog').toEqual([])
+    await console.ask('/api/resume', { reports: ['office_reservations'] })
+  })
+})
+
+describe('on a phone', () => {
+  it.each([400, 320])('nothing is wider than a window of %i pixels', LONG, async (width) => {
+    await using person = await aPerson(browser, console, { viewport: { width, height: 800 } })
+    expect(await tooWide(person.page), 'login').toBe(0)
+    await logIn(person)
+    for (const view of [...VIEWS, `runs/${await failedRun()}`]) {
+      await person.view(view)
+      await person.page.waitForTimeout(200)
+      expect(await tooWide(person.page), view).toBe(0)
+      if (width === 400) expect(await violations(person.page), view).toEqual([])
+    }
+  })
+})

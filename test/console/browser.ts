@@ -1,0 +1,63 @@
+/** A person with a real browser in front of the console, and a judge of what they meet: axe-core. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Consoled } from './support.ts'
+import { TOKEN } from './support.ts'
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+/** Chromium's own sandbox does not work for root. */
+export const launched = (executablePath: string): Promise<Browser> =>
+  chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+
+/** What the page complained of: scripts that failed, what the policy refused. */
+export interface Person extends AsyncDisposable {
+  readonly page: Page
+  readonly complaints: readonly string[]
+  /** Opens a view and waits until it is there. */
+  view(name: string): Promise<void>
+}
+
+export async function aPerson(
+  browser: Browser,
+  { url }: Pick<Consoled, 'url'>,
+  options: BrowserContextOptions = {},
+): Promise<Person> {
+  const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  await page.goto(url)
+  return {
+    page,
+    complaints,
+    view: async (name) => {
+      await page.goto(`${url}/#/${name}`)
+      await page.locator(`main[data-shown="#/${name}"] h1`).first().waitFor()
+    },
+    [Symbol.asyncDispose]: () => context.close(),
+  }
+}
+
+export async function logIn({ page }: Pick<Person, 'page'>): Promise<void> {
+  await page.getByLabel('Token of the console').fill(TOKEN)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('navigation').waitFor()
+  await page.locator('main h1').first().waitFor()
+}
+
+/** What axe-core finds wrong, a line each. */
+export async function violations(page: Page): Promise<string[]> {
+  // By the debugger and not as an element of the page: its policy allows no such script.
+  await page.evaluate(AXE)
+  return await page.evaluate<string[]>(`axe.run(document).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`)
+}
+
+/** How far the page is wider than its window, in pixels. */
+export const tooWide = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')

@@ -1,0 +1,155 @@
+/** The console by itself, over a real queue store: readiness, the place for metrics, and what time does to sessions and guesses. */
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { Requests } from '../../jobs/requests.ts'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import { systemClock } from '../../src/clock.ts'
+import { checkReach, isOurName } from '../../src/console/access/address.ts'
+import { Guesses } from '../../src/console/access/guesses.ts'
+import { SESSION_MS_MAX, Sessions } from '../../src/console/access/sessions.ts'
+import { isToken, newToken } from '../../src/console/access/token.ts'
+import { type Console, openConsole } from '../../src/console/console.ts'
+import type { AllSettings, Desk } from '../../src/console/desk.ts'
+import { createLog } from '../../src/log.ts'
+import { Secret } from '../../src/secret.ts'
+import { knockAt, login, TOKEN } from './support.ts'
+
+let store: QueueStore
+let console: Console
+let isReady: () => Promise<boolean> = () => Promise.resolve(true)
+
+beforeAll(async () => {
+  store = await openStore(inject('redisUrl'), { directory: '', clock: systemClock, prefix: 'console_mounted' })
+  console = await openConsole({
+    host: '127.0.0.1',
+    port: 0,
+    token: new Secret(TOKEN),
+    version: '0',
+    clock: systemClock,
+    log: createLog({ level: 'silent' }),
+    requests: new Requests(store),
+    settings: {} as AllSettings,
+    runLogs: '/nowhere',
+    deskOf: () => broken,
+    isReady: () => isReady(),
+    metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),
+  })
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await store.close()
+})
+
+const fails = () => {
+  throw new TypeError('marked-inside: /home/somebody')
+}
+/** Of a warehouse that gave up in an unforeseen way. */
+const broken: Desk = {
+  isOwner: true,
+  answer: fails,
+  books: { rows: fails },
+  standings: fails,
+  running: () => [],
+  begun: () => 0,
+}
+
+const machine = { headers: { authorization: `Bearer ${TOKEN}` } }
+
+describe('the console', () => {
+  it('gives metrics to who has the token, and to nobody else', async () => {
+    expect((await knockAt(console.address, '/metrics')).status).toBe(401)
+    const seen = await knockAt(console.address, '/metrics', machine)
+    expect(seen).toMatchObject({ status: 200, body: 'tidemark_lag_seconds 1\n' })
+    expect(seen.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
+  })
+
+  it.each([
+    ['says no', () => Promise.resolve(false)],
+    ['fails', () => Promise.reject(new TypeError('marked-inside'))],
+    ['never answers', () => new Promise<boolean>(() => undefined)],
+  ])('is not ready when what it asks %s, and is alive all the same', async (_, answer) => {
+    isReady = answer
+    expect(await knockAt(console.address, '/readyz')).toMatchObject({ status: 503, body: '{"status":"not ready"}' })
+    expect((await knockAt(console.address, '/healthz')).status).toBe(200)
+    isReady = () => Promise.resolve(true)
+    expect((await knockAt(console.address, '/readyz')).status).toBe(200)
+  })
+
+  it('tells nothing of its inside when it fails', async () => {
+    const { status, body } = await knockAt(console.address, '/api/overview', machine)
+    expect(status).toBe(500)
+    expect(body).not.toMatch(/marked-inside|somebody|\.ts/)
+    expect(JSON.parse(body)).toMatchObject({ error: { code: 'UNEXPECTED', cure: expect.any(String) as string } })
+  })
+
+  it('marks its cookie for TLS when a proxy says that there is some', async () => {
+    const { headers, ...rest } = login(TOKEN)
+    const behind = { ...rest, headers: { ...headers, 'x-forwarded-proto': 'https' } }
+    expect(String((await knockAt(console.address, '/api/session', behind)).headers['set-cookie'])).toContain('Secure')
+  })
+})
+
+/** A clock that stands until somebody moves it. */
+const aHand = () => {
+  const hand = { nowMs: 0, monotonicMs: () => hand.nowMs }
+  return hand
+}
+
+describe('time', () => {
+  it('ends a session after half a day', () => {
+    const hand = aHand()
+    const sessions = new Sessions(hand)
+    const id = sessions.begin()
+    hand.nowMs = SESSION_MS_MAX - 1
+    expect(sessions.isOpen(id)).toBe(true)
+    hand.nowMs = SESSION_MS_MAX
+    expect(sessions.isOpen(id)).toBe(false)
+  })
+
+  it('lets somebody guess again after a minute, each address for itself, all together within a limit', () => {
+    const hand = aHand()
+    const guesses = new Guesses(hand)
+    for (let n = 0; n < 10; n += 1) guesses.wrong('10.0.0.1')
+    expect([guesses.waitMs('10.0.0.1'), guesses.waitMs('10.0.0.2')]).toEqual([60_000, 0])
+    for (let n = 0; n < 90; n += 1) guesses.wrong(`10.0.1.${n}`)
+    expect(guesses.waitMs('10.0.0.2')).toBe(60_000)
+    hand.nowMs = 60_000
+    expect([guesses.waitMs('10.0.0.1'), guesses.waitMs('10.0.0.2')]).toEqual([0, 0])
+  })
+
+  it('keeps no more than a hundred sessions: the oldest ends', () => {
+    const sessions = new Sessions(aHand())
+    const ids = Array.from({ length: 101 }, () => sessions.begin())
+    expect(ids.map((id) => sessions.isOpen(id)).filter((open) => !open)).toHaveLength(1)
+    expect(sessions.isOpen(ids[0] ?? '')).toBe(false)
+  })
+})
+
+describe('a token', () => {
+  it('that is made is long, and no two are the same', () => {
+    const tokens = Array.from({ length: 100 }, () => newToken().reveal())
+    expect(new Set(tokens).size).toBe(100)
+    for (const token of tokens) expect(token).toMatch(/^[\w-]{32}$/)
+  })
+
+  it('is compared whole', () => {
+    const token = new Secret('0123456789abcdef')
+    expect(isToken(token, '0123456789abcdef')).toBe(true)
+    for (const guess of ['', '0', '0123456789abcdeg', '0123456789abcdef ', '0123456789ABCDEF'])
+      expect(isToken(token, guess)).toBe(false)
+  })
+
+  it('of 16 characters lets others reach the console, on loopback any does', () => {
+    expect(() => checkReach('0.0.0.0', new Secret('0123456789abcdef'))).not.toThrow()
+    expect(() => checkReach('::', new Secret('0123456789abcde'))).toThrow(/16 characters/)
+    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost'])
+      expect(() => checkReach(host, undefined)).not.toThrow()
+    for (const host of ['127.0.0.1.evil.example', '10.0.0.1', 'localhost.evil', '0.0.0.0', '::'])
+      expect(() => checkReach(host, undefined), host).toThrow(/others can reach/)
+  })
+
+  it('is not all: off loopback any name may be right, but there must be one', () => {
+    expect([isOurName('tidemark.example', '0.0.0.0'), isOurName(undefined, '0.0.0.0')]).toEqual([true, false])
+    expect([isOurName(undefined, '127.0.0.1'), isOurName('evil.example', '127.0.0.1')]).toEqual([false, false])
+  })
+})

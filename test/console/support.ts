@@ -1,0 +1,101 @@
+/**
+ * A worker with its console, as people run it: a process of the launcher on the embedded queue, with a sandbox in the test's
+ * process for it to read, and somebody who talks to the console over real HTTP.
+ */
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { SandboxOptions } from '../../src/sandbox/server.ts'
+import { aWorkshop, linesOf, OWNS, until, type Workshop } from '../jobs/support.ts'
+import type { Running } from '../cli/support.ts'
+
+export const TOKEN = 'marked-console-token-"0123456789"'
+
+export interface Seen {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
+
+export interface Knock {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Thousands of guesses over a few connections. */
+const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+
+export interface Consoled extends AsyncDisposable {
+  readonly workshop: Workshop
+  readonly worker: Running
+  readonly url: string
+  /** Any request, its path sent as it is written. */
+  knock(path: string, knock?: Knock): Promise<Seen>
+  /** As a machine with the token; a body makes it a POST. */
+  ask<T = Answered>(path: string, body?: object): Promise<T>
+}
+
+/** Whatever came; tests say what they look at. */
+export type Answered = Record<string, never> & { readonly status: number }
+
+export interface ConsoledOptions {
+  readonly sandbox?: SandboxOptions
+  readonly settings?: Readonly<Record<string, unknown>>
+  /** What happens before the worker starts. */
+  readonly before?: (workshop: Workshop) => Promise<unknown>
+}
+
+export async function aConsole({ sandbox, settings, before }: ConsoledOptions = {}): Promise<Consoled> {
+  const workshop = await aWorkshop({
+    store: 'embedded',
+    env: { TIDEMARK_CONSOLE_TOKEN: TOKEN },
+    ...(sandbox && { sandbox }),
+    ...(settings && { settings }),
+  })
+  await before?.(workshop)
+  const worker = workshop.worker()
+  const lineOf = (words: string) => linesOf(worker).find(({ msg }) => msg.includes(words))
+  await until(() => lineOf(OWNS) !== undefined)
+  const url = (lineOf('the console listens') as unknown as { address: string }).address
+  return {
+    workshop,
+    worker,
+    url,
+    knock: (path, knock) => knockAt(url, path, knock),
+    ask: async <T>(path: string, body?: object) => {
+      const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+      const headers = { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }
+      const response = await fetch(`${url}${path}`, { ...init, headers })
+      return { status: response.status, ...((await response.json()) as object) } as T
+    },
+    [Symbol.asyncDispose]: () => workshop[Symbol.asyncDispose](),
+  }
+}
+
+export async function knockAt(
+  url: string,
+  path: string,
+  { method = 'GET', headers = {}, body }: Knock = {},
+): Promise<Seen> {
+  const { hostname, port } = new URL(url)
+  // Node sends a DELETE's body without its length, which the server then takes for another request.
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const sent = httpRequest({ host: hostname, port, method, path, headers: { ...length, ...headers }, agent })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
+}
+
+/** As the page logs in: gives the cookie. */
+export async function cookieOf(console: Consoled): Promise<string> {
+  const { status, headers } = await console.knock('/api/session', login(TOKEN))
+  if (status !== 200) throw new TypeError(`the login answered ${status}`)
+  return String(headers['set-cookie']?.[0]).split(';')[0] ?? ''
+}
+
+export const login = (token: string): Knock => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', 'x-tidemark-console': '1' },
+  body: JSON.stringify({ token }),
+})

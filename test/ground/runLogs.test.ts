@@ -1,0 +1,83 @@
+/** The kept log lines of runs: found again by run, bounded, torn lines left out, old hours removed. */
+import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type Instant, parseInstant } from '../../src/instant.ts'
+import { createLog } from '../../src/log.ts'
+import { inRun } from '../../src/runContext.ts'
+import { lastRunOf, linesOfRun, RUN_LINES_MAX, RunLogs } from '../../src/runLogs.ts'
+import { Secret } from '../../src/secret.ts'
+
+let folder: string
+beforeEach(async () => (folder = await mkdtemp(path.join(tmpdir(), 'tidemark-logs-'))))
+afterEach(() => rm(folder, { recursive: true }))
+
+const lineOf = (runId: string, msg: string, more = {}) =>
+  `${JSON.stringify({ level: 30, time: '2026-01-01T00:00:00.000Z', runId, report: 'events', msg, ...more })}\n`
+
+describe('log lines of runs', () => {
+  it('are found by their run, also those of code that does not know it, at debug, without secrets', async () => {
+    await using kept = new RunLogs(folder, systemClock)
+    const shown: string[] = []
+    const log = createLog({
+      level: 'info',
+      pretty: false,
+      destination: { write: (text) => shown.push(text) },
+      keep: (line) => kept.take(line),
+    })
+    log.guard(new Secret('marked-secret'))
+    log.info('before any run')
+    await inRun({ runId: 'one', report: 'events' }, async () => {
+      await systemClock.sleep(1)
+      log.debug('deep inside, with marked-secret')
+      log.child({ more: 1 }).info('beside it')
+    })
+    log.warn({ runId: 'two', report: 'budgets' }, 'another')
+    await kept.written()
+    expect((await linesOfRun(folder, 'one')).map(({ msg }) => msg)).toEqual(['deep inside, with [secret]', 'beside it'])
+    expect(await linesOfRun(folder, 'two')).toMatchObject([{ msg: 'another', report: 'budgets' }])
+    expect(await lastRunOf(folder, 'events')).toBe('one')
+    expect(await lastRunOf(folder, 'enquiries')).toBeUndefined()
+    expect(shown.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+      'before any run',
+      'beside it',
+      'another',
+    ])
+    expect(JSON.stringify(shown)).not.toContain('marked-secret')
+  })
+
+  it('end at their limit for each run', async () => {
+    await using kept = new RunLogs(folder, systemClock)
+    for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
+    kept.take(lineOf('quiet', 'heard all the same'))
+    await kept.written()
+    expect(await linesOfRun(folder, 'loud')).toHaveLength(RUN_LINES_MAX)
+    expect(await linesOfRun(folder, 'quiet')).toHaveLength(1)
+  })
+
+  it('are read although a killed process left a torn one', async () => {
+    const file = path.join(folder, '2026-01-01T00.jsonl')
+    await writeFile(file, `${lineOf('one', 'whole')}{"level":30,"runId":"one","ms`)
+    await appendFile(file, `\n${lineOf('one', 'after it')}`)
+    expect((await linesOfRun(folder, 'one')).map(({ msg }) => msg)).toEqual(['whole', 'after it'])
+  })
+
+  it('are removed by the hour once they are old, and nothing else is', async () => {
+    for (const name of ['2026-01-01T00.jsonl', '2026-01-02T05.jsonl', '2026-01-02T06.jsonl', 'notes.txt'])
+      await writeFile(path.join(folder, name), lineOf('one', name))
+    await using kept = new RunLogs(folder, systemClock)
+    expect(await kept.trim(parseInstant('2026-01-02T06:30:00Z') as Instant)).toBe(2)
+    expect((await readdir(folder)).toSorted()).toEqual(['2026-01-02T06.jsonl', 'notes.txt'])
+  })
+
+  it('cost no run its end where nothing can be written', async () => {
+    const file = path.join(folder, 'a file, no folder')
+    await writeFile(file, '')
+    await using kept = new RunLogs(file, systemClock)
+    kept.take(lineOf('one', 'lost'))
+    await kept.written()
+    expect(await linesOfRun(file, 'one')).toEqual([])
+  })
+})

@@ -1,0 +1,247 @@
+/** Notices: told once when it begins and once when it is over, signed, tried again, and never in the way of a run. */
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, describe, expect, it } from 'vitest'
+import { Notifier, noticesFileOf } from '../../jobs/notify/notifier.ts'
+import { type RunName, Runs } from '../../jobs/runs.ts'
+import type { ReportName } from '../../schema/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import { minusMs } from '../../src/instant.ts'
+import { createLog } from '../../src/log.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import { SyncError } from '../../src/errors.ts'
+import { bookFigures } from '../../src/warehouse/bookFigures.ts'
+import { aWorkshop, stop, until as untilWorker } from '../jobs/support.ts'
+import { until } from '../cli/support.ts'
+import { documents } from '../rules/markdown.ts'
+import { aTide, type Tide, type TideOptions } from '../support/tide.ts'
+import { aReceiver, type Receiver } from './receiver.ts'
+
+const SECRET = 'marked-notices-secret'
+const TIMES = { lookMs: 40, graceMs: 0, retryMs: 20 }
+
+const opened: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0).toReversed()) await each[Symbol.asyncDispose]()
+})
+
+interface Desk {
+  readonly tide: Tide
+  readonly receiver: Receiver
+  readonly log: string[]
+  /** Starts a notifier; the returned function stops it. */
+  readonly start: (clock?: typeof systemClock) => () => Promise<void>
+  /** One try of a run, told as the worker tells it. */
+  readonly run: (report: ReportName, kind?: RunName, error?: SyncError) => Promise<void>
+}
+
+async function aDesk(options: TideOptions = {}): Promise<Desk> {
+  const receiver = await aReceiver()
+  const settings = { notify: { webhook: receiver.url, lag: '1h' }, ...options.settings }
+  const tide = await aTide({ ...options, settings, env: { TIDEMARK_NOTIFY_SECRET: SECRET } })
+  const runs = new Runs()
+  const log: string[] = []
+  const { config } = tide
+  const books = () => bookFigures(tide.warehouse)
+  const start = (clock = systemClock) => {
+    const ending = new AbortController()
+    const written = createLog({ level: 'trace', destination: { write: (line) => log.push(line) } })
+    const notify = config.notify as NonNullable<typeof config.notify>
+    const ended = new Notifier({ notify, config, books, runs, clock, log: written, times: TIMES }).run(ending.signal)
+    return () => {
+      ending.abort()
+      return ended
+    }
+  }
+  const run = async (report: ReportName, kind: RunName = 'incremental', error?: SyncError) => {
+    const place = { runId: 'r', report, kind, startedAt: systemClock.now(), callOff: () => undefined }
+    await runs.during(place, async () => {
+      const [outcome] = await syncAll(tide.rooms, [report])
+      if (outcome === undefined) throw new TypeError('no outcome')
+      return { outcome: error === undefined ? outcome : { ...outcome, state: 'failed', error } }
+    })
+  }
+  opened.push(receiver, tide)
+  return { tide, receiver, log, start, run }
+}
+
+const failure = (code: 'SERVICE_UNAVAILABLE' | 'MASS_DELETE_STOPPED') =>
+  new SyncError(code, 'it broke', { cure: 'Mend it.' })
+
+/** Long enough for many looks. */
+const manyLooks = () => new Promise((resolve) => void setTimeout(resolve, 400))
+
+describe('a notice', () => {
+  it('says once that a report is paused, and once that it runs again', async () => {
+    const { tide, receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    const end = start()
+    await run('enquiries')
+    await run('enquiries')
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    await manyLooks()
+    expect(receiver.taken()).toEqual(['report.paused firing enquiries'])
+    expect(receiver.posted[0]?.notice).toMatchObject({
+      code: 'REPORT_FORBIDDEN',
+      cure: expect.stringContaining('check'),
+    })
+    await tide.warehouse.resume(['enquiries'])
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()).toEqual(['report.paused firing enquiries', 'report.paused resolved enquiries'])
+  })
+
+  it('says that a report failed three times in a row, not twice, and that it ended well again', async () => {
+    const { receiver, start, run } = await aDesk()
+    const end = start()
+    await run('events')
+    for (let times = 1; times <= 2; times += 1) await run('events', 'incremental', failure('SERVICE_UNAVAILABLE'))
+    await manyLooks()
+    expect(receiver.taken()).toEqual([])
+    for (let times = 3; times <= 5; times += 1) await run('events', 'incremental', failure('SERVICE_UNAVAILABLE'))
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    await run('events')
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()).toEqual(['report.failing firing events', 'report.failing resolved events'])
+    expect(receiver.posted[0]?.notice).toMatchObject({ code: 'SERVICE_UNAVAILABLE', cure: 'Mend it.' })
+  })
+
+  it('says at once that the brake was pulled, until a reconcile ends well', async () => {
+    const { receiver, start, run } = await aDesk()
+    const end = start()
+    await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    await run('events', 'incremental')
+    await manyLooks()
+    expect(receiver.taken()).toEqual(['brake.pulled firing events'])
+    await run('events', 'reconcile')
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()[1]).toBe('brake.pulled resolved events')
+  })
+
+  it('says that a mark is further behind than allowed, and that it caught up', async () => {
+    const { receiver, start, run } = await aDesk()
+    await run('events')
+    let behindMs = 2 * 3_600_000
+    const end = start({ ...systemClock, now: () => minusMs(systemClock.now(), -behindMs) })
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    behindMs = 0
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()).toEqual(['lag.exceeded firing events', 'lag.exceeded resolved events'])
+  })
+
+  it('is tried again until it is taken, with the same body, and is not told again after a restart', async () => {
+    const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    receiver.answer(503)
+    const end = start()
+    await run('enquiries')
+    await until(() => receiver.posted.length >= 2, 'it was tried again')
+    await end()
+    receiver.answer(200)
+    const endNext = start()
+    await until(() => receiver.taken().length > 0, 'it was taken after the restart')
+    await manyLooks()
+    await endNext()
+    expect(receiver.taken()).toEqual(['report.paused firing enquiries'])
+    expect(new Set(receiver.posted.map(({ body }) => body)).size).toBe(1)
+    const endLast = start()
+    await manyLooks()
+    await endLast()
+    expect(receiver.taken()).toHaveLength(1)
+  })
+
+  it('is given up after its last try, and later ones are sent', async () => {
+    const { tide, receiver, log, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    receiver.answer(500)
+    let looks = 0
+    const end = start({ ...systemClock, now: () => minusMs(systemClock.now(), -(looks += 1) * 400_000) })
+    await run('enquiries')
+    await until(() => log.some((line) => line.includes('given up')), 'it was given up')
+    expect(receiver.posted).toHaveLength(13)
+    receiver.answer(200)
+    await tide.warehouse.resume(['enquiries'])
+    await until(() => receiver.taken().length > 0, 'the next one came')
+    await end()
+    expect(receiver.taken()).toEqual(['report.paused resolved enquiries'])
+  })
+
+  it('follows no redirect', async () => {
+    const { receiver, log, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    const elsewhere = await aReceiver()
+    opened.push(elsewhere)
+    receiver.answer(307, { location: elsewhere.url })
+    const end = start()
+    await run('enquiries')
+    await until(() => receiver.posted.length >= 2, 'it was tried again')
+    await end()
+    expect(elsewhere.posted).toEqual([])
+    expect(log.join('')).toContain('a redirect (307)')
+  })
+
+  it('never holds up a run, also when the receiver does not answer', async () => {
+    const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    receiver.answer('never')
+    const end = start()
+    await run('enquiries')
+    await until(() => receiver.posted.length > 0, 'it hangs')
+    await run('events')
+    await end()
+    expect(receiver.taken()).toEqual([])
+  })
+
+  it('shows neither its secret nor the address of its receiver in log, body or file', async () => {
+    const { tide, receiver, log, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    receiver.answer(500)
+    const end = start()
+    await run('enquiries')
+    await until(() => receiver.posted.length >= 2, 'it was tried again')
+    await end()
+    const kept = await readFile(noticesFileOf(tide.config.warehouse), 'utf8')
+    for (const text of [log.join(''), kept, ...receiver.posted.map(({ body }) => body)]) {
+      expect(text).not.toContain(SECRET)
+      expect(text).not.toContain('marked-key')
+    }
+  })
+
+  it('passes the check that the documents show, and no other one does', async () => {
+    const { tide, receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    const end = start()
+    await run('enquiries')
+    await until(() => receiver.posted.length > 0, 'it came')
+    await end()
+    const operating = documents().find(({ name }) => name === 'docs/OPERATING.md')
+    const shown = operating?.blocks.find(({ text }) => text.includes('timingSafeEqual'))?.text ?? ''
+    const file = path.join(path.dirname(tide.config.warehouse), 'verify.mjs')
+    await writeFile(file, shown)
+    const { isOurs } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
+      isOurs: (headers: object, body: string, secret: string) => boolean
+    }
+    const [{ headers, body }] = receiver.posted as [Receiver['posted'][number]]
+    expect(isOurs(headers, body, SECRET)).toBe(true)
+    expect(isOurs(headers, body.replace('enquiries', 'events'), SECRET)).toBe(false)
+    expect(isOurs(headers, body, 'another secret')).toBe(false)
+    expect(isOurs({ ...headers, 'tidemark-signature': 'v1=00' }, body, SECRET)).toBe(false)
+    const old = String(Number(headers['tidemark-timestamp']) - 3_600)
+    expect(isOurs({ ...headers, 'tidemark-timestamp': old }, body, SECRET)).toBe(false)
+  })
+})
+
+describe('a worker with a webhook', () => {
+  it('tells it that a report is paused', { timeout: 120_000 }, async () => {
+    await using receiver = await aReceiver()
+    await using shop = await aWorkshop({
+      store: 'embedded',
+      sandbox: { faults: ['403@events'] },
+      settings: { notify: { webhook: receiver.url } },
+      env: { TIDEMARK_NOTIFY_SECRET: SECRET },
+    })
+    const worker = shop.worker()
+    await untilWorker(() => receiver.taken().length > 0)
+    await stop(worker)
+    expect(receiver.taken()).toEqual(['report.paused firing events'])
+    expect(worker.said()).not.toContain(SECRET)
+  })
+})

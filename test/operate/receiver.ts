@@ -1,0 +1,50 @@
+/** A receiver of notices: a real HTTP server that answers as a test wants and keeps what came. */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+export interface Posted {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  readonly notice: { readonly id: string; readonly event: string; readonly state: string; readonly report: string }
+}
+
+export interface Receiver extends AsyncDisposable {
+  readonly url: string
+  /** Every request, whatever was answered. */
+  readonly posted: readonly Posted[]
+  /** What was taken with 200, as `event state report`. */
+  taken(): readonly string[]
+  /** From now on; a status, or never an answer. */
+  answer(status: number | 'never', headers?: Readonly<Record<string, string>>): void
+}
+
+export async function aReceiver(): Promise<Receiver> {
+  const posted: (Posted & { status: number | 'never' })[] = []
+  let answer: { status: number | 'never'; headers: Readonly<Record<string, string>> } = { status: 200, headers: {} }
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await text(request)
+    const { status, headers } = answer
+    posted.push({ headers: request.headers, body, notice: JSON.parse(body) as Posted['notice'], status })
+    if (status !== 'never') response.writeHead(status, headers).end()
+  }
+  const server = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=marked-key`,
+    posted,
+    taken: () =>
+      posted
+        .filter(({ status }) => status === 200)
+        .map(({ notice: { event, state, report } }) => `${event} ${state} ${report}`),
+    answer: (status, headers = {}) => {
+      answer = { status, headers }
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

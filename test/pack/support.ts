@@ -1,0 +1,40 @@
+/** The package as npm makes it of this checkout, in a folder of the test's own. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { ROOT } from '../rules/source.ts'
+
+export const run = promisify(execFile)
+
+export interface Packed extends AsyncDisposable {
+  readonly folder: string
+  readonly tarball: string
+}
+
+/** Packs a copy, since packing builds beside the source, where other tests read. */
+export async function packed(): Promise<Packed> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-pack-'))
+  const copy = path.join(folder, 'copy')
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT })
+  for (const name of stdout.trim().split('\n')) {
+    if (/^(?:test|bench)\//.test(name)) continue
+    await mkdir(path.dirname(path.join(copy, name)), { recursive: true })
+    // A file may be removed in the working tree.
+    await cp(path.join(ROOT, name), path.join(copy, name)).catch(() => undefined)
+  }
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy, env: environment(folder) })
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? ''
+  return {
+    folder,
+    tarball: path.join(folder, tarball),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** Nothing of the developer's: an empty home, and this Node first on the path. */
+export const environment = (home: string): Record<string, string> => ({
+  PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
+  HOME: home,
+})

@@ -1,0 +1,71 @@
+/** Rows that the question leaves out are not absent: a reconcile says nothing of them, whatever was asked before. */
+import { randomUUID } from 'node:crypto'
+import { expect, it } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
+import { reportOf } from '../../schema/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { ReportConfig } from '../../src/config/config.ts'
+import { type Instant, plusMs } from '../../src/instant.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import { aTide, type Tide } from '../support/tide.ts'
+
+const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
+
+/** The rooms of the same Tidemark with another configuration of one report. */
+function asking({ rooms }: Tide, report: ReportName, changed: Partial<ReportConfig>): Rooms {
+  const { reports } = rooms.settings
+  return {
+    ...rooms,
+    settings: { ...rooms.settings, reports: { ...reports, [report]: { ...reports[report], ...changed } } },
+  }
+}
+
+async function reconcile(rooms: Rooms, report: ReportName) {
+  await systemClock.sleep(1_050)
+  return (await reconcileReport(rooms, report, { runId: randomUUID(), allowMassDelete: true })).found
+}
+
+it.each([
+  ['events', 'aggregate_record_modified'],
+  ['budgets', 'modified_at'],
+] as const)('a later start deletes none of the %s before it', async (report, stamp) => {
+  await using tide = await aTide({ settings })
+  await tide.sync(report)
+  const [middle] = await tide.warehouse.rows<{ at: number }>(`SELECT epoch_us(median(${stamp})) AS at FROM ${report}`)
+  const rooms = asking(tide, report, { start: Math.floor(middle?.at ?? 0) as Instant })
+  for (let time = 0; time < 2; time += 1) {
+    const found = await reconcile(rooms, report)
+    expect(found).toMatchObject({ absent: 0, deleted: 0 })
+    expect(found.rows).toBeLessThan(tide.sandbox.world.keys(report).length)
+  }
+})
+
+it('filters delete none of the rows that they leave out, and without them two reconciles are needed again', async () => {
+  await using tide = await aTide({ settings })
+  await tide.sync('enquiries')
+  const { world } = tide.sandbox
+  const [gone] = world.liveKeys('enquiries') as [number]
+  const filtered = asking(tide, 'enquiries', { filters: { companyId: -1 } })
+  for (let time = 0; time < 2; time += 1) {
+    expect(await reconcile(filtered, 'enquiries')).toMatchObject({ rows: 0, absent: 0, deleted: 0 })
+  }
+  world.softDelete('enquiries', gone)
+  expect(await reconcile(tide.rooms, 'enquiries')).toMatchObject({ absent: 1, deleted: 0 })
+  expect(await reconcile(tide.rooms, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
+})
+
+const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })
+
+it('a reconcile that was stopped begins anew when it asks something else', async () => {
+  await using tide = await aTide({ settings })
+  const report = reportOf('enquiries')
+  const place = (start: Instant) => ({ report, scope: '', asked: { start, filters: {} } })
+  const now = systemClock.now()
+  const open = async (start: Instant, id: string) =>
+    (await tide.warehouse.reconcile(place(start), begun(id))).reconcileId
+  expect(await open(now, 'first')).toBe('first')
+  expect(await open(now, 'second')).toBe('first')
+  expect(await open(plusMs(now, 1), 'third')).toBe('third')
+  expect(await tide.warehouse.rows('SELECT reconcile_id AS id FROM tidemark.reconciles')).toEqual([{ id: 'third' }])
+})

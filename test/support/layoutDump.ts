@@ -1,0 +1,41 @@
+/** A warehouse as one SQL text and back: how the file of an earlier layout is kept beside the tests. */
+import { readFile } from 'node:fs/promises'
+import { Database } from '../../src/warehouse/duckdb.ts'
+
+const MEMORY = '256MB'
+
+interface Made {
+  readonly schema: string
+  readonly name: string
+  readonly sql: string
+}
+
+const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const literal = (value: string | null): string => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`)
+
+/** Schemas, tables and every row, each value as text. Views are left out: each opening makes them anew. */
+export async function dumpOf(path: string): Promise<string> {
+  await using database = await Database.open(path, { readOnly: true, memory: MEMORY })
+  const tables = await database.rows<Made>(
+    `SELECT schema_name AS schema, table_name AS name, sql FROM duckdb_tables() WHERE NOT internal ORDER BY ALL`,
+  )
+  const lines = ['CREATE SCHEMA tidemark;', 'CREATE SCHEMA current;', 'CREATE SCHEMA history;']
+  for (const { schema, name, sql } of tables) {
+    lines.push(sql.replaceAll(/\s*\n\s*/g, ' '))
+    const table = `${identifier(schema)}.${identifier(name)}`
+    for (const row of await database.rows<Record<string, string | null>>(
+      `SELECT COLUMNS(*)::VARCHAR FROM ${table} ORDER BY ALL`,
+    ))
+      lines.push(`INSERT INTO ${table} VALUES (${Object.values(row).map(literal).join(', ')});`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Makes the file that was dumped. */
+export async function restore(dump: string, path: string): Promise<void> {
+  await using database = await Database.open(path, { memory: MEMORY })
+  // One statement a line; values hold no line break, since JSON escapes them.
+  for (const statement of (await readFile(dump, 'utf8')).split('\n')) {
+    if (statement !== '' && !statement.startsWith('--')) await database.run(statement)
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Upgrades: a warehouse of each layout that there was is opened by today's program with every row in it, and goes on; what
+ * a newer program wrote is refused by every command, and left as it is. `UPDATE=1` writes the newest layout's file anew: do
+ * so only while that layout is not released; once it is, a change of it is a new migration with a file of its own.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { Database } from '../../src/warehouse/duckdb.ts'
+import { LAYOUT } from '../../src/warehouse/layout.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { aWorld } from '../cli/support.ts'
+import { dumpOf, restore } from '../support/layoutDump.ts'
+import { aTide } from '../support/tide.ts'
+
+const fileOf = (layout: number) => path.join(import.meta.dirname, '../fixtures', `layout${layout}.sql`)
+const LAYOUTS = Array.from({ length: LAYOUT }, (_, index) => index + 1)
+const HEAD = (layout: number) =>
+  `-- A small warehouse of layout ${layout}, with rows in it; test/warehouse/layouts.test.ts opens it.\n`
+
+it('UPDATE=1 writes the newest layout with rows of every report', async () => {
+  if (process.env['UPDATE'] !== '1') return
+  await using tide = await aTide({ sandbox: { rows: 4, faults: ['bad-rows@enquiries'] } })
+  await tide.attempt()
+  await tide.warehouse.close()
+  await writeFile(fileOf(LAYOUT), HEAD(LAYOUT) + (await dumpOf(tide.config.warehouse)))
+})
+
+it.each(LAYOUTS)('a warehouse of layout %i opens with every row, as the newest layout', async (layout) => {
+  await using tide = await aTide()
+  const file = path.join(path.dirname(tide.config.warehouse), 'old.duckdb')
+  await restore(fileOf(layout), file)
+  const dump = await readFile(fileOf(layout), 'utf8')
+  const kept = Map.groupBy(dump.matchAll(/^INSERT INTO ("\w+"\."\w+") /gm), ([, table]) => table ?? '')
+  expect(kept.size).toBeGreaterThan(20)
+  await using warehouse = await Warehouse.open({ path: file, memory: '256MB' })
+  for (const [table, rows] of kept) {
+    const [found] = await warehouse.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)
+    const isLayout = table === '"tidemark"."layout"'
+    expect(found?.n, table).toBe(isLayout ? LAYOUT : rows.length)
+  }
+  const [fresh] = await warehouse.rows<{ rows: number }>(`SELECT rows FROM tidemark.freshness WHERE report = 'events'`)
+  expect(fresh?.rows).toBe(4)
+})
+
+it.each(LAYOUTS)(
+  'a sync, a backfill and every reading command work on a warehouse of layout %i',
+  { timeout: 240_000 },
+  async (layout) => {
+    await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
+    await restore(fileOf(layout), path.join(world.folder, 'w.duckdb'))
+    for (const command of [
+      ['sync'],
+      ['backfill', 'events', '--from', '2024-01-01'],
+      ['status'],
+      ['query', 'FROM events'],
+    ])
+      expect(await world.run(...command), command.join(' ')).toMatchObject({ code: 0 })
+  },
+)
+
+it('what a newer program wrote is refused by every command, and left as it is', { timeout: 240_000 }, async () => {
+  await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
+  await world.run('sync', 'events', '--quiet')
+  for (const name of ['w.duckdb', 'published.duckdb']) {
+    await using database = await Database.open(path.join(world.folder, name), { memory: '256MB' })
+    await database.run(`INSERT INTO tidemark.layout VALUES (99, now())`)
+  }
+  const before = await readFile(path.join(world.folder, 'w.duckdb'))
+  const commands = [
+    ['sync'],
+    ['status'],
+    ['query', 'FROM events'],
+    ['export', '--to', 'out'],
+    ['reconcile'],
+    ['pause', 'events'],
+  ]
+  for (const command of commands) {
+    const { code, stderr } = await world.run(...command)
+    expect({ command, code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('WAREHOUSE_NEWER') })
+  }
+  const checked = await world.run('check')
+  expect(checked.stdout).toMatch(/^warehouse +fail .*layout 99/m)
+  expect(checked.stdout).toMatch(/^published copy +fail .*layout 99/m)
+  expect((await readFile(path.join(world.folder, 'w.duckdb'))).equals(before)).toBe(true)
+})

@@ -1,0 +1,94 @@
+/**
+ * The pictures in the documents: `npm run screenshots`. A worker reads a sandbox with a fixed seed, in which people work, one
+ * report is forbidden and some rows are malformed; then the real browser of the tests looks at its console.
+ */
+import { mkdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { reportNames } from '../../schema/index.ts'
+import { systemClock as clock } from '../../src/clock.ts'
+import { ROOT } from '../../test/rules/source.ts'
+import { chromiumHere } from '../../test/support/chromium.ts'
+import { aPerson, launched, logIn } from '../../test/console/browser.ts'
+import { aConsole, type Consoled } from '../../test/console/support.ts'
+
+const FOLDER = path.join(ROOT, 'docs/images')
+/** A page with pictures must load through a tunnel too. */
+const BYTES_MAX = 300_000
+/** Enough runs for charts that say something. */
+const SYNCS = 8
+const SYNC_EVERY_MS = 4_000
+const LOOK_EVERY_MS = 250
+
+interface Shot {
+  readonly file: string
+  readonly view: string
+  readonly colorScheme: 'light' | 'dark'
+  readonly width: number
+  readonly height: number
+}
+
+const SHOTS: readonly Shot[] = [
+  { file: 'overview.png', view: '', colorScheme: 'light', width: 1_280, height: 900 },
+  { file: 'report.png', view: 'reports/events', colorScheme: 'dark', width: 1_280, height: 1_000 },
+  { file: 'phone.png', view: '', colorScheme: 'light', width: 400, height: 860 },
+]
+
+const SETTINGS = {
+  currencies: ['EUR'],
+  defaults: { every: '1h', reconcile_every: 'never' },
+  reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },
+}
+
+async function main(): Promise<void> {
+  const program = chromiumHere()
+  if (program === undefined) throw new TypeError('The pictures need a Chromium. Type: sudo apt-get install chromium')
+  await using console = await aConsole({ sandbox: { rows: 400, seed: 2_026 }, settings: SETTINGS })
+  await aMorning(console)
+  const browser = await launched(program)
+  await mkdir(FOLDER, { recursive: true })
+  try {
+    for (const shot of SHOTS) await take(shot, { browser, console })
+  } finally {
+    await browser.close()
+  }
+}
+
+/** What the pictures show: people work, the worker keeps up, and two things need somebody. */
+async function aMorning(console: Consoled): Promise<void> {
+  const { sandbox } = console.workshop
+  await synced(console)
+  sandbox.setChangesPerSecond(8)
+  for (let n = 0; n < SYNCS; n += 1) {
+    await clock.sleep(SYNC_EVERY_MS)
+    if (n === SYNCS - 2) sandbox.setFaults(['403@merf_submissions', 'bad-rows@enquiries:4'])
+    await synced(console)
+  }
+  sandbox.setChangesPerSecond(0)
+  await synced(console)
+}
+
+/** One run of each report, to its end. */
+async function synced(console: Consoled): Promise<void> {
+  let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
+  while (errand.state === 'running') {
+    await clock.sleep(LOOK_EVERY_MS)
+    errand = await console.ask(`/api/errands/${errand.id}`)
+  }
+}
+
+type Looking = { readonly browser: Awaited<ReturnType<typeof launched>>; readonly console: Consoled }
+
+async function take({ file, view, colorScheme, width, height }: Shot, { browser, console }: Looking): Promise<void> {
+  await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height } })
+  await logIn(person)
+  await person.view(view)
+  // Charts draw themselves when they have a width.
+  await person.page.waitForTimeout(1_000)
+  const target = path.join(FOLDER, file)
+  await person.page.screenshot({ path: target })
+  const { size } = await stat(target)
+  process.stdout.write(`${file}: ${Math.round(size / 1_000)} kB\n`)
+  if (size > BYTES_MAX) throw new TypeError(`${file} has ${size} bytes, ${BYTES_MAX} at most: make its window smaller`)
+}
+
+await main()
