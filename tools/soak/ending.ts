@@ -126,4 +126,4 @@ async function nothingLeft({ world, witness, workers, options }: Soak): Promise<
   for (const pid of workers.pids) if (isAlive(pid)) witness.broken.push(`process ${pid} is left over`)
 }
 
-const EXPECTED = ['warehouse.duckdb', 'published.duckdb', 'warehouse.duckdb.staging']
+const EXPECTED = ['warehouse.duckdb', 'published.duckdb', 'warehouse.duckdb.staging', 'warehouse.duckdb.logs']
