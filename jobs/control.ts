@@ -3,7 +3,7 @@
  * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
  * of the schedule, so nothing that is asked here meets a run of its own kind.
  */
-import { type ReportName, reportOf } from '../schema/index.ts'
+import { isPerRecord, type ReportName } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
 import { type Planned, previewBackfill } from '../src/sync/backfillPreview.ts'
@@ -101,8 +101,8 @@ export class Control {
     const { requests, housekeeping, views } = this.#parts
     const followed = this.#followed('incremental', (report) => requests.incrementalNow(report), asking)
     const ended = [
-      ...(await followed.allOf(reports.filter((report) => !isAudit(report)))),
-      ...(await followed.allOf(reports.filter(isAudit))),
+      ...(await followed.allOf(reports.filter((report) => !isPerRecord(report)))),
+      ...(await followed.allOf(reports.filter(isPerRecord))),
     ]
     const published = await housekeeping.published()
     return { outcomes: ended.map(({ outcome }) => outcomeDocument(outcome)), marks: await views.marks(), ...published }
@@ -157,7 +157,7 @@ export class Control {
     return { paused: reports }
   }
 
-  /** Also forgets what the client was refused, and goes on with backfills that the pause had stopped. */
+  /** Also forgets what the client was refused, goes on with backfills that the pause had stopped, and runs at once: who resumes wants to see it work. */
   async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
     const { rooms, requests, housekeeping } = this.#parts
     const refused = (await rooms.warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
@@ -169,6 +169,7 @@ export class Control {
       if (!reports.includes(report) || state === 'failed') continue
       await requests.backfill({ backfillId, report, from: since, to: until })
     }
+    for (const report of reports) if (rooms.settings.reports[report].enabled) await requests.incrementalNow(report)
     await housekeeping.published()
     return { resumed: reports }
   }
@@ -250,7 +251,5 @@ export interface Activity {
   readonly waiting: readonly { readonly id: string; readonly report: string }[]
   readonly queues: Readonly<Record<string, QueueDepth>>
 }
-
-const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
 
 type AskedBackfill = Extract<ControlRequest, { do: 'backfill' }>['backfills'][number]

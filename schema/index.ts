@@ -31,4 +31,7 @@ export const isReportName = (name: string): name is ReportName => byName.has(nam
 /** The declaration of a report that is known to exist. */
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
+/** Whether the report is asked record by record, for those that its parents show as changed. */
+export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
+
 export type { Declaration } from './report.ts'

@@ -2,6 +2,7 @@
  * What somebody should look at, worst first, each with why and what to do: the first thing that the page shows, and the
  * same list for machines. Pure: it follows from what the books say.
  */
+import { isPerRecord } from '../../schema/index.ts'
 import type { Attention, Standing } from './api/shapes.ts'
 import type { PauseRow } from './books/shown.ts'
 import type { AllSettings } from './desk.ts'
@@ -57,6 +58,8 @@ function failedOf({ report, state, error }: Standing): Attention[] {
 function behindOf({ report, state, lag_seconds: lag }: Standing, every: string): Attention[] {
   const expected = Math.max(BEHIND_SECONDS_MIN, RHYTHMS_BEHIND * secondsOf(every))
   if (state === 'failed' || lag === null || lag <= expected) return []
+  // Its mark moves only with the records that it follows.
+  if (isPerRecord(report)) return []
   const why = `What was modified in the last ${spanText(lag)} is not known to be here, though it runs every ${every}.`
   const cure = 'Look at its last runs: a run that takes long, or a worker that was stopped, explains it.'
   return [

@@ -3,7 +3,7 @@
  * that they follow. A report that fails doesn't stop the others; what happened to each is told at the end.
  */
 import { randomUUID } from 'node:crypto'
-import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
+import { isPerRecord, type ReportName, reportNames } from '../../schema/index.ts'
 import { syncAudit } from './auditTrail.ts'
 import { eachBounded } from './bounded.ts'
 import { noFigures } from './figures.ts'
@@ -37,7 +37,7 @@ export async function syncAll(
     if (!enabled.includes(report)) outcomes.set(report, offOutcome(rooms, report))
     else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })
   }
-  for (const some of [running.filter((report) => !isAudit(report)), running.filter(isAudit)]) {
+  for (const some of [running.filter((report) => !isPerRecord(report)), running.filter(isPerRecord)]) {
     await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
       const outcome = await runOne(rooms, report, newRunId())
       outcomes.set(report, outcome)
@@ -47,10 +47,8 @@ export async function syncAll(
   return wanted.flatMap((report) => outcomes.get(report) ?? [])
 }
 
-const isAudit = (report: ReportName): boolean => reportOf(report).perRecord !== undefined
-
 async function runOne(rooms: Rooms, report: ReportName, runId: string): Promise<ReportOutcome> {
-  const story = isAudit(report) ? syncAudit : syncReport
+  const story = isPerRecord(report) ? syncAudit : syncReport
   const { outcome } = await oneRun(rooms, { report, kind: 'incremental', runId }, () => story(rooms, report, runId))
   return outcome
 }

@@ -141,6 +141,18 @@ describe.each(STORES)('a worker on %s', (store) => {
     expect(await stateAfterAnother(shop, run?.runId)).toBe('done')
   })
 
+  it('runs a report as soon as it is resumed, however long its rhythm is', LONG, async () => {
+    const settings = { defaults: { every: '6h', reconcile_every: 'never' } }
+    await using shop = await aWorkshop({ store, settings })
+    const worker = shop.worker()
+    const done = () => linesOf(worker).filter(({ report, state }) => report === 'events' && state === 'done').length
+    await until(() => done() === 1)
+    expect(await shop.run('pause', 'events')).toMatchObject({ code: 0 })
+    expect(await shop.run('resume', 'events')).toMatchObject({ code: 0 })
+    await until(() => done() === 2)
+    await stop(worker)
+  })
+
   it('is killed in mid-run, and the next one finishes that run within 20 s', LONG, async () => {
     await using shop = await aWorkshop({ store, sandbox: { faults: ['slow@events:20000'] } })
     const worker = shop.worker()

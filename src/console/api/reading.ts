@@ -1,5 +1,6 @@
 /** Endpoints that read: the overview, one report, runs with their log, rejected rows, backfills. */
 import { z } from 'zod'
+import { isPerRecord } from '../../../schema/index.ts'
 import type { Activity, Answer } from '../../../jobs/control.ts'
 import { SyncError } from '../../errors.ts'
 import { linesOfRun } from '../../runLogs.ts'
@@ -102,6 +103,7 @@ async function overview(desk: Desk, { settings }: ReadingParts): Promise<Overvie
     reports: standings.map((standing) => ({
       ...standing,
       every: settings[standing.report].every,
+      per_record: isPerRecord(standing.report),
       recent: [...(recent.get(standing.report) ?? [])],
     })),
     attention: attentionOf({ standings, pauses, settings }),

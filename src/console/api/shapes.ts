@@ -70,7 +70,15 @@ export const Depth = z.object({ waiting: count, active: count, delayed: count, f
 
 export const Overview = z.object({
   owner: z.boolean().describe('This process holds the warehouse; else the books are those of the published copy'),
-  reports: z.array(Standing.extend({ every: z.string(), recent: z.array(count).describe('Rows of the last runs') })),
+  reports: z.array(
+    Standing.extend({
+      every: z.string(),
+      per_record: z
+        .boolean()
+        .describe('Only records that changed are asked about: its lag grows while nothing changes'),
+      recent: z.array(count).describe('Rows of the last runs'),
+    }),
+  ),
   attention: z.array(Attention).describe('What somebody should look at, worst first'),
   running: z.array(RunningRun),
   waiting: z.array(z.object({ id: z.string(), report: z.string() })),

@@ -42,12 +42,13 @@ export function draw(overview) {
 function verdict({ attention, reports }) {
   const on = reports.filter(({ state }) => state !== 'off')
   const inNeed = new Set(attention.map(({ report }) => report)).size
-  const lags = on.flatMap(({ lag_seconds: lag }) => lag ?? [])
+  const lags = on.flatMap(({ lag_seconds: lag, per_record: isQuiet }) => (isQuiet ? [] : (lag ?? [])))
   const behind = lags.length === 0 ? '' : ` The furthest behind is ${duration(Math.max(...lags))} behind the service.`
   const rows = on.reduce((sum, report) => sum + report.rows, 0)
   const held = `${counted(rows, 'row')} in ${counted(on.length, 'report')}.`
   if (inNeed > 0) return lead(`${counted(inNeed, 'report')} ${inNeed === 1 ? 'needs' : 'need'} you`, `${held}${behind}`)
-  if (lags.length < on.length) return lead('Reading for the first time', `${held} Reports appear as they are read.`)
+  if (on.some(({ mark }) => mark === null))
+    return lead('Reading for the first time', `${held} Reports appear as they are read.`)
   return lead('Everything is up to date', `${held}${behind}`)
 }
 
