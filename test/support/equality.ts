@@ -7,6 +7,7 @@ import { documentedFields, snakeCase, tableOf, wireKey } from '../../schema/tabl
 import { parseInstant } from '../../src/instant.ts'
 import type { World, WorldReport } from '../../src/sandbox/server.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { canonicalNumber } from './numberText.ts'
 
 /** A number as the service wrote it. */
 class Digits {
@@ -167,16 +168,7 @@ function sameJson(a: Json, b: Json): boolean {
 }
 
 /** Equal numbers, whatever their zeros: 12.50 is 12.5, 1e3 is 1000. */
-const sameNumber = (a: string, b: string): boolean => canonical(a) === canonical(b)
-
-function canonical(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  const stripped = digits.replace(/0+$/, '')
-  const scale = Number(exponent) - fraction.length + (digits.length - stripped.length)
-  return stripped === '' ? '0' : `${sign}${stripped}e${scale}`
-}
+const sameNumber = (a: string, b: string): boolean => canonicalNumber(a) === canonicalNumber(b)
 
 function groupBy(rows: readonly Row[], column: string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>()
