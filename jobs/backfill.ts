@@ -7,6 +7,8 @@ import type { Instant } from '../src/instant.ts'
 import { backfillReport } from '../src/sync/backfill.ts'
 import type { BackfillOutcome } from '../src/sync/backfillEnd.ts'
 import { noFigures } from '../src/sync/figures.ts'
+import { endedAs, type RunAsk, watchedRun } from '../src/sync/oneRun.ts'
+import type { ReportOutcome } from '../src/sync/outcome.ts'
 import type { Rooms } from '../src/sync/rooms.ts'
 import type { BackfillJob } from './queues.ts'
 import type { Requests } from './requests.ts'
@@ -23,25 +25,37 @@ export interface BackfillParts {
   readonly onProgress: Parameters<RunWork>[0]
 }
 
-export interface BackfillRun {
-  readonly pages: number
-  readonly figures: ReturnType<typeof noFigures>
-  readonly ended: BackfillOutcome
-}
-
+/** The windows of a backfill, pulled by whoever works on their queue. */
 export const backfillStory =
   ({ rooms, requests, asked, onProgress }: BackfillParts) =>
-  async (): Promise<BackfillRun> => {
+  (): Promise<BackfillOutcome> => {
     const { backfillId, report } = asked
     const range = { from: asked.from as Instant, to: asked.to as Instant }
     const pull = pullThroughQueue({ rooms, requests })
-    const ended = await backfillReport(rooms, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
-    const { pages, rows, inserted, updated, deleted, rejected } = ended.figures
-    return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
+    return backfillReport(rooms, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
   }
 
+/** Carries a backfill out as a run that others watch. Never throws: what stopped it is the outcome's error. */
+export function watchedBackfill(
+  rooms: Rooms,
+  run: Omit<RunAsk, 'kind'> & { readonly kind: 'backfill' },
+  story: () => Promise<BackfillOutcome>,
+): Promise<{ outcome: ReportOutcome; result: BackfillOutcome | undefined }> {
+  return watchedRun(rooms, run, async () => {
+    const { outcome, run: done } = await endedAs(rooms, run, async () => asRun(await story()))
+    const result = done?.ended
+    if (result?.state !== 'failed') return { outcome, result }
+    return { outcome: { ...outcome, state: 'failed', error: windowsFailed(result) }, result }
+  })
+}
+
+function asRun(ended: BackfillOutcome) {
+  const { pages, rows, inserted, updated, deleted, rejected } = ended.figures
+  return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
+}
+
 /** Windows that failed make it fail when all others are done; they are in the books, and the same backfill reads them again. */
-export function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
+function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
   const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`

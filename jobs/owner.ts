@@ -5,14 +5,14 @@
 import type { ReportName } from '../schema/index.ts'
 import type { Log } from '../src/log.ts'
 import { inRun } from '../src/runContext.ts'
-import { endedAs, oneRun, watchedRun } from '../src/sync/oneRun.ts'
+import { endedAs, oneRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'
 import { pausedReports } from '../src/sync/pauses.ts'
 import { reconcileReport } from '../src/sync/reconcile.ts'
 import type { Rooms } from '../src/sync/rooms.ts'
 import { syncAll } from '../src/sync/syncAll.ts'
 import { syncReport } from '../src/sync/syncReport.ts'
-import { backfillStory, windowsFailed } from './backfill.ts'
+import { backfillStory, watchedBackfill } from './backfill.ts'
 import type { Crew, Task } from './crew.ts'
 import type { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
@@ -112,12 +112,7 @@ export class Owner {
     const { backfillId: runId, report } = task.data
     const place = { runId, report, kind: 'backfill', as: runId } as const
     return this.#run(task, place, (rooms, onProgress) =>
-      watchedRun(rooms, place, async () => {
-        const story = backfillStory({ rooms, requests, asked: task.data, onProgress })
-        const { outcome, run } = await endedAs(rooms, { report, runId }, story)
-        if (run?.ended.state !== 'failed') return { outcome, result: run?.ended }
-        return { outcome: { ...outcome, state: 'failed', error: windowsFailed(run.ended) }, result: run.ended }
-      }),
+      watchedBackfill(rooms, place, backfillStory({ rooms, requests, asked: task.data, onProgress })),
     )
   }
 

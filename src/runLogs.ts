@@ -35,6 +35,7 @@ export class RunLogs implements AsyncDisposable {
   readonly #lines = new Map<string, number>()
   #file = ''
   #fileBytes = 0
+  #beganHour = false
   #pending = ''
   #writing: Promise<void> | undefined
 
@@ -54,6 +55,11 @@ export class RunLogs implements AsyncDisposable {
   /** Everything that was taken is on the disk. */
   async written(): Promise<void> {
     await this.#writing
+  }
+
+  /** It wrote the first line of an hour. */
+  get beganHour(): boolean {
+    return this.#beganHour
   }
 
   /** Removes hours that began before, and the oldest beyond what is kept of all. Gives how many files went. */
@@ -100,7 +106,9 @@ export class RunLogs implements AsyncDisposable {
     const file = path.join(this.#directory, `${formatInstant(this.#clock.now()).slice(0, 13)}.jsonl`)
     if (file !== this.#file) {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
-      this.#fileBytes = (await stat(file).catch(() => ({ size: 0 }))).size
+      const known = await stat(file).catch(() => undefined)
+      this.#beganHour ||= known === undefined
+      this.#fileBytes = known?.size ?? 0
       this.#file = file
     }
     if (this.#fileBytes > HOUR_BYTES_MAX) return

@@ -132,7 +132,8 @@ export function loggedProgress(log: Log, clock: Clock): ProgressView {
     onOutcome: (outcome) => {
       const { report, runId, state, pages, figures, elapsedMs, offReason, error } = outcome
       const fields = { report, runId, state, pages, ...figures, elapsedMs: Math.round(elapsedMs), offReason }
-      log.info(error === undefined ? fields : { ...fields, error: error.toJSON() }, outcomeLine(outcome))
+      const failed = error && { code: error.code, cure: error.cure, error: error.toJSON() }
+      log.info({ ...fields, ...failed }, outcomeLine(outcome))
     },
     [Symbol.dispose]: () => undefined,
   }

@@ -98,7 +98,8 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, ...shared })
 }
 
-function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
+/** No line of the log holds a secret of the configuration. */
+export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)

@@ -2,19 +2,12 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { asSyncError } from '../errors.ts'
-import { createLog, type GuardedLog } from '../log.ts'
 import { syncAll } from '../sync/syncAll.ts'
-import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
+import { ownWork } from './ownWork.ts'
 import { type Listener, openRooms, type OpenRooms } from './rooms.ts'
 import type { Shell } from './shell.ts'
 import { marksOf, type Summary } from './summary.ts'
-import { logLevelOf, loggingWork } from './workLog.ts'
-
-/** How much a run says of itself. */
-export interface Loudness {
-  readonly json?: boolean
-  readonly quiet?: boolean
-}
+import type { Loudness } from './voices.ts'
 
 export interface SyncRun {
   readonly config: Config
@@ -26,12 +19,20 @@ export interface SyncRun {
 export async function runSync(shell: Shell, { config, wanted, loudness }: SyncRun): Promise<Summary> {
   const { clock, stop } = shell
   const startedMs = clock.monotonicMs()
-  const { log, view } = voices(shell, loudness)
+  await using own = await ownWork(shell, config, loudness)
+  const { log, view, observe } = own
   using progress = view
   // Before anything else is said, the terminal is left clean.
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
-  const listener = toldOnce(progress)
-  await using open = await openRooms(config, { shell, log, listener, observe: loggingWork(log, clock) })
+  const listener = toldOnce({
+    onProgress: (told) => progress.onProgress(told),
+    onOutcome: (outcome) => {
+      progress.onOutcome(outcome)
+      // Of machines the progress itself is told in the log.
+      if (loudness.json !== true) own.tell('incremental', outcome)
+    },
+  })
+  await using open = await openRooms(config, { shell, log, listener, observe })
   const ended = await runAndPublish(open, wanted, config.published)
   stop.signal.throwIfAborted()
   for (const outcome of ended.outcomes) listener.onOutcome(outcome)
@@ -59,19 +60,4 @@ async function runAndPublish({ rooms, warehouse }: OpenRooms, wanted: readonly R
   } catch (error) {
     return { outcomes, published: undefined, publishFailure: asSyncError(error) }
   }
-}
-
-/** Log and progress share standard error, so they are made together. */
-export function voices(
-  { err, clock, env }: Shell,
-  { json = false, quiet = false }: Loudness,
-): { log: GuardedLog; view: ProgressView } {
-  if (json) {
-    const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info') })
-    return { log, view: loggedProgress(log, clock) }
-  }
-  if (quiet) return { log: createLog({ level: logLevelOf(env, 'error') }), view: silentProgress }
-  if (!err.isTerminal) return { log: createLog({ level: logLevelOf(env, 'warn') }), view: lineProgress(err) }
-  const view = new LiveProgress(err, clock)
-  return { log: createLog({ level: logLevelOf(env, 'warn'), pretty: true, destination: view }), view }
 }

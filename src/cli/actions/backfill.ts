@@ -8,10 +8,11 @@ import { backfillInWorker } from '../backfill/inWorker.ts'
 import { hasFailed, planDocument, planText, summaryDocument, summaryText } from '../backfill/print.ts'
 import type { BackfillRunner, BackfillSummary, BackfillWork } from '../backfill/work.ts'
 import { configOf } from '../configOf.ts'
-import { findWorker } from '../control/remote.ts'
+import { findWorker, type Remote } from '../control/remote.ts'
+import { ownWork } from '../ownWork.ts'
 import { windowsText } from '../progress.ts'
-import { type Loudness, voices } from '../run.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface BackfillArguments extends Loudness {
@@ -21,11 +22,9 @@ export interface BackfillArguments extends Loudness {
   readonly dryRun?: boolean
 }
 
-/** `given`: who does the work; without it, the worker that runs, else this process. */
 export async function backfill(
   shell: Shell,
   { names, options }: { readonly names: readonly string[]; readonly options: BackfillArguments },
-  given?: BackfillRunner,
 ): Promise<ExitCode> {
   const { config: file, from, to, dryRun = false, ...loudness } = options
   const config = await configOf(shell, file)
@@ -35,23 +34,23 @@ export async function backfill(
     const { start } = config.reports[report]
     checkRange({ report, from: from ?? start, to: to ?? now }, { start, now })
   }
-  const { log, view } = voices(shell, loudness)
-  using progress = view
   if (dryRun) {
+    const { log } = voices(shell, loudness)
     const plans = await planOnly({ shell, config, log, requests })
-    progress[Symbol.dispose]()
     shell.out.write(loudness.json === true ? `${JSON.stringify(planDocument(plans), undefined, 2)}\n` : planText(plans))
     return 0
   }
   await using worker = await findWorker(shell, config)
-  const runner = given ?? (worker === undefined ? backfillHere : backfillInWorker(worker))
+  await using own = worker === undefined ? await ownWork(shell, config, loudness) : undefined
+  const runner = own === undefined ? backfillInWorker(worker as Remote) : backfillHere(own)
+  using progress = (own ?? voices(shell, loudness)).view
   // Before anything else is said, the terminal is left clean.
   shell.stop.signal.addEventListener('abort', () => progress[Symbol.dispose](), { once: true })
   const onProgress = ({ report, pages, rows, ...told }: BackfillProgress) => {
     const windows = { done: told.windowsDone, failed: told.windowsFailed, total: told.windows, msLeft: told.msLeft }
     progress.onProgress({ report, pages, rows, rowsExpected: undefined, windows })
   }
-  const summary = await watched({ shell, config, log, requests, onProgress }, { runner, loudness })
+  const summary = await watched({ shell, config, requests, onProgress }, { runner, loudness })
   progress[Symbol.dispose]()
   const failed = hasFailed(summary)
   if (loudness.json === true) shell.out.write(`${JSON.stringify(summaryDocument(summary), undefined, 2)}\n`)

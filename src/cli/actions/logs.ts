@@ -1,4 +1,4 @@
-/** What `tidemark logs` does: it reads the lines of one run from where the worker keeps them; nobody is asked. */
+/** What `tidemark logs` does: it reads the lines of one run from where whoever did the run keeps them; nobody is asked. */
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
@@ -30,5 +30,5 @@ function lineText({ time, level, msg, cure }: RunLine): string {
 
 const nothingSaid = (name: string, directory: string): SyncError =>
   new SyncError('USAGE_INVALID', `${directory} has no line of ${name}`, {
-    cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Only runs of a worker on this machine are kept.',
+    cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Kept are runs on this machine, as long as the setting history says.',
   })

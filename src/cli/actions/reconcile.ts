@@ -3,16 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { errorFrom, type OutcomeDocument } from '../../../jobs/wire.ts'
 import type { Config } from '../../config/config.ts'
-import { asSyncError, type SyncError } from '../../errors.ts'
-import type { GuardedLog } from '../../log.ts'
+import type { SyncError } from '../../errors.ts'
+import { oneRun } from '../../sync/oneRun.ts'
 import { type ReconcileFound, reconcileReport } from '../../sync/reconcile.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
 import { told } from '../control/syncInWorker.ts'
 import { type Column, grouped, line, table } from '../layout.ts'
-import { type Listener, openRooms, type OpenRooms } from '../rooms.ts'
-import { type Loudness, voices } from '../run.ts'
+import { type OwnWork, ownWork } from '../ownWork.ts'
+import { openRooms, type OpenRooms } from '../rooms.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface ReconcileArguments extends Loudness {
@@ -36,12 +37,9 @@ export async function reconcile(
   const wanted = wantedReports(names, config).filter(
     (report) => named || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
   )
-  const { log, view } = voices(shell, loudness)
-  using progress = view
-  const work = { shell, config, log, progress, wanted, allowMassDelete }
+  const work = { shell, config, loudness, wanted, allowMassDelete }
   await using worker = await findWorker(shell, config)
   const compared = await (worker === undefined ? compareHere(work) : compareInWorker(work, worker))
-  progress[Symbol.dispose]()
   const failed = compared.some(({ error }) => error !== undefined)
   if (loudness.json === true) shell.out.write(`${JSON.stringify({ reports: compared }, undefined, 2)}\n`)
   else if (loudness.quiet !== true || failed) shell.out.write(foundText(compared))
@@ -51,22 +49,27 @@ export async function reconcile(
 interface Work {
   readonly shell: Shell
   readonly config: Config
-  readonly log: GuardedLog
-  readonly progress: Listener
+  readonly loudness: Loudness
   readonly wanted: readonly ReportName[]
   readonly allowMassDelete: boolean
 }
 
-async function compareHere({ shell, config, log, progress, wanted, allowMassDelete }: Work): Promise<Compared[]> {
-  await using open = await openRooms(config, { shell, log, listener: progress })
+async function compareHere({ shell, config, loudness, wanted, allowMassDelete }: Work): Promise<Compared[]> {
+  await using own = await ownWork(shell, config, loudness)
+  using progress = own.view
+  await using open = await openRooms(config, { shell, log: own.log, listener: progress, observe: own.observe })
   const compared: Compared[] = []
-  for (const report of wanted) compared.push(await compareOne(open, report, allowMassDelete))
+  for (const report of wanted) compared.push(await compareOne(open, report, { allowMassDelete, own }))
   await open.warehouse.publish(config.published)
   return compared
 }
 
-async function compareInWorker({ progress, wanted, allowMassDelete }: Work, worker: Remote): Promise<Compared[]> {
+async function compareInWorker(
+  { shell, loudness, wanted, allowMassDelete }: Work,
+  worker: Remote,
+): Promise<Compared[]> {
   const reports = [...wanted]
+  using progress = voices(shell, loudness).view
   const ended = await worker.ask<{ compared: (OutcomeDocument & { found?: ReconcileFound })[] }>(
     { do: 'reconcile', reports, allowMassDelete },
     told(progress),
@@ -78,15 +81,19 @@ async function compareInWorker({ progress, wanted, allowMassDelete }: Work, work
   }))
 }
 
-async function compareOne({ rooms }: OpenRooms, report: ReportName, allowMassDelete: boolean): Promise<Compared> {
+async function compareOne(
+  { rooms }: OpenRooms,
+  report: ReportName,
+  { allowMassDelete, own }: { allowMassDelete: boolean; own: OwnWork },
+): Promise<Compared> {
   rooms.signal.throwIfAborted()
-  try {
-    const { found } = await reconcileReport(rooms, report, { runId: randomUUID(), allowMassDelete })
-    return { report, found }
-  } catch (error) {
-    rooms.signal.throwIfAborted()
-    return { report, error: asSyncError(error) }
-  }
+  const runId = randomUUID()
+  const { outcome, run } = await oneRun(rooms, { report, kind: 'reconcile', runId }, () =>
+    reconcileReport(rooms, report, { runId, allowMassDelete }),
+  )
+  own.tell('reconcile', outcome)
+  rooms.signal.throwIfAborted()
+  return run === undefined ? { report, error: outcome.error as SyncError } : { report, found: run.found }
 }
 
 const COLUMNS: readonly Column[] = [

@@ -1,10 +1,11 @@
 /** What `tidemark sync` does: one incremental run of each report, then the published copy, then the summary. */
 import { configOf } from '../configOf.ts'
-import { type Loudness, runSync } from '../run.ts'
+import { runSync } from '../run.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { syncInWorker } from '../control/syncInWorker.ts'
 import { findWorker } from '../control/remote.ts'
 import { hasFailed, summaryDocument, summaryText } from '../summary.ts'
+import type { Loudness } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface SyncOptions extends Loudness {

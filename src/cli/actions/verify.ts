@@ -14,7 +14,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, grouped, line, table, timeText } from '../layout.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
-import { type Loudness, voices } from '../run.ts'
+import { type Loudness, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { wantedReports } from '../wanted.ts'
 

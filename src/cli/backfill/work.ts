@@ -4,7 +4,6 @@
  */
 import type { Config } from '../../config/config.ts'
 import type { SyncError } from '../../errors.ts'
-import type { GuardedLog } from '../../log.ts'
 import type { BackfillOutcome, BackfillProgress } from '../../sync/backfill.ts'
 import type { BackfillRequest } from '../../sync/backfillRequest.ts'
 import type { Shell } from '../shell.ts'
@@ -12,7 +11,6 @@ import type { Shell } from '../shell.ts'
 export interface BackfillWork {
   readonly shell: Shell
   readonly config: Config
-  readonly log: GuardedLog
   readonly requests: readonly BackfillRequest[]
   readonly onProgress: (progress: BackfillProgress) => void
 }

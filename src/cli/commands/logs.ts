@@ -8,7 +8,8 @@ Examples:
   $ tidemark logs events                                 what the last run of events said
   $ tidemark logs 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77   a run, by its identifier (tidemark.runs, the console)
 
-Kept are the lines of runs in a worker, beside the warehouse in <warehouse>.logs, as long as the books.`
+Kept are the lines of runs on this machine, by a worker or a command, beside the warehouse in <warehouse>.logs, as long
+as the books.`
 
 export function logsCommand(program: Command, shell: Shell, done: Done): void {
   program

@@ -4,9 +4,10 @@ import { errorFrom, type OutcomeDocument, outcomeFrom, type Plain } from '../../
 import type { Instant } from '../../instant.ts'
 import type { Progress } from '../../sync/rooms.ts'
 import type { Listener } from '../rooms.ts'
-import { type SyncRun, voices } from '../run.ts'
+import type { SyncRun } from '../run.ts'
 import type { Shell } from '../shell.ts'
 import type { Summary } from '../summary.ts'
+import { voices } from '../voices.ts'
 import type { OnEvent } from './asked.ts'
 import type { Remote } from './remote.ts'
 

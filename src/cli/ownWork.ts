@@ -1,0 +1,49 @@
+/**
+ * What a command has around work that it does itself, as a worker has around its own: the lines of each run are kept beside
+ * the warehouse, so that `tidemark logs` finds them, and traces are sent where the standard variables ask for them. Work
+ * that a worker does is kept and traced there.
+ */
+import type { RunName } from '../../jobs/runs.ts'
+import { tellOutcome } from '../../jobs/told.ts'
+import { openTracing } from '../../jobs/tracing/tracing.ts'
+import type { Config } from '../config/config.ts'
+import { minusMs } from '../instant.ts'
+import { createLog } from '../log.ts'
+import { type Observe, observedBy } from '../observe.ts'
+import { RunLogs, runLogsOf } from '../runLogs.ts'
+import type { ReportOutcome } from '../sync/outcome.ts'
+import { guardSecrets } from './rooms.ts'
+import type { Shell } from './shell.ts'
+import { version } from './version.ts'
+import { type Loudness, type Voices, voices } from './voices.ts'
+import { loggingWork } from './workLog.ts'
+
+export interface OwnWork extends Voices, AsyncDisposable {
+  readonly observe: Observe
+  /** Keeps what became of a run: on standard error only with `--json`, since people are told by the summary. */
+  tell(kind: RunName, outcome: ReportOutcome): void
+}
+
+/** Closed, it has sent its spans and written its lines. */
+export async function ownWork(shell: Shell, config: Config, loudness: Loudness): Promise<OwnWork> {
+  const { clock, env } = shell
+  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const keep = (line: string) => runLogs.take(line)
+  const { log, view } = voices(shell, loudness, keep)
+  const unheard = createLog({ level: 'silent', keep })
+  for (const each of [log, unheard]) guardSecrets(config, each)
+  const tracing = await openTracing({ env, version: version(), log })
+  const traced = tracing === undefined ? [] : [tracing.observe]
+  return {
+    log,
+    view,
+    observe: observedBy(...traced, loggingWork(log, clock)),
+    tell: (kind, outcome) => tellOutcome(loudness.json === true ? log : unheard, kind, outcome),
+    [Symbol.asyncDispose]: async () => {
+      await tracing?.[Symbol.asyncDispose]()
+      await runLogs.written()
+      // Where no worker ever runs, nobody else keeps them bounded; once an hour is often enough.
+      if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
+    },
+  }
+}

@@ -1,0 +1,30 @@
+/** What a command says on standard error while it works: its log and its progress. */
+import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
+import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
+import type { Shell } from './shell.ts'
+import { logLevelOf } from './workLog.ts'
+
+/** How much a run says of itself. */
+export interface Loudness {
+  readonly json?: boolean
+  readonly quiet?: boolean
+}
+
+export interface Voices {
+  readonly log: GuardedLog
+  readonly view: ProgressView
+}
+
+type Keep = LogOptions['keep']
+
+/** Log and progress share standard error, so they are made together. `keep` takes every line, shown or not. */
+export function voices({ err, clock, env }: Shell, { json = false, quiet = false }: Loudness, keep?: Keep): Voices {
+  if (json) {
+    const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })
+    return { log, view: loggedProgress(log, clock) }
+  }
+  if (quiet) return { log: createLog({ level: logLevelOf(env, 'error'), keep }), view: silentProgress }
+  if (!err.isTerminal) return { log: createLog({ level: logLevelOf(env, 'warn'), keep }), view: lineProgress(err) }
+  const view = new LiveProgress(err, clock)
+  return { log: createLog({ level: logLevelOf(env, 'warn'), keep, pretty: true, destination: view }), view }
+}
