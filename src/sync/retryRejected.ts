@@ -37,6 +37,8 @@ export type RetryRooms = Pick<Rooms, 'warehouse' | 'clock' | 'signal'> & {
 const ROWS_AT_ONCE = 500
 /** Rows that one load takes up at least, if there are so many; all that one load refused stays together. */
 const ROWS_A_LOAD = 5_000
+/** How often they are listed anew. */
+const TRIES_MAX = 10
 
 /** Loads the report's rejected rows again. One call at a time for a report; it may run beside other loads. */
 export async function retryRejected(rooms: RetryRooms, report: ReportName): Promise<RetriedReport> {
@@ -47,12 +49,35 @@ export async function retryRejected(rooms: RetryRooms, report: ReportName): Prom
   const keptAs = await rooms.warehouse.keptAs(report)
   if (keptAs.some((text) => text !== privacyTextOf(rooms.settings, report))) throw otherColumns(report)
   const before = await kept()
-  for (const retries of batches(before.loads)) {
-    rooms.signal.throwIfAborted()
-    await loadAgain(rooms, report, retries)
+  for (let tries = 1; ; tries += 1) {
+    const { loads } = tries === 1 ? before : await kept()
+    if (await allLoadedAgain(rooms, report, { loads, isLast: tries === TRIES_MAX })) break
   }
   const after = await kept()
   return { report, tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
+}
+
+interface Kept {
+  readonly loads: readonly { loadId: number; rows: number }[]
+  readonly isLast: boolean
+}
+
+/** False when a load beside it took out some of them, since the service has mended those: then they are listed anew. */
+async function allLoadedAgain(rooms: RetryRooms, report: ReportName, { loads, isLast }: Kept): Promise<boolean> {
+  const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
+    report,
+    cure: 'Run it again: nothing was lost.',
+  })
+  try {
+    for (const batch of batches(loads)) {
+      rooms.signal.throwIfAborted()
+      await loadAgain(rooms, report, { ...batch, moved })
+    }
+    return true
+  } catch (error) {
+    if (error !== moved || isLast) throw error
+    return false
+  }
 }
 
 /** What was refused under other rules may hold what is private by now. */
@@ -64,7 +89,7 @@ const otherColumns = (report: ReportName): SyncError =>
 
 type Retries = NonNullable<LoadInput['retries']>
 
-function batches(loads: readonly { loadId: number; rows: number }[]): Retries[] {
+function batches(loads: Kept['loads']): Omit<Retries, 'moved'>[] {
   const found: { loadIds: number[]; rows: number }[] = []
   for (const { loadId, rows } of loads) {
     const last = found.at(-1)
@@ -82,10 +107,15 @@ async function loadAgain(rooms: RetryRooms, report: ReportName, retries: Retries
   const declaration = reportOf(report)
   const runId = randomUUID()
   await using staging = new Restaging(join(settings.staging, `retry-${runId}`), declaration, warehouse.numberMark)
+  let read = 0
   for (let offset = 0; offset < retries.rows; offset += ROWS_AT_ONCE) {
     const { loadIds } = retries
-    await staging.add(await warehouse.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE }))
+    const rows = await warehouse.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
+    await staging.add(rows)
+    read += rows.length
   }
+  // Rows that went while they were read would shift the others past the reading.
+  if (read !== retries.rows) throw retries.moved
   await warehouse.load({
     report: declaration,
     runId,

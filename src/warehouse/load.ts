@@ -20,7 +20,7 @@ import type { Fence, Fences } from './fences.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
-import { recordRejected, type Retried, takeRejected } from './rejected.ts'
+import { forgetMended, recordRejected, type Retried, takeRejected } from './rejected.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { type LoadRules, type Staged, stage } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
@@ -177,6 +177,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
     if (staged !== undefined && staged.rejected > 0)
       await recordRejected(sql, { report, excludePayload: input.rules?.excludePayload === true }, loadId)
+    if (staged !== undefined) await forgetMended(sql, { report, staged })
     if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
     await noteAsked(sql, report.name, input.asked ?? [])
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })

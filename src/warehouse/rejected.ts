@@ -1,15 +1,17 @@
 /**
- * Rows that could not be stored are kept whole, once each, with the reason, until they are loaded again on request
- * (product contract §4): then they are read from here as if the service had just sent them, at the time when it did.
+ * Rows that could not be stored are kept whole, once each, with the reason, until the service has mended them or they are
+ * loaded again on request (product contract §4): then they are read from here as if the service had just sent them, at the
+ * time when it did.
  */
 import type { Declaration } from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
-import { assert } from '../errors.ts'
+import type { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { WITHHELD } from '../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import type { Sql } from './duckdb.ts'
-import { names, text } from './sqlText.ts'
+import { name, names, text } from './sqlText.ts'
+import type { Staged } from './stage.ts'
 
 /** A row that was refused, as it was sent. */
 export interface RejectedRow {
@@ -24,6 +26,8 @@ export interface Retried {
   /** The loads that refused it. */
   readonly loadIds: readonly number[]
   readonly rows: number
+  /** Thrown when they are not all there any more: nothing is kept of the load then. */
+  readonly moved: SyncError
 }
 
 export interface RejectedAsk {
@@ -33,7 +37,7 @@ export interface RejectedAsk {
   readonly limit: number
 }
 
-/** Keeps refused rows once each, with the reason. They stay until they are loaded again on request. */
+/** Keeps refused rows once each, with the reason. */
 export async function recordRejected(
   sql: Sql,
   { report, excludePayload }: { report: Declaration; excludePayload: boolean },
@@ -68,12 +72,56 @@ function scopeSql(report: Declaration): string {
 
 /** The key of a refused row as text, as far as it has one. */
 export function keySql(report: Declaration): string {
-  const fields = Object.keys(report.fields)
-  const wire = tableOf(report)
-    .fields.filter((column) => report.key.includes(column.name))
-    .map((column) => column.sources[0])
-  const known = wire.filter((field) => field !== undefined && fields.includes(field))
-  return known.length === 0 ? 'NULL' : `json_extract_string(try_cast(row AS JSON), ${text(`/${known[0]}`)})`
+  const field = keyField(report)
+  return field === undefined ? 'NULL' : `json_extract_string(try_cast(row AS JSON), ${text(`/${field.wire}`)})`
+}
+
+/** The field of a row that is its key, beside what was asked; entries of audits have none. */
+function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
+  const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
+    report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
+  )
+  return found[0]
+}
+
+/**
+ * Takes out refused rows that the service has mended since: the load brings a row with that key that was sent later and can
+ * be stored. A row without a key stays, and so does one beside which only the summary shape of its row came, which says
+ * little of it. Costs nothing where the report has no refused rows.
+ */
+export async function forgetMended(
+  sql: Sql,
+  { report, staged }: { report: Declaration; staged: Pick<Staged, 'carries'> },
+): Promise<void> {
+  const key = keyField(report)
+  if (key === undefined || !(await hasRejected(sql, report.name))) return
+  await sql.run(`
+    DELETE FROM tidemark.rejected_rows WHERE rowid IN (
+      SELECT r.rowid FROM tidemark.rejected_rows r
+      JOIN (SELECT ${name(key.column)}::VARCHAR AS key, ${scopeSql(report)} AS scope, "~observed_at" AS observed_at,
+              ${isSummarySql(report, staged)} AS is_summary
+            FROM staged s) s ON s.key = r.key AND s.scope = r.scope
+      WHERE r.report = ${text(report.name)} AND r.observed_at < s.observed_at
+        AND (NOT s.is_summary OR ${
+          summaryFields(report)
+            .map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
+            .join(' OR ') || 'true'
+        }))`)
+}
+
+async function hasRejected(sql: Sql, report: string): Promise<boolean> {
+  const [some] = await sql.rows('SELECT 1 FROM tidemark.rejected_rows WHERE report = $1 LIMIT 1', [report])
+  return some !== undefined
+}
+
+/** Other names of fields: only the summary shape uses them. */
+const summaryFields = (report: Declaration): string[] => [
+  ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
+]
+
+function isSummarySql(report: Declaration, staged: Pick<Staged, 'carries'>): string {
+  const carried = summaryFields(report).map((field) => staged.carries(field).replaceAll('r."$"', 's."~shape"'))
+  return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
 /** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
@@ -97,9 +145,9 @@ export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }:
 }
 
 /** Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew. */
-export async function takeRejected(sql: Sql, report: string, { loadIds, rows }: Retried): Promise<void> {
+export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: Retried): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
   const [kept] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE ${which}`)
-  assert(kept?.rows === rows, `${rows} rejected rows were read, ${kept?.rows} are there by now`)
+  if (kept?.rows !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }

@@ -116,13 +116,6 @@ describe('a rejected row', () => {
     expect((await rejected(`report = 'automated_bookings'`)).map((each) => each['scope'])).toEqual(['EUR', 'USD'])
   })
 
-  it('stays when a good version of its key comes, until it is loaded again on request', async () => {
-    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }])
-    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 2 }], { observedAt: plusMs(NOON, 60_000) })
-    expect(await texts(opened, 'main.enquiries', { columns: ['status'] })).toEqual([{ status: '2' }])
-    expect(await rejected(`report = 'enquiries'`)).toHaveLength(1)
-  })
-
   it('does not touch the version of its key that is there', async () => {
     await loadRows(opened, enquiries, [{ enquiryId: 2, status: 1, taxes: [{ id: 1 }] }])
     await loadRows(opened, enquiries, [{ enquiryId: 2, status: 'odd', taxes: [] }], {

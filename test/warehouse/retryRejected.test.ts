@@ -67,8 +67,8 @@ describe('a rejected row that is loaded again', () => {
   })
 
   it('never replaces a newer version, by its stamp or by the time at which it was seen', async () => {
-    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }], { observedAt: NOON })
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 2 }], { observedAt: plusMs(NOON, 60_000) })
+    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }], { observedAt: NOON })
     await loadRows(opened, events, [{ eventId: 1, attendees: 'x', aggregateRecordModified: '2026-03-01T10:00:00Z' }])
     await loadRows(opened, events, [{ eventId: 1, attendees: 5, aggregateRecordModified: '2026-03-01T11:00:00Z' }], {
       observedAt: plusMs(NOON, -60_000),
