@@ -8,7 +8,8 @@ import type { ReportOutcome } from '../src/sync/outcome.ts'
 import type { BackfillProgress } from '../src/sync/backfillTally.ts'
 import type { Progress } from '../src/sync/rooms.ts'
 
-export type RunName = 'incremental' | 'backfill' | 'reconcile'
+export const RUN_NAMES = ['incremental', 'backfill', 'reconcile'] as const
+export type RunName = (typeof RUN_NAMES)[number]
 
 export interface RunningRun {
   readonly runId: string

@@ -67,7 +67,9 @@ export function gaugesIn(registry: Registry) {
     queueJobs: gauge('tidemark_queue_jobs', 'Jobs by queue and state', ['queue', 'state']),
     fileBytes: gauge('tidemark_file_bytes', 'Size of the warehouse and of the published copy', ['file']),
     diskFree: gauge('tidemark_disk_free_bytes', 'Free space where the warehouse lies', []),
-    loopDelay: gauge('tidemark_event_loop_delay_seconds', 'Delay of the event loop since the last look', ['quantile']),
+    loopDelay: gauge('tidemark_event_loop_delay_seconds', 'Delay of the event loop since the last look', [
+      'percentile',
+    ]),
     memory: gauge('process_resident_memory_bytes', 'Memory of the process', []),
     cpu: new Counter({
       name: 'process_cpu_seconds_total',

@@ -14,6 +14,7 @@ import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'
 import type { Observe } from '../../src/observe.ts'
 import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
+import { beginAtZero } from './beginnings.ts'
 import { countEvent, counting } from './counting.ts'
 import { type Gauges, gaugesIn, type Instruments, instrumentsIn } from './instruments.ts'
 
@@ -47,6 +48,10 @@ export class Metrics implements Disposable {
   constructor(parts: MetricsParts) {
     this.#parts = parts
     this.instruments = instrumentsIn(this.#registry)
+    beginAtZero(
+      this.instruments,
+      reportNames.filter((report) => parts.config.reports[report].enabled),
+    )
     this.#gauges = gaugesIn(this.#registry)
     this.observe = counting(this.instruments, parts.clock)
     this.#loop.enable()
@@ -132,10 +137,10 @@ export class Metrics implements Disposable {
 
   #lookAtProcess(): void {
     const { loopDelay, memory, cpu, started } = this.#gauges
-    const seconds = { '0.5': this.#loop.percentile(50), '0.99': this.#loop.percentile(99), '1': this.#loop.max }
+    const seconds = { 50: this.#loop.percentile(50), 99: this.#loop.percentile(99), 100: this.#loop.max }
     const sampledMs = LOOP_RESOLUTION_MS / 1_000
-    for (const [quantile, nanos] of Object.entries(seconds))
-      loopDelay.set({ quantile }, Math.max(0, nanos / NANOS_PER_SECOND - sampledMs))
+    for (const [percentile, nanos] of Object.entries(seconds))
+      loopDelay.set({ percentile }, Math.max(0, nanos / NANOS_PER_SECOND - sampledMs))
     this.#loop.reset()
     memory.set(process.memoryUsage.rss())
     const { user, system } = process.cpuUsage()

@@ -8,7 +8,8 @@ import { toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
 import type { RunName } from '../runs.ts'
 
-export type NoticeEvent = 'report.paused' | 'report.failing' | 'brake.pulled' | 'lag.exceeded'
+export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
+export type NoticeEvent = (typeof NOTICE_EVENTS)[number]
 
 export interface Condition {
   /** The same for as long as it lasts. */

@@ -91,6 +91,6 @@ describe('metrics', () => {
     expect(value('tidemark_queue_jobs', { queue: 'incremental', state: 'waiting' })).toBe(2)
     expect(value('tidemark_file_bytes', { file: 'warehouse' })).toBeGreaterThan(0)
     expect(value('tidemark_disk_free_bytes')).toBeGreaterThan(0)
-    expect(value('tidemark_event_loop_delay_seconds', { quantile: '0.99' })).toBeGreaterThanOrEqual(0)
+    expect(value('tidemark_event_loop_delay_seconds', { percentile: '99' })).toBeGreaterThanOrEqual(0)
   })
 })

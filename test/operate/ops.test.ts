@@ -5,8 +5,12 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { gaugesIn, instrumentsIn } from '../../jobs/metrics/instruments.ts'
+import { Metrics } from '../../jobs/metrics/metrics.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { QUEUES } from '../../jobs/queues.ts'
+import { REQUIRED_ENV } from '../config/folder.ts'
 import { markdownOf } from '../rules/markdown.ts'
 import { ROOT } from '../rules/source.ts'
 
@@ -79,6 +83,24 @@ describe('dashboard and alerts', () => {
     )
     expect(problems).toEqual([])
     expect(expressions.every(({ expr }) => expr === 'prometheus' || metricsIn(expr).length > 0)).toBe(true)
+  })
+
+  it('watch counters that stand at 0 before the first failure, which would pass unseen else', async () => {
+    const { reports } = await loadConfig({ env: REQUIRED_ENV, cwd: '/nonexistent' })
+    using metrics = new Metrics({ config: { reports, warehouse: '', published: '' }, clock: systemClock, version: '0' })
+    const { body } = await metrics.text()
+    const zeros = body.split('\n').filter((line) => line.endsWith(' 0'))
+    const growing = rules.flatMap(({ alert, expr }) =>
+      [...expr.matchAll(/(?:increase|rate)\((tidemark_[a-z_]+)(?:\{(\w+)(!?=)"([^"]*)"\})?\[/g)].map(
+        ([, name = '', label = '', sign, value = '']) => ({ alert, name, label, sign, value }),
+      ),
+    )
+    expect(growing.length).toBeGreaterThan(5)
+    const unseen = growing.filter(({ name, label, sign, value }) => {
+      const narrowed = new RegExp(sign === '!=' ? `[{,]${label}="(?!${value}")` : `[{,]${label}="${value}"`)
+      return !zeros.some((line) => line.split(/[{ ]/)[0] === name && (sign === undefined || narrowed.test(line)))
+    })
+    expect(unseen).toEqual([])
   })
 
   it('narrow codes and queues by names that exist', () => {
