@@ -147,7 +147,8 @@ describe('a person', () => {
     faults('403@events')
     await console.ask('/api/sync', { reports: ['events'] })
     await page.getByRole('heading', { name: 'events is paused' }).waitFor()
-    await page.getByText('Ask the owner of the service to permit it').first().waitFor()
+    const cure = 'Ask the owner of the service to permit it; then press Resume (or run: tidemark resume events)'
+    await page.getByText(cure).first().waitFor()
     faults()
     await page.getByRole('button', { name: 'Resume' }).click()
     await page.getByRole('heading', { name: 'events is paused' }).waitFor({ state: 'detached' })

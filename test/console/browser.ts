@@ -11,6 +11,9 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 export const launched = (executablePath: string): Promise<Browser> =>
   chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
 
+/** A busy machine may take its time: the test's own limit ends what never comes. */
+const PATIENCE_MS = 200_000
+
 /** What the page complained of: scripts that failed, what the policy refused. */
 export interface Person extends AsyncDisposable {
   readonly page: Page
@@ -25,6 +28,7 @@ export async function aPerson(
   options: BrowserContextOptions = {},
 ): Promise<Person> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...options })
+  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(error.message))

@@ -5,7 +5,7 @@ import { spark } from './charts.js'
 import { el } from './dom.js'
 import { ago, counted, duration, grouped } from './format.js'
 import { liveNow } from './live.js'
-import { lead, pill, runningCard, table } from './pieces.js'
+import { cureText, lead, pill, runningCard, table } from './pieces.js'
 
 /** @typedef {import('../api/shapes.ts').Overview} Overview */
 /** @typedef {import('../api/shapes.ts').Attention} Attention */
@@ -71,7 +71,7 @@ function need({ report, kind, title: what, why, cure, action, urgent }) {
     { class: `card need ${urgent ? 'bad' : ''}` },
     el('h3', {}, what),
     el('p', { class: 'why faint' }, why),
-    el('p', {}, cure),
+    cureText(cure, action === 'resume'),
     el(
       'div',
       { class: 'actions' },

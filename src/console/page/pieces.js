@@ -101,6 +101,31 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
+/** A command that the button beside it spares: at the end of a sentence that says when. */
+const RESUMING = /\brun: (tidemark (?:resume|check)\b.*)$/is
+
+/**
+ * What to do, said for this page: which button to press, with the command as the other way.
+ * @param {string} cure
+ * @param {boolean} canResume whether a button beside it resumes
+ */
+export function cureText(cure, canResume) {
+  const [found, command] = RESUMING.exec(cure) ?? []
+  if (found === undefined || command === undefined || !canResume) return el('p', {}, cure)
+  const before = cure.slice(0, -found.length)
+  const press = before === '' ? 'Press ' : 'press '
+  return el(
+    'p',
+    {},
+    before,
+    press,
+    el('strong', {}, 'Resume'),
+    ' (or run: ',
+    el('span', { class: 'code' }, command),
+    ')',
+  )
+}
+
 /** @param {string} title @param {string} [text] */
 export const lead = (title, text) =>
   el('div', { class: 'lead' }, el('h1', { tabindex: '-1' }, title), text ? el('p', {}, text) : null)

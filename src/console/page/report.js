@@ -5,7 +5,7 @@ import { lagChart, rowsChart } from './charts.js'
 import { el } from './dom.js'
 import { duration, grouped, moment } from './format.js'
 import { liveNow } from './live.js'
-import { facts, pill, runningCard } from './pieces.js'
+import { cureText, facts, pill, runningCard } from './pieces.js'
 import { runsTable } from './runs.js'
 import { timelines } from './timeline.js'
 
@@ -34,13 +34,13 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
       state === 'off' ? null : buttons(standing),
     ),
     el('p', {}, explained),
-    ...attention.map(({ title: what, why, cure, urgent }) =>
+    ...attention.map(({ title: what, why, cure, urgent, action }) =>
       el(
         'div',
         { class: `card need ${urgent ? 'bad' : ''}` },
         el('h2', {}, what),
         el('p', { class: 'why faint' }, why),
-        el('p', {}, cure),
+        cureText(cure, action === 'resume'),
       ),
     ),
     el('div', { id: 'running' }, runningCard(running)),

@@ -4,7 +4,7 @@ import { read } from './api.js'
 import { el } from './dom.js'
 import { duration, grouped, moment, said } from './format.js'
 import { liveNow } from './live.js'
-import { facts, lead, pill, runningCard } from './pieces.js'
+import { cureText, facts, lead, pill, runningCard } from './pieces.js'
 
 /** @typedef {import('zod').infer<typeof import('../api/shapes.ts').RunDetail>} RunDetail */
 /** @typedef {RunDetail['lines'][number]} Line */
@@ -49,7 +49,7 @@ const failure = (report, { code, message, cure }) =>
     el('h2', {}, 'What happened'),
     el('p', { class: 'why' }, message, ' ', el('span', { class: 'code faint' }, code)),
     el('h2', {}, 'What to do'),
-    el('p', {}, cure),
+    cureText(cure, PAUSING.has(code)),
     el(
       'div',
       { class: 'actions' },
