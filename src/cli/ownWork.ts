@@ -21,7 +21,7 @@ import { loggingWork } from './workLog.ts'
 export interface OwnWork extends Voices, AsyncDisposable {
   readonly observe: Observe
   /** Keeps what became of a run: on standard error only with `--json`, since people are told by the summary. */
-  tell(kind: RunName, outcome: ReportOutcome): void
+  readonly tell: (kind: RunName, outcome: ReportOutcome) => void
 }
 
 /** Closed, it has sent its spans and written its lines. */

@@ -115,9 +115,15 @@ describe('tidemark init', () => {
   })
 })
 
-/** util-linux's `script`, which gives a program a terminal of its own. */
-const versionOfScript: string | null = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout
-const hasScript = versionOfScript !== null && versionOfScript.includes('util-linux')
+/** Arguments for `script`, which gives a program a terminal of its own: util-linux's, else that of the BSDs and macOS. */
+function onTerminal(...command: string[]): string[] {
+  if (process.platform !== 'linux') return ['-q', '/dev/null', ...command]
+  const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' }) as { stdout: string | null }
+  expect(stdout ?? 'no such program', 'install the program "script" (util-linux; bsdutils in Debian)').toContain(
+    'util-linux',
+  )
+  return ['-qec', command.map((word) => `"${word}"`).join(' '), '/dev/null']
+}
 
 /** Types an answer once the question stands there. */
 async function typed(child: ChildProcessWithoutNullStreams, said: () => string, [question, answer]: [string, string]) {
@@ -127,12 +133,9 @@ async function typed(child: ChildProcessWithoutNullStreams, said: () => string, 
 
 describe('tidemark init on a terminal', () => {
   it('asks for each setting, hides the secret, and asks before it replaces', async () => {
-    // Where there is no such program, the tests above have shown the same without a terminal.
-    if (!hasScript) return
     await using spot = await aSpot()
     await writeFile(path.join(spot.folder, 'tidemark.yaml'), '# mine\n')
-    const command = `"${process.execPath}" "${LAUNCHER}" init`
-    const child = spawn('script', ['-qec', command, '/dev/null'], {
+    const child = spawn('script', onTerminal(process.execPath, LAUNCHER, 'init'), {
       cwd: spot.folder,
       env: { PATH: process.env['PATH'], HOME: spot.folder, TERM: 'xterm', COLUMNS: '120' },
     })

@@ -117,7 +117,6 @@ export interface Line {
   readonly report?: string
   readonly state?: string
   readonly code?: string
-  readonly ms?: number
 }
 
 /** The lines of its log so far. */

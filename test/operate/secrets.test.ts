@@ -1,6 +1,7 @@
 /**
  * No secret leaves its place: everything is run at trace with marked secrets, then all output, every file, every key and
- * value of the queue's store, every table, span and metric is searched for them, in all forms that they may take.
+ * value of the queue's store, every table, span and metric, and whatever the console answers, is searched for them, in all
+ * forms that they may take.
  */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -9,6 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/duckdb.ts'
 import { aPlace, SECRET_TEXT } from '../cli/support.ts'
 import { aWorkshop, hasSaid, linesOf, type Store, stop, until, type Workshop } from '../jobs/support.ts'
+import { consoleText } from './consoleText.ts'
 import { aCollector } from './collector.ts'
 import { aReceiver } from './receiver.ts'
 
@@ -37,7 +39,7 @@ interface Heap {
   readonly text: string
 }
 
-const told = ({ place, text }: Heap): string[] => [
+const leaksIn = ({ place, text }: Heap): string[] => [
   ...SECRETS.filter((secret) => text.includes(secret)).map((secret) => `${place}: ${secret.slice(0, 18)}…`),
   ...(TOKEN.test(text) ? [`${place}: a token`] : []),
 ]
@@ -80,7 +82,7 @@ async function keysIn({ redis }: Workshop): Promise<Heap[]> {
 }
 
 describe.each<Store>(['redis', 'embedded'])('secrets, with a worker on %s', (store) => {
-  it('are in no output, file, store, table or span after everything was run at trace', LONG, async () => {
+  it('are in no output, file, store, table, span, page or metric after everything was run at trace', LONG, async () => {
     await using collector = await aCollector()
     await using receiver = await aReceiver()
     const env = { ...MARKED, TIDEMARK_LOG_LEVEL: 'trace', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
@@ -102,7 +104,15 @@ describe.each<Store>(['redis', 'embedded'])('secrets, with a worker on %s', (sto
     await run('backfill', 'events', '--from', '2024-01-01', '--json')
     await run('reconcile', 'events', '--json')
     await run('status', '--json')
+    await run('logs', 'events', '--json')
     const heaps = await keysIn(shop)
+    const { address: url } = linesOf(worker).find(({ msg }) => msg.includes('the console listens')) as unknown as {
+      address: string
+    }
+    const told = await consoleText({ url, token: MARKED.TIDEMARK_CONSOLE_TOKEN, report: 'events' })
+    for (const place of ['GET /', 'GET /metrics', 'GET /api/overview', 'GET /api/live', 'POST /api/session'])
+      expect(told.find((each) => each.place === place)?.text.length, place).toBeGreaterThan(100)
+    heaps.push(...told)
     await stop(worker)
     // Refused credentials, as an echo of what was sent would show.
     const wrong = shop.start(['sync', 'events', '--json'], { env: { REPORTING_CLIENT_SECRET: `${SECRET_TEXT}-wrong` } })
@@ -123,7 +133,7 @@ describe.each<Store>(['redis', 'embedded'])('secrets, with a worker on %s', (sto
       ...receiver.posted.map(({ body, headers }) => ({ place: 'notice', text: body + JSON.stringify(headers) })),
     )
     expect(collector.spans.length).toBeGreaterThan(10)
-    expect(heaps.flatMap(told)).toEqual([])
+    expect(heaps.flatMap(leaksIn)).toEqual([])
   })
 })
 
