@@ -133,14 +133,20 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** The run that spoke last of this report; undefined when none is known. */
+/** From here on a line tells what was done; below it, a run that was skipped says only that it began. */
+const TELLING_LEVEL = 30
+
+/** The run that last had something to tell of this report, else the one that spoke last; undefined when none is known. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
+  let spoke: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
     const text = await readFile(path.join(directory, name), 'utf8').catch(() => '')
-    const last = parsed(text).findLast((line) => line['report'] === report)
+    const lines = parsed(text).filter((line) => line['report'] === report)
+    const last = lines.findLast(({ level }) => level >= TELLING_LEVEL)
     if (last !== undefined) return last.runId
+    spoke ??= lines.at(-1)?.runId
   }
-  return undefined
+  return spoke
 }
 
 /** A line that is torn, since its process was killed while it wrote, is left out. */

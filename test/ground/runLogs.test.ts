@@ -48,6 +48,15 @@ describe('log lines of runs', () => {
     expect(JSON.stringify(shown)).not.toContain('marked-secret')
   })
 
+  it('of a report are those of its last run that had something to tell, not of one that was skipped', async () => {
+    const skipped = (runId: string) => lineOf(runId, 'incremental run begins', { level: 20 })
+    await writeFile(path.join(folder, '2026-01-01T00.jsonl'), lineOf('failed', 'refused') + skipped('skipped 1'))
+    await writeFile(path.join(folder, '2026-01-01T01.jsonl'), skipped('skipped 2') + skipped('skipped 3'))
+    expect(await lastRunOf(folder, 'events')).toBe('failed')
+    await rm(path.join(folder, '2026-01-01T00.jsonl'))
+    expect(await lastRunOf(folder, 'events')).toBe('skipped 3')
+  })
+
   it('end at their limit for each run', async () => {
     await using kept = new RunLogs(folder, systemClock)
     for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
