@@ -149,7 +149,7 @@ describe.each(['sqlite', 'postgres'] as const)('with a lake whose catalogue is i
   })
 
   it('what is private is nowhere in it', async () => {
-    const towns = world.sandbox.world.liveKeys('events').map((key) => world.sandbox.world.row('events', key)['town'])
+    const towns = world.sandbox.world.liveKeys('events').map((key) => world.sandbox.world.row('events', key)?.['town'])
     const list = towns.map((town) => `'${String(town)}'`).join(', ')
     const [found] = await rowsOf<{ held: number; hashed: number }>(
       world,

@@ -18,6 +18,12 @@ const switchTo = (opened: Pick<OpenWarehouse, 'warehouse'>, on: boolean, now: st
 
 const anEvent = (name: string, rooms: number[]) => [{ eventId: 1, name, meetingRooms: rooms.map((id) => ({ id })) }]
 
+const anEnquiry = (id: number, status: number) => ({
+  enquiryId: id,
+  status,
+  taxes: [{ id: 1, rate: status }],
+})
+
 const aBudget = (amount: number, modifiedAt: string) => [{ budgetId: 1, budgetName: String(amount), modifiedAt }]
 
 describe('history', () => {
@@ -85,10 +91,9 @@ describe('history', () => {
   it('gives the rows of a moment by the statement in the dictionary, whichever table it is asked of', async () => {
     await using opened = await aWarehouse()
     await switchTo(opened, true)
-    const one = (id: number, status: number) => ({ enquiryId: id, status, taxes: [{ id: 1, rate: status }] })
-    await loadRows(opened, enquiries, [one(1, 1), one(2, 1)], { observedAt: T[0] })
-    await loadRows(opened, enquiries, [one(1, 2), { enquiryId: 2, status: 1, taxes: [] }], { observedAt: T[1] })
-    await loadRows(opened, enquiries, [one(1, 3), one(2, 3), one(3, 3)], { observedAt: T[2] })
+    await loadRows(opened, enquiries, [anEnquiry(1, 1), anEnquiry(2, 1)], { observedAt: T[0] })
+    await loadRows(opened, enquiries, [anEnquiry(1, 2), { enquiryId: 2, status: 1, taxes: [] }], { observedAt: T[1] })
+    await loadRows(opened, enquiries, [anEnquiry(1, 3), anEnquiry(2, 3), anEnquiry(3, 3)], { observedAt: T[2] })
     const [set = '', question = ''] = (/```sql moment\n(.*?)```/s.exec(dictionary())?.[1] ?? '').split(';\n')
     await opened.warehouse.rows(set)
     const then = (table: string) => opened.warehouse.rows(`SELECT * FROM (${question.replace('events', table)})`)
