@@ -125,7 +125,7 @@ export class Walk {
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
     this.#isAgain = this.#repeatsLast(fetched)
     if (this.#isAgain && number === 2) this.isShownAgain = true
-    if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
+    if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))
     else state.saw(seen)
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
     if (page.rowCount === 0) this.#sawEmptyPage = true
@@ -142,12 +142,12 @@ export class Walk {
   }
 
   /**
-   * Some services answer a page number behind the last page with the last page: so where the total is met already. Without
-   * a total, the first page that comes again may as well mean that the page number is ignored.
+   * Some services answer a page number behind the last page with the last page: so where the rows that came are just as many as
+   * every page said, this one too. Without a total, the first page that comes again may as well mean that the page number is ignored.
    */
-  get #isBehindLast(): boolean {
+  #isBehindLast(told: number | undefined): boolean {
     const { totalCount, rows } = this.state
-    return totalCount === undefined ? this.#last?.number !== 1 : rows >= totalCount
+    return told === undefined ? this.#last?.number !== 1 : rows === told && told === totalCount
   }
 
   /** The pages that the first one's total calls for, side by side, then one more if the last came full. */

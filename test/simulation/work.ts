@@ -44,9 +44,12 @@ export async function work(shop: Workshop, plan: RunPlan, rooms: Rooms): Promise
     changeMeanwhile()
     await timeline.wait(STALE_MS / 2)
   }
-  const outcomes = plan.reconciles ? await reconcileAmidst(shop, rooms) : await syncs(shop, plan, rooms)
-  await beside
-  return outcomes
+  try {
+    return await (plan.reconciles ? reconcileAmidst(shop, rooms) : syncs(shop, plan, rooms))
+  } finally {
+    // Also when the process has died: what sleeps ends within this run, before the next process begins.
+    await beside
+  }
 }
 
 async function syncs(shop: Workshop, { trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {

@@ -194,6 +194,22 @@ describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
   )
 })
 
+it('a first page with more rows than its total tells is not the last one because it comes again', async () => {
+  await using tide = await aLeanTide(30, 3)
+  await tide.sync('merf_submissions')
+  // Four rows; the service tells two of them, and shows its first page of three for every number.
+  spread(tide, 'merf_submissions', { rows: 3, minutes: 3 })
+  tide.sandbox.setFaults(['ignore-page', 'total-lies:-2'])
+  await tide.attempt('merf_submissions')
+  tide.sandbox.setFaults([])
+  await tide.sync('merf_submissions')
+  expect(await differencesOf(tide, 'merf_submissions')).toEqual([])
+  const walked = await tide.warehouse.rows(
+    `SELECT proof, rows FROM tidemark.windows WHERE rows = 3 AND proof = 'agreed'`,
+  )
+  expect(walked).toEqual([])
+})
+
 /** Gives all these rows one stamp, as a bulk import does. */
 function stampTogether(tide: Tide, report: WorldReport, rows: number): void {
   const { world } = tide.sandbox

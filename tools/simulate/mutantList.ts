@@ -203,8 +203,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'found: the last page shown again counts as rows that came twice',
     file: 'src/sync/pageWalk.ts',
-    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)',
-    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast)',
+    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
+    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
