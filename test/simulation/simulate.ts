@@ -3,7 +3,7 @@
  * the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
  */
 import { randomUUID } from 'node:crypto'
-import { SyncError } from '../../src/errors.ts'
+import { asSyncError } from '../../src/errors.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -287,7 +287,7 @@ class Simulation {
 
   /** A process that dies has no outcomes; any other run tells its failures instead of throwing. */
   #lastWords(error: unknown): void {
-    const isExpected = error instanceof SyncError && error.code !== 'UNEXPECTED'
+    const isExpected = asSyncError(error).code !== 'UNEXPECTED'
     if (!this.machine.isDead && !isExpected) this.fail(error)
   }
 
