@@ -4,7 +4,7 @@
  */
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
-import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
+import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 /** A column as it is shown to people. */
 export interface ShownColumn {
@@ -29,8 +29,7 @@ export function dictionary(held?: HeldColumns): string {
     '',
     'Made from the declarations in `schema/reports`. A field that the specification does not document becomes a column',
     'when it is first seen; `tidemark.columns` lists those of a warehouse. `current.<table>` shows the rows that are not',
-    'deleted, without the system columns. With `history: true`, `history.<table>` shows every version of a row and of its',
-    'child rows: the columns of the table, and those that say when it was valid.',
+    'deleted, without the system columns; `history.<table>` every version of them, where [history](#history) is on.',
     '',
     ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
@@ -39,12 +38,7 @@ export function dictionary(held?: HeldColumns): string {
     '',
     ...columnTable(SYSTEM_COLUMNS),
     '',
-    '## Columns of versions',
-    '',
-    'On every table of schema `history`, after the others:',
-    '',
-    ...columnTable(VERSION_COLUMNS),
-    '',
+    ...historyChapter(),
   ].join('\n')
 }
 
@@ -63,6 +57,33 @@ function chapter(report: Declaration, held: HeldColumns | undefined): string[] {
     ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
   ]
 }
+
+function historyChapter(): string[] {
+  return [
+    '## History',
+    '',
+    'With `reports.<report>.history: true` every version is kept. `history.<table>` has the columns of the table and, after',
+    'them:',
+    '',
+    ...columnTable(VERSION_COLUMNS),
+    '',
+    'The rows that were there at a moment, and not deleted, as they were then:',
+    '',
+    '```sql moment',
+    `SET VARIABLE moment = TIMESTAMPTZ '2026-03-01 11:30:00+00';`,
+    'FROM history.events WHERE NOT is_deleted',
+    `  AND _valid_from <= getvariable('moment') AND (_valid_to IS NULL OR getvariable('moment') < _valid_to);`,
+    '```',
+    '',
+    '| set for | it is kept in |',
+    '|---|---|',
+    ...reports.map(tableOf).map((table) => `| \`${table.name}\` | ${versionsOf(table)} |`),
+    '',
+  ]
+}
+
+const versionsOf = ({ name, children }: ReportTable): string =>
+  [name, ...children.map((child) => child.name)].map((each) => `\`history.${each}\``).join(', ')
 
 const origin = (child: ChildTable): string => `${child.field}, asked for by \`expand.${child.flag}\``
 

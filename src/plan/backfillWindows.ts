@@ -70,10 +70,9 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** A bare array is cut into slices that are planned less than full. */
-const ARRAY_OVERHEAD = 1.3
-/** Until the length of a slice is found. */
-const ARRAY_START = 2
+/** The looks that find the last page of a bare array: so many for each time that the pages double, and a few to be sure. */
+const LOOKS_A_DOUBLING = 1.5
+const LOOKS_MIN = 2
 
 /** About how many requests a window costs, where how many rows stand in it is known; else the least that it can be. */
 export function requestsFor(
@@ -83,7 +82,7 @@ export function requestsFor(
   const ofOne = (count: number) => {
     const pages = Math.max(1, Math.ceil(count / pageRows))
     if (answer === 'envelope' || pages === 1) return pages
-    return Math.ceil(pages * ARRAY_OVERHEAD) + ARRAY_START
+    return pages + Math.ceil(LOOKS_A_DOUBLING * Math.log2(pages)) + LOOKS_MIN
   }
   const once = (rows ?? [0]).reduce((sum, each) => sum + ofOne(each), 0)
   return readsTwice ? 2 * once : once

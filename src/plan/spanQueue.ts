@@ -47,7 +47,7 @@ export interface Overfull {
 export interface QueueOptions {
   /** Rows that a full response holds, as far as is known. */
   readonly pageRows: number
-  /** Spans that end no later are not cut: they can be read page by page. */
+  /** Spans that end no later are not cut as long as they can be read page by page. */
   readonly wholeUntil?: Instant | undefined
 }
 
@@ -63,7 +63,7 @@ interface Piece {
 export class SpanQueue {
   readonly #pending: Piece[]
   readonly #density = new Density()
-  readonly #wholeUntil: number
+  #wholeUntil: number
   #pageRows: number
   /** Where the next slices end, when an overfull response told. */
   #cuts: Instant[] = []
@@ -112,6 +112,11 @@ export class SpanQueue {
     return head
   }
 
+  /** Whether spans that end early enough are still handed out whole: until one of them had to be cut for what it holds. */
+  get leavesWhole(): boolean {
+    return this.#wholeUntil > Number.NEGATIVE_INFINITY
+  }
+
   /**
    * Whether the span seems to hold a heap of rows at one time, as a bulk import leaves it: walking it page by page,
    * twice, then costs less than cutting it down to an instant, which would have to be walked twice as well.
@@ -158,6 +163,7 @@ export class SpanQueue {
       this.#pending.push({ span })
       return
     }
+    if (span.until <= this.#wholeUntil) this.#wholeUntil = Number.NEGATIVE_INFINITY
     this.#failures += 1
     this.#tooFar = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined

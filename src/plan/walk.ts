@@ -16,7 +16,8 @@ export interface PageSeen {
 
 /**
  * How a window is known to be complete; kept in `tidemark.windows.proof`. `single`: one response holds everything.
- * `total`: as many distinct keys as every page said, none twice. `agreed`: two walks to the end brought the same keys.
+ * `total`: as many distinct keys as every page said, none twice, or as the place of
+ * the last page leaves room for. `agreed`: two walks to the end brought the same keys.
  */
 export type Proof = 'single' | 'total' | 'agreed'
 
@@ -33,6 +34,8 @@ export class WalkState {
   firstRows = 0
   /** Rows on the page with the highest number. */
   lastRows = 0
+  /** Rows on the longest page. */
+  mostRows = 0
   readonly #totals = new Set<number>()
   readonly #keyed: boolean
   #pageSizeTold: number | undefined
@@ -76,6 +79,7 @@ export class WalkState {
       this.lastRows = rowCount
     }
     this.pages += 1
+    this.mostRows = Math.max(this.mostRows, page.rowCount)
     this.rows += rowCount
     this.repeats += page.keys.length - twice - fresh
     this.#withoutKey += withoutKey
@@ -107,8 +111,12 @@ export class WalkState {
    * whose like stood on another page may be the same one, in the place of a row that never came: then nothing is met.
    */
   get meetsTotal(): boolean {
-    if (this.totalCount === undefined || this.repeats > 0 || this.#keylessAgain > 0) return false
-    return this.distinct === this.totalCount
+    return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)
+  }
+
+  /** Whether so many different rows came. */
+  brings(total: number): boolean {
+    return this.#keylessAgain === 0 && this.distinct === total
   }
 
   /**

@@ -11,7 +11,7 @@ import type { Span } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import { ObjectCatalog } from '../staging/catalog.ts'
 import { PageReader } from './pages.ts'
-import type { Proven } from './prove.ts'
+import type { Proven } from './pageWalk.ts'
 import type { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
@@ -47,7 +47,10 @@ export class Difference {
   /** Which of the rows seen in `span`, with deleted ones included, are deleted. */
   async goneKeys(span: Span, seen: Proven): Promise<GoneKey[]> {
     if (seen.keys.size === 0) return []
-    const live = await this.#scope.keysOf(this.#reader, span, this.#question)
+    const live = await this.#scope.keysOf(this.#reader, span, {
+      question: this.#question,
+      rowsExpected: seen.rows,
+    })
     const missing = [...seen.keys].filter((key) => !live.some((part) => part.keys.has(key)))
     if (missing.length === 0) return []
     await this.#lookForMoved()
@@ -65,7 +68,7 @@ export class Difference {
     const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
     // An edit may have taken a row out of the report's filters: it is alive all the same.
-    for (const part of await this.#scope.keysOf(this.#reader, span, { ...this.#question, filters: {} })) {
+    for (const part of await this.#scope.keysOf(this.#reader, span, { question: { ...this.#question, filters: {} } })) {
       for (const key of part.keys) this.#moved.add(key)
     }
     this.#movedUntil = now

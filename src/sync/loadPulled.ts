@@ -4,6 +4,7 @@
  */
 import { reportOf } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
+import { bothSeen } from '../plan/pageSizes.ts'
 import { catalogFrom } from '../staging/rowCatalog.ts'
 import type { LoadInput } from '../warehouse/load.ts'
 import { followersOf } from './followers.ts'
@@ -17,17 +18,24 @@ import type { Rooms } from './rooms.ts'
 export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<void> {
   const { settings } = rooms
   const { staging } = settings
-  const { report, fence } = pulled.ask
+  const { report } = pulled.ask
   try {
     if (pulled.ask.numberMark !== rooms.warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
     const question = questionOf(settings.reports[report], privacyTextOf(settings, report))
     if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
     await checkStaged(staging, pulled)
     for (const input of loadsOf(rooms, pulled)) await loadOne(rooms, pulled, input)
-    await rooms.warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, pulled.sizes)
+    await learned(rooms, pulled)
   } finally {
     await discardPulled(staging, pulled)
   }
+}
+
+/** Most windows see nothing new of pages: a commit for each would be for nothing. */
+async function learned({ warehouse, settings }: Rooms, { ask, sizes }: PulledWindow): Promise<void> {
+  const { report, fence } = ask
+  if (bothSeen(ask.sizes, sizes) === ask.sizes) return
+  await warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, sizes)
 }
 
 type OneLoad = Omit<LoadInput, 'now' | 'serviceNow'>

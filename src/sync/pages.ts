@@ -50,6 +50,11 @@ export class PageReader {
     this.pageSize = plan.pageSize
   }
 
+  /** Pages that may still be read. */
+  get pagesLeft(): number {
+    return this.#rooms.settings.limits.walkPagesMax - this.pages
+  }
+
   /** Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
@@ -89,7 +94,7 @@ export class PageReader {
 
   #checkLength(): void {
     const { walkPagesMax } = this.#rooms.settings.limits
-    if (this.pages < walkPagesMax) return
+    if (this.pagesLeft > 0) return
     throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
       report: this.#plan.report.name,
       cure: 'Raise page_size, or limits.walk_pages_max if the report really is that large. What is proven so far stays.',

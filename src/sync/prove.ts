@@ -4,63 +4,19 @@
  * total is told the span is cut until single responses remain, and inside one instant two walks have to agree.
  */
 import { SyncError } from '../errors.ts'
-import { formatInstant, type Instant } from '../instant.ts'
-import { type Observe, unobserved } from '../observe.ts'
-import type { KeySet } from '../plan/keySet.ts'
-import { holdsEverything, isFullPage, type PageSizes, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
-import type { Question } from '../plan/question.ts'
+import { formatInstant } from '../instant.ts'
+import { unobserved } from '../observe.ts'
+import { holdsEverything, isFullPage, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import { plannedRows } from '../plan/density.ts'
-import type { Overfull } from '../plan/spanQueue.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
-import { type Proof, WalkState } from '../plan/walk.ts'
-import type { ScannedPage } from '../staging/scanPage.ts'
-import { eachBounded } from './bounded.ts'
-import type { FetchedPage, PageReader } from './pages.ts'
-
-export interface ProveParts {
-  readonly reader: PageReader
-  /** The question for a span; undefined span: without bounds. */
-  readonly ask: (span: Span | undefined) => Question
-  /** Rows from here on may still be committed late. */
-  readonly youngFrom: Instant
-  /** Rows that one load takes; a span with more is cut, so that each part is a load of its own. */
-  readonly loadRowsMax: number
-  readonly walkAttemptsMax: number
-  readonly concurrency: number
-  /** Everything at once is only of use when a single response holds it. */
-  readonly singleOnly?: boolean
-  /** Where a span without a lower bound is cut, if it has to be. */
-  readonly floor?: Instant
-  readonly sizes: () => PageSizes
-  readonly learn: (sizes: PageSizes) => void
-  /** The span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
-  readonly walksHeap?: boolean
-  /** False: the span is never cut, since rows without a key would come twice where two parts meet (audit entries). */
-  readonly cuts?: boolean
-  /** Takes the pages of a walk that goes on; all of them come again when a walk is done again. */
-  readonly keep: (page: FetchedPage) => Promise<void>
-  /** Said before a walk is done again. */
-  readonly restart?: () => void
-  readonly observe?: Observe | undefined
-}
-
-export type Proven = {
-  readonly kind: 'proven'
-  readonly proof: Proof
-  readonly rows: number
-  readonly totalCount: number | undefined
-  readonly keys: KeySet
-}
+import { counted, isCountable, oldPart } from './countedWalk.ts'
+import type { FetchedPage } from './pages.ts'
+import { type Outcome, type ProveParts, Walk } from './pageWalk.ts'
 
 /** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
 const USUAL_PAGES_MAX = 8
 /** As many rows as `page_size` may be. */
 const ROWS_A_PAGE_MAX = 10_000
-
-export type Outcome =
-  | Proven
-  /** Cut it; `pages` were read of it: a sample of where its rows stand. */
-  | { readonly kind: 'split'; readonly overfull: Omit<Overfull, 'stamps'>; readonly pages: readonly ScannedPage[] }
 
 /** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
 export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
@@ -131,13 +87,17 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, parts.reader.pageSize)))
     return walk.proven('single')
   }
+  if (isCountable(walk) && state.repeats === 0) {
+    const outcome = await counted(walk, first)
+    if (outcome !== undefined) return outcome
+  }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first)
+  if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first, { parts: oldPart(walk) })
   const second = await walk.page(2)
   if (state.freshOnLastPage > 0) {
     // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
     if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
-    if (splits) return walk.split(first, {}, second)
+    if (splits) return walk.split(first, { parts: oldPart(walk) }, second)
   } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
     // The same page again: the page number is ignored, so only what fits one response can be seen.
     parts.learn(sawFullPage(parts.sizes(), state.firstRows))
@@ -201,114 +161,4 @@ function unstable({ parts, span, state }: Walk): SyncError {
     cure: 'Rows move faster than they can be read, or the service ignores pageNumber. It is tried again at the next run; a larger page_size lets more fit one response.',
     data: { walks: parts.walkAttemptsMax, rows: state.rows, total: state.totalCount, repeats: state.repeats },
   })
-}
-
-/** The same rows in the same order: by their keys, or by what they hold where they have none. */
-function sameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
-  if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
-  if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)
-  return a.lines(0).equals(b.lines(0))
-}
-
-/** One walk over one span. */
-class Walk {
-  readonly parts: ProveParts
-  readonly span: Span | undefined
-  /** Rows a page that are asked for. */
-  readonly size: number
-  readonly state: WalkState
-  /** The second page was the first one once more. */
-  isShownAgain = false
-  /** Went on to an empty page, or one with nothing new. */
-  #reachedEnd = false
-  #sawEmptyPage = false
-  #last: FetchedPage | undefined
-  #isAgain = false
-
-  constructor(parts: ProveParts, span: Span | undefined, size = parts.reader.pageSize) {
-    this.parts = parts
-    this.span = span
-    this.size = size
-    this.state = new WalkState(parts.reader.keyed)
-  }
-
-  /** No page can follow: the last one was empty or brought nothing new, or the total is met by a page with room left. */
-  get #isAtEnd(): boolean {
-    return this.#reachedEnd || (this.state.meetsTotal && !this.state.endsFull)
-  }
-
-  /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
-  get isWhole(): boolean {
-    return this.#isAtEnd && (this.state.repeats === 0 || this.#isUnpaged)
-  }
-
-  /** Every page repeats the first one, which had room for more, or had more than was asked for: it is all there is. */
-  get #isUnpaged(): boolean {
-    const { state, size } = this
-    if (this.#sawEmptyPage || state.distinct !== state.firstRows) return false
-    const usual = this.parts.reader.pageSize
-    // Where more than the usual size is asked for, a page that isn't larger than before may be cut as before.
-    return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
-  }
-
-  async page(number: number): Promise<FetchedPage> {
-    const { parts, span, state } = this
-    const fetched = await parts.reader.read(parts.ask(span), number, this.size)
-    const { page } = fetched
-    const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
-    const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
-    this.#isAgain = this.#repeatsLast(fetched)
-    if (this.#isAgain && number === 2) this.isShownAgain = true
-    if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)
-    else state.saw(seen)
-    if (number > (this.#last?.number ?? 0)) this.#last = fetched
-    if (page.rowCount === 0) this.#sawEmptyPage = true
-    if (state.freshOnLastPage === 0) this.#reachedEnd = true
-    return fetched
-  }
-
-  /** Whether this is the page before once more. Pages of one row don't count: any order may bring one twice. */
-  #repeatsLast({ number, page }: FetchedPage): boolean {
-    const { state, parts } = this
-    const last = this.#last
-    if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
-    if (page.rowCount !== last.page.rowCount || (page.rowCount === 1 && state.firstRows === 1)) return false
-    return sameRows(page, last.page, parts.reader.keyed)
-  }
-
-  /**
-   * Some services answer a page number behind the last page with the last page: so where the total is met already. Without
-   * a total, the first page that comes again may as well mean that the page number is ignored.
-   */
-  get #isBehindLast(): boolean {
-    const { totalCount, rows } = this.state
-    return totalCount === undefined ? this.#last?.number !== 1 : rows >= totalCount
-  }
-
-  /** The pages that the first one's total calls for, side by side, then one more if the last came full. */
-  async rest(): Promise<void> {
-    const { parts, state } = this
-    const last = state.pagesCalledFor
-    const numbers = Array.from({ length: last - 1 }, (_, n) => n + 2)
-    await eachBounded(numbers, parts.concurrency, async (number) => parts.keep(await this.page(number)))
-    if (!state.meetsTotal || state.endsFull) await this.untilExhausted(last + 1)
-  }
-
-  /** On, page by page, until one is empty or brings nothing new. */
-  async untilExhausted(from: number): Promise<void> {
-    for (let number = from; !this.#isAtEnd; number += 1) {
-      const fetched = await this.page(number)
-      if (!this.#isAgain) await this.parts.keep(fetched)
-    }
-  }
-
-  split({ page }: FetchedPage, how: Pick<Overfull, 'parts' | 'total'> = {}, second?: FetchedPage): Outcome {
-    const pages = second === undefined ? [page] : [page, second.page]
-    return { kind: 'split', pages, overfull: { ...how, pageRows: this.state.pageRows } }
-  }
-
-  proven(proof: Proof): Proven {
-    const { rows, totalCount, keys } = this.state
-    return { kind: 'proven', proof, rows, totalCount, keys }
-  }
 }

@@ -1,7 +1,7 @@
 /** Reads one span of a report whole, on each axis of time that its rows may stand on, and tells each slice proven. */
 import type { Span } from '../plan/spans.ts'
 import type { Difference, GoneKey } from './difference.ts'
-import type { Proven } from './prove.ts'
+import type { Proven } from './pageWalk.ts'
 import type { Scope } from './scope.ts'
 
 export interface WindowReading {

@@ -8,14 +8,15 @@ import type { ReportConfig } from '../config/config.ts'
 import { type PageSizes, rowsAPage, sawLastPage } from '../plan/pageSizes.ts'
 import type { Question } from '../plan/question.ts'
 import { SpanQueue } from '../plan/spanQueue.ts'
-import { type Span, youngFrom } from '../plan/spans.ts'
+import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import type { Window } from '../plan/window.ts'
 import type { Instant } from '../instant.ts'
 import { followersOf } from './followers.ts'
 import { Intake } from './intake.ts'
 import { stampsOf } from './stampsOf.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
-import { type Outcome, type Proven, prove } from './prove.ts'
+import type { Outcome, Proven } from './pageWalk.ts'
+import { prove } from './prove.ts'
 import type { WalkRooms } from './rooms.ts'
 
 export interface ScopeParts {
@@ -30,6 +31,9 @@ export interface ScopeParts {
   readonly before: { readonly pages: number; readonly rows: number }
   readonly reconcileId?: string
 }
+
+/** From so many times the length of its young part on, a span is a history, not what came since a while ago. */
+const HISTORY_RATIO = 100
 
 export type Axis = 'window' | 'created'
 
@@ -86,9 +90,13 @@ export class Scope implements AsyncDisposable {
   }
 
   /** Keys of the rows in `spans` that a question with `also` brings; their rows are not kept. */
-  async keysOf(reader: PageReader, span: Span, question: Question): Promise<Proven[]> {
+  async keysOf(
+    reader: PageReader,
+    span: Span,
+    ask: { readonly question: Question; readonly rowsExpected?: number },
+  ): Promise<Proven[]> {
     const found: Proven[] = []
-    await this.#proveSpans([span], { reader, axis: 'window', question }, (_, proven) => {
+    await this.#proveSpans([span], { ...ask, reader, axis: 'window' }, (_, proven) => {
       found.push(proven)
       return Promise.resolve()
     })
@@ -112,16 +120,18 @@ export class Scope implements AsyncDisposable {
 
   async #proveSpans(
     spans: readonly Span[],
-    { reader, ...ask }: Pick<ProveAsk, 'axis' | 'question'> & { readonly reader: PageReader },
+    { reader, ...ask }: Pick<ProveAsk, 'axis' | 'question' | 'rowsExpected'> & { readonly reader: PageReader },
     onProven: (span: Span, proven: Proven) => Promise<void>,
   ): Promise<void> {
     const { declaration } = this.parts
-    const queue = new SpanQueue(spans, {
+    const parts = declaration.answer === 'array' ? spans.flatMap((span) => apart(span, this.#youngFrom)) : spans
+    const queue = new SpanQueue(parts, {
       pageRows: rowsAPage(this.sizes, reader.pageSize),
-      wholeUntil: declaration.answer === 'envelope' ? this.#youngFrom : undefined,
+      wholeUntil: this.#youngFrom,
     })
     for (let span = queue.next(); span !== undefined; span = queue.next()) {
-      const outcome = await this.#prove(reader, { ...ask, span, walksHeap: queue.holdsHeap(span) })
+      const walks = { walksHeap: queue.holdsHeap(span), walksOld: queue.leavesWhole }
+      const outcome = await this.#prove(reader, { ...ask, ...walks, span })
       if (outcome.kind === 'split') {
         const { overfull, pages } = outcome
         const isSample = overfull.total === undefined && overfull.parts === undefined && ask.axis === 'window'
@@ -156,6 +166,8 @@ export class Scope implements AsyncDisposable {
         concurrency,
         singleOnly: ask.singleOnly === true,
         walksHeap: ask.walksHeap === true,
+        walksOld: ask.walksOld === true,
+        rowsExpected: ask.rowsExpected,
         sizes: () => this.sizes,
         learn: (sizes) => {
           this.sizes = sizes
@@ -185,6 +197,12 @@ export class Scope implements AsyncDisposable {
   }
 }
 
+/** A span that is nearly all old, such as that of a first run, in its old and its young part: one page would hold neither. */
+function apart(span: Span, youngFrom: Instant): readonly Span[] {
+  const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
+  return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]
+}
+
 /** The total of everything there is now, or of what `bounds` leave of it, as the smallest answer tells it. */
 export async function totalNow(scope: Scope, bounds: Pick<Question, 'created'> = {}): Promise<number | undefined> {
   const { page } = await scope.reader.read({ ...scope.question, ...bounds, expand: [] }, 1)
@@ -196,6 +214,8 @@ interface ProveAsk {
   readonly span: Span | undefined
   readonly singleOnly?: boolean
   readonly walksHeap?: boolean
+  readonly walksOld?: boolean
+  readonly rowsExpected?: number
   /** Another question than the scope's own: its rows are not kept. */
   readonly question?: Question
 }

@@ -43,7 +43,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   try {
     await loadExtensions(database, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
     await database.run('SET ducklake_max_retry_count = 0')
-    await attached(database, attachSql(place, LAKE, readOnly), place)
+    await attached(database, place, readOnly)
     await database.run(`USE ${LAKE}`)
     return database
   } catch (error) {
@@ -65,14 +65,19 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
   return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${access})`
 }
 
-/** Two that make the same lake at once: one of them finds it half made, and waits. */
-async function attached(database: Database, sql: string, place: LakePlace): Promise<void> {
+const PASSING = /already exists|locked|duplicate key|conflict|23505/i
+/** Two that make the same lake at once: one of them finds it half made. To a reader it is just not there yet. */
+const HALF_MADE = /does not exist/i
+
+async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {
+  const sql = attachSql(place, LAKE, readOnly)
   for (let tries = 1; ; tries += 1) {
     try {
       return await database.run(sql)
     } catch (error) {
       const told = (error as Error).message.replaceAll(place.at, withoutPassword(place.at))
-      if (tries >= OPEN_TRIES_MAX || !/already exists|locked|duplicate key|conflict|does not exist|23505/i.test(told)) {
+      const mayPass = PASSING.test(told) || (!readOnly && HALF_MADE.test(told))
+      if (tries >= OPEN_TRIES_MAX || !mayPass) {
         throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${told}`, {
           cure: 'Check the address and permissions of the catalogue and of lake_data; "tidemark sync" makes a new lake.',
         })

@@ -142,7 +142,7 @@ function stagingRefused(error: unknown, report: Declaration, segment: Segment): 
 
 /** Staged rows can be many; their memory is given back at once. */
 const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held', 'left_over']
-  .map((table) => `DROP TABLE IF EXISTS temp.${table};`)
+  .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
 interface Commit {
@@ -160,7 +160,8 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     await place.fences.check(sql, input.fence)
     await place.beforeWriting?.(sql)
     const loadId = await nextLoadId(sql)
-    const history = await historyOf(sql, report.name)
+    const mayReplace = staged !== undefined || input.replaces !== undefined
+    const history = mayReplace ? await historyOf(sql, report.name) : undefined
     const changes: TableChange[] = []
     for (const { table: changed, changes: needed } of plan.changes) {
       const where = { report: report.name, table: changed, loadId }

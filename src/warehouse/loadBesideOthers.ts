@@ -15,6 +15,8 @@ export async function loadBesideOthers(
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
 ): Promise<LoadResult> {
+  // Where nothing came, no column is needed.
+  if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
     const planned = layoutOf(discovered)

@@ -1,4 +1,4 @@
-/** Readers that are not ours, in processes of their own, on a copy that is being replaced: Python's DuckDB and DuckDB's CLI. */
+/** Readers that are not ours, in processes of their own, on a copy that is being replaced: Python's DuckDB, DuckDB's CLI, Node's. */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -34,5 +34,23 @@ export async function readWithCli({ bin }: Python, published: string, times: num
     const { stdout } = await run(path.join(bin, 'duckdb'), ['-readonly', '-csv', '-noheader', published, CUT])
     if (stdout.trim() !== '0') throw new TypeError(`the DuckDB CLI read ${stdout.trim()}`)
   }
+  return times
+}
+
+const NODE = `
+import { DuckDBInstance } from '@duckdb/node-api'
+const [path, times] = [process.argv[1], Number(process.argv[2])]
+for (let time = 0; time < times; time += 1) {
+  const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
+  const connection = await instance.connect()
+  const [[apart]] = (await connection.runAndReadAll(\`${CUT}\`)).getRowsJson()
+  if (Number(apart) !== 0) throw new Error('torn')
+  connection.closeSync()
+  instance.closeSync()
+}`
+
+export async function readWithNode(published: string, times: number): Promise<number> {
+  const args = ['--input-type=module', '-e', NODE, published, String(times)]
+  await run(process.execPath, args, { cwd: import.meta.dirname })
   return times
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run test:dbt`: a real dbt, a real Python and the DuckDB CLI on a published copy that Tidemark made. Where there is
- * no Python or no package index it says so in one line and ends well.
+ * `npm run test:dbt`: a real dbt, a real Python, the DuckDB CLI and Node on a published copy that Tidemark made, with the
+ * history of two reports, also all at once while loads go on. Where there is no Python or no package index it says so in
+ * one line and ends well.
  */
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -9,18 +10,29 @@ import { Database } from '../../src/warehouse/duckdb.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { aProject, dbt } from './project.ts'
 import { aPython, type Python } from './python.ts'
-import { readWithCli, readWithPython } from './readers.ts'
+import { readWithCli, readWithNode, readWithPython } from './readers.ts'
 
 const READING_SECONDS = 20
 const CLI_TIMES = 25
+const DBT_TIMES = 3
+/** So many events and budgets are edited once. */
+const VERSIONS = 5
 
 const python = await aPython()
 if (typeof python === 'string') console.log(`dbt was not run: ${python}`)
 else await everything(python)
 
 async function everything(having: Python): Promise<void> {
-  await using world = await aWorld({ sandbox: { rows: 200 } })
+  const history = { history: true }
+  await using world = await aWorld({
+    sandbox: { rows: 200 },
+    settings: { reports: { events: history, budgets: history } },
+  })
   await synced(world)
+  for (const report of ['events', 'budgets'] as const) {
+    for (const key of world.sandbox.world.liveKeys(report).slice(0, VERSIONS)) world.sandbox.world.edit(report, key)
+  }
+  await synced(world, 'events', 'budgets')
   const project = path.join(world.folder, 'dbt')
   const published = path.join(world.folder, 'data/published.duckdb')
   const sources = (await world.run('schema', '--format', 'dbt')).stdout
@@ -30,8 +42,19 @@ async function everything(having: Python): Promise<void> {
     const { code, last, output } = await dbt(having, project, command)
     say(code === 0, `dbt ${command.join(' ')}: ${last}`, output)
   }
+  await versionsAreRead(project)
   await brokenIsFound(having, { world, sources, published })
-  await readWhileItChanges(having, world, published)
+  await readWhileItChanges(having, { world, project, published })
+}
+
+/** What dbt made of the history: the edited events have two versions each, and every event has one that is open. */
+async function versionsAreRead(project: string): Promise<void> {
+  await using models = await Database.open(path.join(project, 'models.duckdb'), { memory: '256MB', readOnly: true })
+  const [found] = await models.rows<{ events: number; twice: number; open: number }>(`
+    SELECT count(*) AS events, count(*) FILTER (versions = 2) AS twice, count(*) FILTER (open_versions = 1) AS open
+    FROM event_versions`)
+  const told = `dbt counts ${found?.events} events with ${found?.open} open versions, ${found?.twice} of them were edited`
+  say(found?.twice === VERSIONS && found.open === found.events, told, '')
 }
 
 /** The tests bite: a doubled row and a child without its parent are found. */
@@ -53,11 +76,16 @@ async function brokenIsFound(
   say(code === 1 && found, `dbt test on a broken copy finds both faults: ${last}`, output)
 }
 
-async function readWhileItChanges(having: Python, world: World, published: string): Promise<void> {
+async function readWhileItChanges(
+  having: Python,
+  { world, project, published }: { world: World; project: string; published: string },
+): Promise<void> {
   const reading = Promise.all([
     readWithPython(having, published, READING_SECONDS),
     readWithPython(having, published, READING_SECONDS),
     readWithCli(having, published, CLI_TIMES),
+    readWithNode(published, CLI_TIMES),
+    readWithDbt(having, project),
   ])
   let syncs = 0
   const state = { isReading: true }
@@ -68,8 +96,17 @@ async function readWhileItChanges(having: Python, world: World, published: strin
     await synced(world, 'events')
     syncs += 1
   }
-  const [one, two, cli] = await reading
-  say(true, `Python opened the copy ${one + two} times, the DuckDB CLI ${cli} times, during ${syncs} syncs`, '')
+  const [one, two, cli, node, dbts] = await reading
+  const times = `Python opened the copy ${one + two} times, the DuckDB CLI ${cli} times, Node ${node} times`
+  say(true, `${times}, dbt ran ${dbts} times, during ${syncs} syncs`, '')
+}
+
+async function readWithDbt(having: Python, project: string): Promise<number> {
+  for (let time = 0; time < DBT_TIMES; time += 1) {
+    const { code, last, output } = await dbt(having, project, ['run'])
+    say(code === 0, code === 0 ? undefined : `dbt run beside loads: ${last}`, output)
+  }
+  return DBT_TIMES
 }
 
 async function synced(world: World, ...reports: string[]): Promise<void> {

@@ -17,6 +17,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 321, found: 'children could not be loaded: no item came of a collection whose fields were known' },
   { seed: 352, found: 'a row without a key that came on two pages stood in for one that never came' },
   { seed: 369, found: 'exactly a full page at one instant, shown again as page 2, ended in WALK_UNSTABLE for ever' },
+  { seed: 571, found: 'a first page with more rows than its total told counted as the last page that is shown again' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },

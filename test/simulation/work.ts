@@ -44,9 +44,12 @@ export async function work(shop: Workshop, plan: RunPlan, rooms: Rooms): Promise
     changeMeanwhile()
     await timeline.wait(STALE_MS / 2)
   }
-  const outcomes = plan.reconciles ? await reconcileAmidst(shop, rooms) : await syncs(shop, plan, rooms)
-  await beside
-  return outcomes
+  try {
+    return await (plan.reconciles ? reconcileAmidst(shop, rooms) : syncs(shop, plan, rooms))
+  } finally {
+    // Also when the process has died: what sleeps ends within this run, before the next process begins.
+    await beside
+  }
 }
 
 async function syncs(shop: Workshop, { trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
@@ -100,9 +103,12 @@ export async function backfillAll(
   return missing
 }
 
-export function backfillRange({ backfillDays }: Scenario): { since: Instant; until: Instant } {
+/** A range that no configuration of the seed's runs refuses: one before its start is none. */
+export function backfillRange({ backfillDays, runs }: Scenario): { since: Instant; until: Instant } {
   const begin = (EPOCH_MS * 1_000) as Instant
-  return { since: minusMs(begin, backfillDays * DAY_MS), until: minusMs(begin, DAY_MS / 4) }
+  const until = minusMs(begin, DAY_MS / 4)
+  const since = Math.max(minusMs(begin, backfillDays * DAY_MS), ...runs.map(({ asking }) => asking.start))
+  return { since: Math.min(since, until) as Instant, until }
 }
 
 /** A worker that sleeps for a long time before each of its loads, and then goes on as if nothing had happened. */

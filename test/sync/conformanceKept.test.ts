@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { type Declaration, reports } from '../../schema/index.ts'
 import { snakeCase } from '../../schema/tables.ts'
-import type { World, WorldReport } from '../../src/sandbox/server.ts'
+import { startSandbox, type World, type WorldReport } from '../../src/sandbox/server.ts'
 import { differences } from '../support/equality.ts'
 import { disagreeing, overlapping } from '../support/history.ts'
 import { aTide } from '../support/tide.ts'
@@ -67,8 +67,8 @@ const hashOf = (value: unknown): string =>
 
 describe.each(windowed)('$name with history and privacy', ({ name }) => {
   it('lands what may be kept of every row, through edits, new rows and deletions, and every version of it', async () => {
-    await using probe = await aTide()
-    const rules = rulesFor(probe.sandbox.world, name)
+    await using probe = await startSandbox({ rows: 40 })
+    const rules = rulesFor(probe.world, name)
     const settings = { reports: { [name]: { history: true, columns: rules } } }
     await using tide = await aTide({ settings, env: { TIDEMARK_HASH_KEY: KEY } })
     const { world } = tide.sandbox
@@ -89,8 +89,8 @@ describe.each(windowed)('$name with history and privacy', ({ name }) => {
   })
 
   it('rewrites nothing when the same window is pulled again', async () => {
-    await using probe = await aTide()
-    const settings = { reports: { [name]: { history: true, columns: rulesFor(probe.sandbox.world, name) } } }
+    await using probe = await startSandbox({ rows: 40 })
+    const settings = { reports: { [name]: { history: true, columns: rulesFor(probe.world, name) } } }
     await using tide = await aTide({ settings, env: { TIDEMARK_HASH_KEY: KEY } })
     await tide.sync(name)
     await tide.warehouse.rows('DELETE FROM tidemark.marks')

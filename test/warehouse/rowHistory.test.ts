@@ -1,5 +1,6 @@
 /** History: every version of a row and of its children, in the transaction that replaces it; the open ones are the table. */
 import { describe, expect, it } from 'vitest'
+import { dictionary } from '../../schema/dictionary.ts'
 import { reportOf } from '../../schema/index.ts'
 import { documents } from '../rules/markdown.ts'
 import { disagreeing, overlapping } from '../support/history.ts'
@@ -16,6 +17,12 @@ const switchTo = (opened: Pick<OpenWarehouse, 'warehouse'>, on: boolean, now: st
   ])
 
 const anEvent = (name: string, rooms: number[]) => [{ eventId: 1, name, meetingRooms: rooms.map((id) => ({ id })) }]
+
+const anEnquiry = (id: number, status: number) => ({
+  enquiryId: id,
+  status,
+  taxes: [{ id: 1, rate: status }],
+})
 
 const aBudget = (amount: number, modifiedAt: string) => [{ budgetId: 1, budgetName: String(amount), modifiedAt }]
 
@@ -79,6 +86,22 @@ describe('history', () => {
     const [set = '', question = ''] = (block?.text ?? '').split(';\n')
     await opened.warehouse.rows(set)
     expect(await opened.warehouse.rows(question)).toEqual([{ event_id: 1, name: 'second', status: null, rooms: 2 }])
+  })
+
+  it('gives the rows of a moment by the statement in the dictionary, whichever table it is asked of', async () => {
+    await using opened = await aWarehouse()
+    await switchTo(opened, true)
+    await loadRows(opened, enquiries, [anEnquiry(1, 1), anEnquiry(2, 1)], { observedAt: T[0] })
+    await loadRows(opened, enquiries, [anEnquiry(1, 2), { enquiryId: 2, status: 1, taxes: [] }], { observedAt: T[1] })
+    await loadRows(opened, enquiries, [anEnquiry(1, 3), anEnquiry(2, 3), anEnquiry(3, 3)], { observedAt: T[2] })
+    const [set = '', question = ''] = (/```sql moment\n(.*?)```/s.exec(dictionary())?.[1] ?? '').split(';\n')
+    await opened.warehouse.rows(set)
+    const then = (table: string) => opened.warehouse.rows(`SELECT * FROM (${question.replace('events', table)})`)
+    expect(await then('enquiries')).toMatchObject([
+      { enquiry_id: 1, status: 2 },
+      { enquiry_id: 2, status: 1 },
+    ])
+    expect(await then('enquiries__taxes')).toMatchObject([{ enquiry_id: 1, rate: 2 }])
   })
 
   it('has one version for any moment, whatever order loads come in', async () => {

@@ -59,6 +59,26 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (walk.state.rows >= 0)',
   },
   {
+    name: 'young spans are counted too',
+    file: 'src/sync/countedWalk.ts',
+    from: 'span !== undefined && span.until <= parts.youngFrom && parts.walksOld === true',
+    to: 'span !== undefined && parts.walksOld === true',
+  },
+  {
+    name: 'pages from before the last one was found count as read',
+    file: 'src/sync/countedWalk.ts',
+    from: 'await walk.back(last.page === undefined ? last.number : last.number - 1)',
+    to: `walk.took(first)
+  await parts.keep(first)
+  for (let n = last.page === undefined ? last.number : last.number - 1; n > 1; n -= 1) await parts.keep(await walk.page(n))`,
+  },
+  {
+    name: 'fewer rows than the place of the last page leaves room for are enough',
+    file: 'src/sync/countedWalk.ts',
+    from: 'if (walk.state.brings(total) && walk.state.mostRows === pageRows)',
+    to: 'if (walk.state.distinct <= total)',
+  },
+  {
     name: 'neighbouring spans leave a second between them',
     file: 'src/plan/spans.ts',
     from: '    { since: at, until: span.until },',
@@ -129,8 +149,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a run that was overtaken may still commit',
     file: 'src/warehouse/fences.ts',
-    from: 'if (held !== undefined && held.epoch <= epoch) return',
-    to: 'if (held !== undefined) return',
+    from: 'if (newest === undefined || newest.epoch > epoch) throw overtaken(fence, newest)',
+    to: 'if (newest === undefined) throw overtaken(fence, newest)',
   },
   {
     name: 'a question that asks for more is taken as answered',
@@ -182,9 +202,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'found: the last page shown again counts as rows that came twice',
-    file: 'src/sync/prove.ts',
-    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast)',
-    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast)',
+    file: 'src/sync/pageWalk.ts',
+    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
+    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
@@ -204,8 +224,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'found: columns that a load made are not looked up when it fails behind its COMMIT',
     needs: 'diskFull',
     file: 'src/warehouse/warehouse.ts',
-    from: '      this.#discovered = undefined\n',
-    to: '      this.#discovered = discovered\n',
+    from: '    this.#discovered = undefined\n',
+    to: '    this.#discovered = discovered\n',
   },
   {
     name: 'rows that the question leaves out count as absent',
