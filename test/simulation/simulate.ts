@@ -151,6 +151,7 @@ class Simulation {
     const waitMs = Math.max(0, this.#world.latest / 1_000 - EPOCH_MS - this.#timeline.nowMs)
     this.#timeline.pass(waitMs + overlapMs + settleMs + HOUR_MS)
     this.#history.tell(() => '--- quiet ---')
+    await this.#takeBackRefusals()
     if (this.#backfills) await this.#endBackfills()
     await this.#honest('first quiet run')
     const outcomes = await this.#honest('second quiet run')
@@ -304,6 +305,12 @@ class Simulation {
     await this.machine.bury()
   }
 
+  /** A process that died of its last run may have left a report paused. */
+  async #takeBackRefusals(): Promise<void> {
+    await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    return this.machine.resume()
+  }
+
   /** A run that has no excuse. */
   async #honest(name: string): Promise<ReportOutcome[]> {
     const plan = this.#scenario.runs.at(-1) as RunPlan
@@ -334,8 +341,7 @@ class Simulation {
     const { rooms } = await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
     this.#tally.add('reconcile')
     // One that was stopped goes on first: it may have seen rows that were deleted since.
-    const times = this.#scenario.runs.some(({ reconciles }) => reconciles) ? 3 : 2
-    for (let time = 0; time < times; time += 1) {
+    for (let times = this.#scenario.runs.some(({ reconciles }) => reconciles) ? 3 : 2; times > 0; times -= 1) {
       for (const report of this.#world.recorded) {
         const options = { runId: randomUUID(), allowMassDelete: true }
         await this.#timeline.run(reconcileReport(rooms, report, options))
