@@ -70,8 +70,8 @@ describe('on a quiet service', () => {
   it.each([
     ['events', 500, 40],
     ['budgets', 500, 40],
-    ['events', 300, 20],
-    ['budgets', 300, 20],
+    ['events', 300, 30],
+    ['budgets', 300, 30],
     ['events', 50, 60],
     ['budgets', 50, 60],
   ] as const)(

@@ -308,7 +308,7 @@ describe('a run that ends in the middle', () => {
   it('keeps the slices that are proven and loaded, and the next run goes on from there', async () => {
     const settings = { defaults: { page_size: 20 }, limits: { load_rows_max: 60 } }
     await using tide = await aTide({ sandbox: { rows: 400, collections: false }, settings })
-    const failed = await failAfter(tide, 'events', 20)
+    const failed = await failAfter(tide, 'events', 50)
     expect(failed.code).toBe('SERVICE_UNAVAILABLE')
     const [kept] = await tide.warehouse.rows<{ until: number; rows: number; slices: number }>(
       `SELECT epoch_us(max(until)) AS until, sum(rows)::BIGINT AS rows, count(*) AS slices FROM tidemark.windows`,
