@@ -122,7 +122,7 @@ describe('a reconcile that was stopped', () => {
       signal: stop.signal,
       onProgress: () => {
         pages += 1
-        if (pages === 12) stop.abort()
+        if (pages === 30) stop.abort()
       },
     }
     await expect(reconcileReport(rooms, 'events', { runId: randomUUID(), allowMassDelete: false })).rejects.toThrow()
