@@ -1,5 +1,5 @@
 /** The six reports that have rows of their own: filter, page, write the rows, close the envelope (spec §4). */
-import type { Answer } from './answer.ts'
+import { type Answer, json } from './answer.ts'
 import { damageFor } from './badRows.ts'
 import type { Faults } from './faults.ts'
 import type { Settings } from './options.ts'
@@ -43,6 +43,9 @@ export class Reporting {
       { values: request.values, total: selection.count, limits: this.#settings, report },
       this.#faults,
     )
+    const isBeyond = page.start > 0 && page.start >= selection.count
+    const refused = isBeyond ? this.#faults.takeNumber('beyond', report) : undefined
+    if (refused !== undefined) return json(refused, { title: 'There is no such page', status: refused })
     const rows = this.#rowsOf(selection, page, report)
     const body = this.#write(endpoint, { rows, page, writeRow: this.#rowWriter(report, request) })
     if (page.isPartial) this.#drift(report)

@@ -3,6 +3,7 @@
  * rows there are at most, and from then on rows can only leave. A walk over the pages before it that brings as many has
  * brought them all (docs/PROOFS.md). Each row comes once, however many slices it would have stood in.
  */
+import { SyncError } from '../errors.ts'
 import { type LastPage, LastPageSearch, type Sight } from '../plan/lastPage.ts'
 import { sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import { type Span, splitAt, splitByTotal, canSplit } from '../plan/spans.ts'
@@ -67,7 +68,8 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
   let short: FetchedPage | undefined
   for (let number = search.next(); number !== undefined; number = search.next()) {
     if (number > parts.reader.pagesLeft) return undefined
-    const seen = await walk.look(number)
+    const seen = await walk.look(number).catch(refusedPage)
+    if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     search.saw(number, sight)
     if (sight === 'full') full = seen
@@ -76,6 +78,16 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
   }
   const { found } = search
   return found && { ...found, page: found.isShort ? short : undefined }
+}
+
+/**
+ * A page number may be refused because no such page is there, or because it is larger than the service likes: that it is the end
+ * can't be told, so it isn't taken for one.
+ */
+function refusedPage(error: unknown): undefined {
+  const isRefusal =
+    error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
+  if (!isRefusal) throw error
 }
 
 interface Known {

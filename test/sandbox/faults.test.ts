@@ -35,6 +35,12 @@ describe('a fault of paging', () => {
     expect(sorted(pages.flat())).toEqual(sorted(caller.world.liveKeys('enquiries')))
   })
 
+  it('beyond refuses a page number behind the last page, and no other', async () => {
+    await using caller = await aCaller({ faults: ['beyond'] })
+    const statusOf = async (pageNumber: number) => (await caller.report('enquiries', { ...walk, pageNumber })).status
+    expect([await statusOf(1), await statusOf(6), await statusOf(7)]).toEqual([200, 200, 400])
+  })
+
   it('total-lies shifts totalCount', async () => {
     await using caller = await aCaller({ faults: ['total-lies:-2'] })
     expect((await caller.envelope('enquiries')).totalCount).toBe(58)
@@ -209,7 +215,7 @@ describe('faults', () => {
   })
 
   it('are listed with one line each, and each of them can be switched on', async () => {
-    expect(faultNames).toHaveLength(27)
+    expect(faultNames).toHaveLength(28)
     for (const { name, does } of faultNames)
       expect([name, does.length > 10 && !does.includes('\n')]).toEqual([name, true])
     await using caller = await aCaller()

@@ -194,6 +194,19 @@ describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
   )
 })
 
+it.each(['events', 'budgets'] as const)(
+  '%s arrive whole from a service that refuses the page behind the last one',
+  async (report) => {
+    await using tide = await aLeanTide(243, 20, ['beyond'])
+    await tide.sync(report)
+    expect(await differencesOf(tide, report)).toEqual([])
+    spread(tide, report, { rows: 45, minutes: 3 })
+    await tide.sync(report)
+    expect(await differencesOf(tide, report)).toEqual([])
+    expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
+  },
+)
+
 it('a first page with more rows than its total tells is not the last one because it comes again', async () => {
   await using tide = await aLeanTide(30, 3)
   await tide.sync('merf_submissions')
