@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startTide } from '../programs/start.ts'
+import type { Done, Order } from '../programs/tide.ts'
 
 const run = promisify(execFile)
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -38,17 +39,21 @@ const HELD_SQL = `
 const tidemark: Peer = {
   name: 'tidemark',
   prepare: () => Promise.resolve(undefined),
-  open: async (url, folder) => {
-    const tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
-    return {
-      sync: () => tide.order({ do: 'sync', reports: ['events'] }),
+  // A process for each sync, as the others have: the memory of one is not that of the one before it.
+  open: (url, folder) => {
+    const once = async (order: Order): Promise<Done> => {
+      await using tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
+      return await tide.order(order)
+    }
+    return Promise.resolve({
+      sync: () => once({ do: 'sync', reports: ['events'] }),
       held: async () => {
-        const { rows } = await tide.order({ do: 'rows', sql: HELD_SQL })
+        const { rows } = await once({ do: 'rows', sql: HELD_SQL })
         const [all] = (rows ?? []) as { held: string }[]
         return all?.held.split(';') ?? []
       },
-      [Symbol.asyncDispose]: () => tide[Symbol.asyncDispose](),
-    }
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    })
   },
 }
 
