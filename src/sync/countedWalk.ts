@@ -10,13 +10,6 @@ import { type Span, splitAt, splitByTotal, canSplit } from '../plan/spans.ts'
 import type { FetchedPage } from './pages.ts'
 import { type Outcome, Walk } from './pageWalk.ts'
 
-/**
- * A span of so many pages, in which rows moved so late that a part of it would have been proven, is walked in so many
- * parts; any other is cut into single responses.
- */
-const PARTED_PAGES_MIN = 32
-const PARTS = 4
-
 /** Whether all of the walk's span is old, and may be walked page by page. */
 export const isCountable = ({ parts, span }: Walk): boolean =>
   parts.reader.keyed && span !== undefined && span.until <= parts.youngFrom && parts.walksOld === true
@@ -50,9 +43,7 @@ export async function counted(before: Walk, first: FetchedPage): Promise<Outcome
   if (last.page !== undefined) await parts.keep(last.page)
   await walk.back(last.page === undefined ? last.number : last.number - 1)
   if (walk.state.brings(total) && walk.state.mostRows === pageRows) return walk.proven('total')
-  const isCalm = last.number >= PARTED_PAGES_MIN && walk.state.pages > last.number / PARTS
-  if (!isCalm || !canSplit(span)) return undefined
-  return before.split(first, { total, parts: splitByTotal(span, total, Math.ceil(total / PARTS)) })
+  return undefined
 }
 
 interface Found extends LastPage {
