@@ -98,7 +98,17 @@ async function differencesBut(tide: Tide, key: number): Promise<string[]> {
   return (await differencesOf(tide, 'events')).filter((each) => !each.startsWith(`events ${key} `))
 }
 
-async function rejected(tide: Tide): Promise<{ reason: string; row: string }[]> {
+interface Rejected {
+  readonly reason: string
+  readonly row: string
+}
+
+/** Those of before may have left: a row that was mended in the second in which it was refused is struck off a load later. */
+async function rejectedSince(tide: Tide, before: readonly Rejected[]): Promise<Rejected[]> {
+  return (await rejected(tide)).filter(({ row }) => before.every((each) => each.row !== row))
+}
+
+async function rejected(tide: Tide): Promise<Rejected[]> {
   return tide.warehouse.rows(
     `SELECT reason, row::VARCHAR AS row FROM tidemark.rejected_rows WHERE report = 'events' ORDER BY load_id`,
   )
@@ -123,13 +133,12 @@ describe('a row with', () => {
     world.putRow('events', key, fields)
     const [outcome] = await tide.sync('events')
     expect(outcome?.figures.rejected).toBe(1)
-    expect((await rejected(tide)).slice(before.length)).toEqual([
-      { reason: expect.stringMatching(reason) as string, row: expect.stringMatching(whole) as string },
-    ])
+    const aside = [{ reason: expect.stringMatching(reason) as string, row: expect.stringMatching(whole) as string }]
+    expect(await rejectedSince(tide, before)).toEqual(aside)
     expect(await differencesBut(tide, key)).toEqual([])
     world.edit('events', other)
     await tide.sync('events')
-    expect(await rejected(tide), 'reading it again repeats nothing').toHaveLength(before.length + 1)
+    expect(await rejectedSince(tide, before), 'reading it again repeats nothing').toEqual(aside)
     world.putRow('events', key, sound)
     await tide.sync('events')
     expect(await differencesOf(tide, 'events')).toEqual([])
@@ -143,7 +152,7 @@ describe('a row with', () => {
       vast: '18446744073709551617',
     })
     await tide.sync('events')
-    expect(await rejected(tide)).toEqual(before)
+    expect(await rejectedSince(tide, before)).toEqual([])
     expect(await differencesOf(tide, 'events')).toEqual([])
   })
 
@@ -158,7 +167,7 @@ describe('a row with', () => {
       `SELECT event_id AS id, town, starts_with(town, 'before ') AND ends_with(town, ' after') AS around
        FROM events WHERE event_id IN (${nul}, ${half}) ORDER BY 1`,
     )
-    const aside = (await rejected(tide)).slice(before.length)
+    const aside = await rejectedSince(tide, before)
     expect(rows).toHaveLength(2)
     expect(rows.filter(({ around }) => around).length + aside.length, 'held as it came, or set aside').toBe(2)
     for (const { row } of aside) expect(row).toMatch(/before .* after/)
