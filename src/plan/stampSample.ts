@@ -4,6 +4,7 @@
  * last stamps that surely fit is nearly exact.
  */
 import type { Instant } from '../instant.ts'
+import type { Span } from './spans.ts'
 
 /** A row's stamps, best first; undefined where it has none. */
 export type RowStamps = readonly (Instant | undefined)[]
@@ -116,4 +117,41 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   const first = sorted[0] ?? (0 as Instant)
   const behind = sorted.find((at) => at > first)
   return behind === undefined ? first : ((behind - 1) as Instant)
+}
+
+/**
+ * Where rows of the span would stand that are paged to behind the last page: later than those of the first and the last page,
+ * or earlier where the last page's are earlier than the first one's. Where rows carry two stamps the second guess is narrower.
+ */
+export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
+  const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
+  if (begun === undefined || ended === undefined) return []
+  const runsBack = ended.entered.latest < begun.entered.earliest || ended.gone.latest < begun.gone.earliest
+  const edges = runsBack
+    ? [ended.gone.earliest, ended.entered.earliest].map((until) => ({ since: span.since, until }))
+    : [latestOf(begun.entered, ended.entered), latestOf(begun.gone, ended.gone)].map((since) => ({ ...span, since }))
+  return edges.filter((edge, n) => n === 0 || edge.since !== edges[0]?.since || edge.until !== edges[0]?.until)
+}
+
+interface Range {
+  readonly earliest: Instant
+  readonly latest: Instant
+}
+
+const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
+
+/** When the rows entered the span and left it, by the first and the last of their stamps inside. */
+function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
+  const inside = rows
+    .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))
+    .flatMap((stamps) => rangeOf(stamps as Instant[]) ?? [])
+  const entered = rangeOf(inside.map(({ earliest }) => earliest))
+  const gone = rangeOf(inside.map(({ latest }) => latest))
+  return entered && gone && { entered, gone }
+}
+
+function rangeOf(instants: readonly Instant[]): Range | undefined {
+  const sorted = instants.toSorted((a, b) => a - b)
+  const [earliest, latest] = [sorted[0], sorted.at(-1)]
+  return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
 }

@@ -38,9 +38,11 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   const size = Math.max(1, Math.min(asked, clamp, silentClamp))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
-  const slice = sliceOf(effective, size, total > size && faults.take('short-page', report) !== undefined)
+  const { start, count } = sliceOf(effective, size, total > size && faults.take('short-page', report) !== undefined)
+  const cap = faults.takeNumber('cap', report) ?? Number.POSITIVE_INFINITY
   return {
-    ...slice,
+    start,
+    count: Math.max(0, Math.min(count, cap - start)),
     pageNumber: ignored === 'echo' ? number : effective,
     pageSize: Math.min(asked, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),

@@ -6,9 +6,11 @@
 import { SyncError } from '../errors.ts'
 import { type LastPage, LastPageSearch, type Sight } from '../plan/lastPage.ts'
 import { sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import { edgesOf, type RowStamps } from '../plan/stampSample.ts'
 import { type Span, splitAt, splitByTotal, canSplit } from '../plan/spans.ts'
 import type { FetchedPage } from './pages.ts'
 import { type Outcome, Walk } from './pageWalk.ts'
+import { stampsOf } from './stampsOf.ts'
 
 /** Whether all of the walk's span is old, and may be walked page by page. */
 export const isCountable = ({ parts, span }: Walk): boolean =>
@@ -31,7 +33,7 @@ export async function counted(before: Walk, first: FetchedPage): Promise<Outcome
   const pageRows = first.page.rowCount
   const last = await lookForLast(before, first)
   if (last === undefined || span === undefined) return undefined
-  const total = (last.number - 1) * pageRows + (last.page?.page.rowCount ?? pageRows)
+  const total = (last.number - 1) * pageRows + (last.isShort ? last.page.page.rowCount : pageRows)
   const sizes = parts.sizes()
   parts.learn(
     last.number > 1 ? sawFullPage(sizes, pageRows) : sawLastPage(sizes, Math.min(pageRows, parts.reader.pageSize)),
@@ -39,16 +41,30 @@ export async function counted(before: Walk, first: FetchedPage): Promise<Outcome
   if (total > parts.loadRowsMax && canSplit(span))
     return before.split(first, { total, parts: splitByTotal(span, total, parts.loadRowsMax) })
   const walk = new Walk(parts, span)
-  if (last.page !== undefined) walk.took(last.page)
-  if (last.page !== undefined) await parts.keep(last.page)
-  await walk.back(last.page === undefined ? last.number : last.number - 1)
-  if (walk.state.brings(total) && walk.state.mostRows === pageRows) return walk.proven('total')
-  return undefined
+  if (last.isShort) walk.took(last.page)
+  if (last.isShort) await parts.keep(last.page)
+  await walk.back(last.isShort ? last.number - 1 : last.number)
+  const isWhole = walk.state.brings(total) && walk.state.mostRows === pageRows
+  return isWhole && !(await hidesRows(walk, first, last.page)) ? walk.proven('total') : undefined
 }
 
 interface Found extends LastPage {
-  /** The last page, if it is short: no row of it has been pushed aside since. */
-  readonly page: FetchedPage | undefined
+  /** The last page. Where it is short no row of it has been pushed aside since; a full one has to be read again. */
+  readonly page: FetchedPage
+}
+
+/**
+ * Whether rows stand behind the last page after all: a service may page to so many rows and not say that there are more. Asks for
+ * what is later than all that the first and the last page showed, or earlier where pages run back in time: there they would be.
+ */
+async function hidesRows({ parts, span, state }: Walk, first: FetchedPage, last: FetchedPage): Promise<boolean> {
+  const stamps = ({ page }: FetchedPage): readonly RowStamps[] => stampsOf(parts.reader.report, page)
+  for (const edge of span === undefined ? [] : edgesOf(stamps(first), stamps(last), span)) {
+    const { page } = await parts.reader.read(parts.ask(edge), 1)
+    if (page.keys.some((key) => !state.keys.has(key))) return true
+    if (page.rowCount < first.page.rowCount) return false
+  }
+  return false
 }
 
 async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | undefined> {
@@ -68,7 +84,8 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
-  return found && { ...found, page: found.isShort ? short : undefined }
+  const page = found?.isShort === true ? short : full
+  return found && page && { ...found, page }
 }
 
 /**

@@ -41,6 +41,12 @@ describe('a fault of paging', () => {
     expect([await statusOf(1), await statusOf(6), await statusOf(7)]).toEqual([200, 200, 400])
   })
 
+  it('cap pages to so many rows, and shows nothing behind them', async () => {
+    await using caller = await aCaller({ faults: ['cap:25'] })
+    const pages = await Promise.all([2, 3, 4].map((pageNumber) => caller.keys('enquiries', { ...walk, pageNumber })))
+    expect(pages.map((page) => page.length)).toEqual([10, 5, 0])
+  })
+
   it('total-lies shifts totalCount', async () => {
     await using caller = await aCaller({ faults: ['total-lies:-2'] })
     expect((await caller.envelope('enquiries')).totalCount).toBe(58)
@@ -215,7 +221,7 @@ describe('faults', () => {
   })
 
   it('are listed with one line each, and each of them can be switched on', async () => {
-    expect(faultNames).toHaveLength(28)
+    expect(faultNames).toHaveLength(29)
     for (const { name, does } of faultNames)
       expect([name, does.length > 10 && !does.includes('\n')]).toEqual([name, true])
     await using caller = await aCaller()
