@@ -117,12 +117,17 @@ export class SpanQueue {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
+  /** Whether the span that was handed out holds a heap of rows in its last µs. */
+  get endsInHeap(): boolean {
+    return this.#asked?.isHeap === true
+  }
+
   /**
    * Whether the span seems to hold a heap of rows at one time, as a bulk import leaves it: walking it page by page,
    * twice, then costs less than cutting it down to an instant, which would have to be walked twice as well.
    */
   holdsHeap(span: Span): boolean {
-    if (this.#asked?.isHeap === true) return true
+    if (this.endsInHeap) return true
     if (this.#stuck >= HEAP_STUCK && (this.#totalBefore ?? 0) <= this.#pageRows * HEAP_PAGES_MAX) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
     return span.until - span.since <= this.#goodLength * HEAP_SHARE

@@ -32,6 +32,8 @@ export interface ProveParts {
   readonly learn: (sizes: PageSizes) => void
   /** The span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
   readonly walksHeap?: boolean
+  /** That heap stands in its last µs. */
+  readonly endsInHeap?: boolean
   /** An old span without a total may be walked page by page, up to where its last page lies. */
   readonly walksOld?: boolean
   /** Rows that the span probably holds, where an earlier read told. */

@@ -4,7 +4,7 @@
  * total is told the span is cut until single responses remain, and inside one instant two walks have to agree.
  */
 import { SyncError } from '../errors.ts'
-import { formatInstant } from '../instant.ts'
+import { formatInstant, type Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
 import { holdsEverything, isFullPage, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import { plannedRows } from '../plan/density.ts'
@@ -146,6 +146,7 @@ function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): n
 function finer({ parts, span, state }: Walk): readonly Span[] | undefined {
   if (parts.cuts === false || span === undefined) return undefined
   if (!canSplit(span)) return atFloor(span, parts)
+  if (parts.endsInHeap === true) return splitAt(span, (span.until - 1) as Instant)
   return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
 }
 

@@ -130,7 +130,8 @@ export class Scope implements AsyncDisposable {
       wholeUntil: this.#youngFrom,
     })
     for (let span = queue.next(); span !== undefined; span = queue.next()) {
-      const walks = { walksHeap: queue.holdsHeap(span), walksOld: queue.leavesWhole }
+      const { endsInHeap, leavesWhole } = queue
+      const walks = { walksHeap: queue.holdsHeap(span), endsInHeap, walksOld: leavesWhole }
       const outcome = await this.#prove(reader, { ...ask, ...walks, span })
       if (outcome.kind === 'split') {
         const { overfull, pages } = outcome
@@ -166,6 +167,7 @@ export class Scope implements AsyncDisposable {
         concurrency,
         singleOnly: ask.singleOnly === true,
         walksHeap: ask.walksHeap === true,
+        endsInHeap: ask.endsInHeap === true,
         walksOld: ask.walksOld === true,
         rowsExpected: ask.rowsExpected,
         sizes: () => this.sizes,
@@ -214,6 +216,7 @@ interface ProveAsk {
   readonly span: Span | undefined
   readonly singleOnly?: boolean
   readonly walksHeap?: boolean
+  readonly endsInHeap?: boolean
   readonly walksOld?: boolean
   readonly rowsExpected?: number
   /** Another question than the scope's own: its rows are not kept. */

@@ -207,6 +207,18 @@ it.each(['events', 'budgets'] as const)(
   },
 )
 
+describe.each(['events', 'budgets'] as const)('%s', (report) => {
+  it.each([100, 110, 230])(
+    'arrive whole from a service that pages to %i of 243 rows and then is silent',
+    async (cap) => {
+      await using tide = await aLeanTide(243, 20, [`cap:${cap}`])
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+      expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
+    },
+  )
+})
+
 it('a first page with more rows than its total tells is not the last one because it comes again', async () => {
   await using tide = await aLeanTide(30, 3)
   await tide.sync('merf_submissions')
@@ -258,6 +270,18 @@ describe('more rows at one instant than a page holds', () => {
     await tide.sync('events')
     expect(await differencesOf(tide, 'events')).toEqual([])
     expect(tide.sandbox.requests.total).toBeLessThan(150)
+  })
+
+  it('are cut off at their instant at once when some of them move while they are walked', async () => {
+    await using tide = await aLeanTide(600, 20)
+    await tide.sync('events')
+    stampTogether(tide, 'events', 400)
+    // 20 pages: a walk that is broken off by changes, then two that agree on the instant alone.
+    tide.sandbox.setFaults(['drift*12:2'])
+    tide.sandbox.requests.clear()
+    await tide.sync('events')
+    expect(await differencesOf(tide, 'events')).toEqual([])
+    expect(tide.sandbox.requests.total).toBeLessThan(110)
   })
 
   // No bound of time separates these rows, no page holds them all, and their pages can't be told apart.
