@@ -72,7 +72,7 @@ export interface RequestCosts {
 
 /** The looks that find the last page of a bare array: so many for each time that the pages double, and a few to be sure. */
 const LOOKS_A_DOUBLING = 1.5
-const LOOKS_MIN = 2
+const LOOKS_MIN = 3
 
 /** About how many requests a window costs, where how many rows stand in it is known; else the least that it can be. */
 export function requestsFor(
