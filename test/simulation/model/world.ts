@@ -14,6 +14,8 @@ export type Records = ReadonlyMap<number, ModelRecord>
 const PAST_DAYS = 20
 const DAY_MICROS = 86_400 * 1_000_000
 const SECOND_MICROS = 1_000_000
+/** Walks of a heap of more pages than that, while rows change, send more requests than a run may. */
+const HEAP_PAGES_MAX = 100
 /** Share of the overlap that a late commit takes at most: the answer's clock is up to a second and a way old. */
 const LATEST_SHARE = 0.9
 const FUTURE_S_MAX = 7_200
@@ -90,7 +92,8 @@ export class World {
 
   /** Many rows at one instant, as a bulk import leaves them. */
   heap(report: Recorded, at = this.now): void {
-    const max = this.#scenario.heapMax
+    const { clamp, heapMax } = this.#scenario
+    const max = clamp === undefined ? heapMax : Math.min(heapMax, clamp * HEAP_PAGES_MAX)
     const count = max > 20 ? this.#chance.int(max / 2, max) : this.#chance.int(3, max)
     for (let row = 0; row < count; row += 1) this.#bear(report, at, true)
   }
