@@ -18,7 +18,11 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-const neverDeleted = reports.filter(({ deletes }) => deletes === 'none').map(({ name }) => text(name))
+/** Audit trails: read for each record that they follow, never whole. */
+const trails = reports
+  .filter(({ deletes }) => deletes === 'none')
+  .map(({ name }) => text(name))
+  .join(', ')
 
 /** Sentences over the columns of the view and of `FACTS`, each NULL where there is nothing to say. */
 const SENTENCES: readonly string[] = [
@@ -28,8 +32,9 @@ const SENTENCES: readonly string[] = [
     WHEN f.last_state IN ('failed', 'stopped') THEN 'its last run ' || f.last_state || coalesce(': ' || x.last_error, '')
     WHEN f.last_run IS NULL THEN 'it has not run yet'
     WHEN f.rejected > 0 THEN 'every row that came was rejected'
+    WHEN f.report IN (${trails}) THEN 'no record that it follows is here yet, or none has an entry'
     ELSE 'the service showed none for what is asked' END || '.' END`,
-  `CASE WHEN f.mark IS NULL AND f.last_run IS NOT NULL THEN 'It was never read to its end.'
+  `CASE WHEN f.mark IS NULL AND f.last_run IS NOT NULL AND NOT (f.rows = 0 AND f.report IN (${trails})) THEN 'It was never read to its end.'
     WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${moment('x.since')} END
       || ' to ' || ${moment('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
       || 'Everything modified up to ' || ${moment('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
@@ -39,7 +44,7 @@ const SENTENCES: readonly string[] = [
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
     WHEN 'absence' THEN 'Deletions show only when two reconciles in a row did not find a row.'
-    ELSE CASE WHEN f.report IN (${neverDeleted.join(', ')}) THEN 'Entries are never deleted.'
+    ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never deleted.'
       ELSE 'Deletions do not show while the report has filters: what they leave out looks the same.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
       WHEN coalesce(f.reconcile_missed, 0) + coalesce(f.reconcile_differed, 0) + coalesce(f.reconcile_deleted, 0) = 0 THEN 'nothing wrong'

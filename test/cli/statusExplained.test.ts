@@ -36,5 +36,7 @@ it('says when the schedule asks for each report next', { timeout: 120_000 }, asy
   expect(stdout).not.toMatch(/^enquiries: next run/m)
   const { next } = (await shop.status()) as unknown as { next: object[] }
   expect(next).toContainEqual(expect.objectContaining({ report: 'events', work: 'incremental' }))
+  await shop.run('pause', 'events')
+  expect((await shop.run('status')).stdout).toMatch(/^events: no run until it is resumed$/m)
   await stop(worker)
 })

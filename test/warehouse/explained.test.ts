@@ -49,6 +49,9 @@ describe('freshness in words', () => {
     expect(await explained(tide, 'office_reservations')).toContain('0 rows because it does not run.')
     expect(await explained(tide, 'budgets')).toContain('0 rows because it has not run yet.')
     const empty = 'DELETE FROM main.events; INSERT INTO tidemark.runs BY NAME SELECT * FROM tidemark.runs WHERE false'
+    await tide.attempt('enquiry_audit_entries')
+    const trail = await explained(tide, 'enquiry_audit_entries')
+    expect(trail).toMatch(/^0 rows because no record that it follows is here yet, or none has an entry\. Entries are/)
     await tide.sync('events')
     await tide.warehouse.rows(empty)
     expect(await explained(tide, 'events')).toContain('0 rows because the service showed none for what is asked.')

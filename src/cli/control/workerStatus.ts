@@ -52,12 +52,13 @@ export async function askWorker(shell: Shell, config: Config): Promise<WorkerSta
   }
 }
 
-/** When each report is run by itself again; those that are paused are asked for too, and skipped. */
+/** When each report is run by itself again. A paused one is only run when it is resumed: its ticks are skipped. */
 export function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
-  const off = new Set(standings.filter(({ state }) => state === 'off').map(({ report }) => report))
+  const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
   const lines = reportNames.flatMap((report) => {
-    if (off.has(report)) return []
+    if (stateOf.get(report) === 'off') return []
+    if (stateOf.get(report) === 'paused' && !busy.has(report)) return [`${report}: no run until it is resumed`]
     const when = (work: NextTick['work']) => {
       const tick = next.find((each) => each.report === report && each.work === work)
       if (tick === undefined) return undefined
