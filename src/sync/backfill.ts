@@ -19,6 +19,7 @@ import { pausedReports } from './pauses.ts'
 import { privacyTextOf } from './privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
 import type { Pull } from './pullWindow.ts'
+import { rememberQuestion } from './refill.ts'
 import type { Rooms } from './rooms.ts'
 
 export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
@@ -86,6 +87,8 @@ async function begun(rooms: Rooms, { backfillId, report, from, to }: BackfillOpt
     await backfills.begin({ backfillId, report, since: from, until: to }, plan.windows, rooms.clock.now())
   }
   await backfills.start(backfillId, rooms.fence, rooms.clock.now())
+  const scopes = new Set((await backfills.windows(backfillId)).map(({ scope }) => scope))
+  for (const scope of scopes) await rememberQuestion(rooms, report, scope)
 }
 
 async function eachWindow(rooms: Rooms, options: BackfillOptions): Promise<void> {

@@ -2,8 +2,9 @@
  * Reads again what was read before the configuration changed (more collections, other filters, an earlier start): newest
  * first, behind the changes of the same run. Done parts are remembered; marks stay where they are.
  */
+import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
-import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
+import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import type { Span } from '../plan/spans.ts'
 import { privacyTextOf } from './privacy.ts'
 import type { Rooms } from './rooms.ts'
@@ -28,13 +29,30 @@ export async function openCoverage(
   const { warehouse, fence } = rooms
   const place = { report: config.name, scope: name, fence }
   const held = await warehouse.coverage(place)
-  const { start, filters, expand } = config
-  const wanted = { start, filters, expand, columns: privacyTextOf(rooms.settings, config.name) }
-  const coverage = nextCoverage(held, wanted, mark)
+  const coverage = nextCoverage(held, wantedOf(rooms, config.name), mark)
   if (coverage !== held) await warehouse.recordCoverage(place, coverage)
   const until = coverage.refillUntil
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
   return (ways) => (until === undefined ? Promise.resolve() : refill(scope, { until, record }, ways))
+}
+
+/**
+ * Remembers the question where a backfill brings rows before the first run of their scope: that run then knows in which form they
+ * are kept. Rows that are held in another form lose what has become private.
+ */
+export async function rememberQuestion(rooms: Rooms, report: ReportName, scope: string): Promise<void> {
+  const { warehouse, fence } = rooms
+  const { mark } = await warehouse.lastWindow(report, scope)
+  if (mark !== undefined) return
+  const held = await warehouse.coverage({ report, scope })
+  const wanted = wantedOf(rooms, report)
+  if (held !== undefined && held.asked.columns === wanted.columns) return
+  await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(held, wanted, undefined))
+}
+
+function wantedOf({ settings }: Rooms, report: ReportName): Asked {
+  const { start, filters, expand } = settings.reports[report]
+  return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
 interface Owed {
