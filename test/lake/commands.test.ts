@@ -8,17 +8,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ManifestBody } from '../../src/warehouse/exportManifest.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../support/postgresServer.ts'
+import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
 
 const KEY = 'a key of at least sixteen characters'
 const TABLES = ['main.events', 'main.events__meeting_rooms', 'history.events', 'history.events__meeting_rooms']
 
 let postgres: PostgresServer
 beforeAll(async () => {
-  const programs = findPostgres()
-  if (programs === undefined)
-    throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
-  postgres = await startPostgres(programs)
+  postgres = await startPostgresHere()
 })
 afterAll(() => postgres.stop())
 

@@ -8,7 +8,7 @@ import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aPlace, aWorld } from '../cli/support.ts'
 import { aWorkshop, stop, until } from '../jobs/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../support/postgresServer.ts'
+import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
 import { aFolder, at, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 const events = reportOf('events')
@@ -18,10 +18,7 @@ const rowsOf = (key: string, from: number) => Array.from({ length: 10 }, (_, n) 
 
 let postgres: PostgresServer
 beforeAll(async () => {
-  const programs = findPostgres()
-  if (programs === undefined)
-    throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
-  postgres = await startPostgres(programs)
+  postgres = await startPostgresHere()
 })
 afterAll(() => postgres.stop())
 

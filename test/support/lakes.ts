@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { findPostgres, type PostgresServer, startPostgres } from './postgresServer.ts'
+import { type PostgresServer, startPostgresHere } from './postgresServer.ts'
 
 let server: Promise<PostgresServer> | undefined
 
@@ -14,16 +14,9 @@ export async function warehouseSettings(folder: string): Promise<Record<string, 
   const extensions = process.env['TIDEMARK_EXTENSIONS']
   if (lake === undefined) return { warehouse: join(folder, 'warehouse.duckdb') }
   if (lake === 'sqlite') return { warehouse: `ducklake:sqlite:${join(folder, 'lake.sqlite')}`, extensions }
-  server ??= started()
+  server ??= startPostgresHere()
   const at = await (await server).newDatabase()
   return { warehouse: `ducklake:postgres:${at}`, lake_data: join(folder, 'files'), extensions }
-}
-
-function started(): Promise<PostgresServer> {
-  const programs = findPostgres()
-  if (programs === undefined)
-    throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
-  return startPostgres(programs)
 }
 
 if (process.env['TIDEMARK_TEST_LAKE'] === 'postgres') afterAll(async () => (await server)?.stop())

@@ -37,6 +37,14 @@ export function findPostgres(): Programs | undefined {
   return initdb === undefined || postgres === undefined ? undefined : { initdb, postgres }
 }
 
+/** One for tests that can't do without. Throws what to install where there is none. */
+export function startPostgresHere(): Promise<PostgresServer> {
+  const programs = findPostgres()
+  if (programs === undefined)
+    throw new TypeError('no PostgreSQL is here: install it (Debian: apt-get install postgresql)')
+  return startPostgres(programs)
+}
+
 /** Makes a cluster and starts it; whoever starts it stops it. */
 export async function startPostgres({ initdb, postgres }: Programs): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-postgres-'))
