@@ -67,16 +67,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'pages from before the last one was found count as read',
     file: 'src/sync/countedWalk.ts',
-    from: 'await walk.back(last.page === undefined ? last.number : last.number - 1)',
+    from: 'await walk.back(last.isShort ? last.number - 1 : last.number)',
     to: `walk.took(first)
   await parts.keep(first)
-  for (let n = last.page === undefined ? last.number : last.number - 1; n > 1; n -= 1) await parts.keep(await walk.page(n))`,
+  for (let n = last.isShort ? last.number - 1 : last.number; n > 1; n -= 1) await parts.keep(await walk.page(n))`,
   },
   {
     name: 'fewer rows than the place of the last page leaves room for are enough',
     file: 'src/sync/countedWalk.ts',
-    from: 'if (walk.state.brings(total) && walk.state.mostRows === pageRows)',
-    to: 'if (walk.state.distinct <= total)',
+    from: 'const isWhole = walk.state.brings(total) && walk.state.mostRows === pageRows',
+    to: 'const isWhole = walk.state.distinct <= total',
   },
   {
     name: 'neighbouring spans leave a second between them',
