@@ -1,6 +1,6 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [peers] [--rows N] [--rounds N]`: runs the named
- * suites, or all, prints a table of ratios and writes it to RESULTS.md. No figure here decides a test.
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [peers] [--rows N] [--rounds N]`:
+ * runs the named suites, or all, prints a table of ratios and writes it to RESULTS.md. No figure here decides a test.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -54,7 +54,10 @@ function asRun(ended: BackfillOutcome) {
   return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
 }
 
-/** Windows that failed make it fail when all others are done; they are in the books, and the same backfill reads them again. */
+/**
+ * Windows that failed make it fail when all others are done; they are in the books, and the same backfill reads them
+ * again.
+ */
 function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'

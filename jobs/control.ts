@@ -1,7 +1,7 @@
 /**
  * What can be asked of the process that owns the warehouse while it runs: the same operations whether a command asks
- * through the local socket, from another machine through the queue, or the console. Runs go through the queues like those
- * of the schedule, so nothing that is asked here meets a run of its own kind.
+ * through the local socket, from another machine through the queue, or the console. Runs go through the queues like
+ * those of the schedule, so nothing that is asked here meets a run of its own kind.
  */
 import { isPerRecord, type ReportName } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
@@ -157,7 +157,10 @@ export class Control {
     return { paused: reports }
   }
 
-  /** Also forgets what the client was refused, goes on with backfills that the pause had stopped, and runs at once: who resumes wants to see it work. */
+  /**
+   * Also forgets what the client was refused, goes on with backfills that the pause had stopped, and runs at once: who
+   * resumes wants to see it work.
+   */
   async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
     const { rooms, requests, housekeeping } = this.#parts
     const refused = (await rooms.warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')

@@ -1,4 +1,7 @@
-/** Requests that come from other machines through the queue: what happens meanwhile is the job's progress, the answer its result. */
+/**
+ * Requests that come from other machines through the queue: what happens meanwhile is the job's progress, the answer
+ * its result.
+ */
 import type { Answer, Control } from './control.ts'
 import { ControlRequest } from './controlRequest.ts'
 import type { Crew } from './crew.ts'

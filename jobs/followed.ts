@@ -1,6 +1,6 @@
 /**
- * Runs that somebody asked for and waits for. Only runs that begin after the question count, since one that runs already
- * may have passed what the asker wants to see; and a request that the store lost is made again.
+ * Runs that somebody asked for and waits for. Only runs that begin after the question count, since one that runs
+ * already may have passed what the asker wants to see; and a request that the store lost is made again.
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Clock } from '../src/clock.ts'

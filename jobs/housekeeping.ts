@@ -1,6 +1,6 @@
 /**
- * What keeps a worker in order for months: the published copy, checkpoints, and what is no longer needed: old jobs, staged
- * files of processes that are gone, and the books of runs that nobody asks about any more.
+ * What keeps a worker in order for months: the published copy, checkpoints, and what is no longer needed: old jobs,
+ * staged files of processes that are gone, and the books of runs that nobody asks about any more.
  */
 import { asSyncError } from '../src/errors.ts'
 import { minusMs } from '../src/instant.ts'

@@ -60,7 +60,10 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * 60_000
 
-/** Before the next try: 2 s doubling to 5 min, between half of that and all of it; what the service asked for, if it is longer. */
+/**
+ * Before the next try: 2 s doubling to 5 min, between half of that and all of it; what the service asked for, if it is
+ * longer.
+ */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const asked = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

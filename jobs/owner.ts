@@ -1,6 +1,6 @@
 /**
- * What the process does that owns the warehouse: incremental runs, reconciles, backfills and housekeeping, each taken from
- * its queue, run once at a time for each report, and published when something changed.
+ * What the process does that owns the warehouse: incremental runs, reconciles, backfills and housekeeping, each taken
+ * from its queue, run once at a time for each report, and published when something changed.
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Log } from '../src/log.ts'

@@ -1,6 +1,7 @@
 /**
- * The queues: their names, what their jobs carry, and how often a job is tried. Jobs carry names and small numbers, never
- * rows and never secrets, and every payload is checked where it is taken: a queue outlives the program that filled it.
+ * The queues: their names, what their jobs carry, and how often a job is tried. Jobs carry names and small numbers,
+ * never rows and never secrets, and every payload is checked where it is taken: a queue outlives the program that
+ * filled it.
  */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
@@ -41,7 +42,10 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Tries of what may work later; between them it waits as `retryDelayMs` says. After the last one the next tick begins anew. */
+/**
+ * Tries of what may work later; between them it waits as `retryDelayMs` says. After the last one the next tick begins
+ * anew.
+ */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

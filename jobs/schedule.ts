@@ -1,8 +1,8 @@
 /**
  * When things are done by themselves: one scheduler for each enabled report, one for each that is reconciled, and those
- * of housekeeping. A tick only asks for the run, which is done once however many ticks came meanwhile. Each report has its
- * own place in the interval, so that they don't fire together, and the same one after every start. The store is brought
- * in line at the start and again on a timer, so one that lost its data heals.
+ * of housekeeping. A tick only asks for the run, which is done once however many ticks came meanwhile. Each report has
+ * its own place in the interval, so that they don't fire together, and the same one after every start. The store is
+ * brought in line at the start and again on a timer, so one that lost its data heals.
  */
 import type { Queue } from 'bullmq'
 import { reportNames } from '../schema/index.ts'

@@ -1,4 +1,6 @@
-/** What a process with the role `schedule` does: it keeps the schedulers in line and turns their ticks into requests. */
+/**
+ * What a process with the role `schedule` does: it keeps the schedulers in line and turns their ticks into requests.
+ */
 import type { Clock } from '../src/clock.ts'
 import type { Config } from '../src/config/config.ts'
 import { toMillis } from '../src/instant.ts'

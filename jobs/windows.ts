@@ -1,7 +1,7 @@
 /**
  * Windows of backfills, pulled by whoever has time: this process, or others that hold no warehouse and hand the staged
- * rows over through the shared directory. The coordinator looks after its jobs by asking for them, so that neither a lost
- * message nor an emptied store nor the end of the last puller makes it wait for ever.
+ * rows over through the shared directory. The coordinator looks after its jobs by asking for them, so that neither a
+ * lost message nor an emptied store nor the end of the last puller makes it wait for ever.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'

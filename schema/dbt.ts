@@ -1,6 +1,6 @@
 /**
- * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests that hold in a warehouse at any
- * moment, and freshness. Two reports are read at different moments, so a reference between them only warns.
+ * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests that hold in a warehouse at
+ * any moment, and freshness. Two reports are read at different moments, so a reference between them only warns.
  */
 import type { HeldColumns, ShownColumn } from './dictionary.ts'
 import { reports } from './index.ts'
@@ -115,7 +115,9 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** A column that is named as the key of another report refers to it, such as `event_id`; also one that was discovered. */
+/**
+ * A column that is named as the key of another report refers to it, such as `event_id`; also one that was discovered.
+ */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []

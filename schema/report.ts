@@ -49,7 +49,9 @@ export interface Declaration {
   /** Columns that the question gives and the answer doesn't: the currency asked for, the record asked about. */
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
-  /** Columns that hold the row's own modification stamp, best first; none: only the time of observation orders versions. */
+  /**
+   * Columns that hold the row's own modification stamp, best first; none: only the time of observation orders versions.
+   */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
   /** The created filters, where the report has them: rows that were never edited may match no modification filter. */

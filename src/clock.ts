@@ -1,6 +1,6 @@
 /**
- * The one door through which time and chance come in (house rule: nowhere else `Date.now`, `Math.random`, `setTimeout`).
- * A simulation passes its own clock; everything else uses `systemClock`.
+ * The one door through which time and chance come in (house rule: nowhere else `Date.now`, `Math.random`,
+ * `setTimeout`). A simulation passes its own clock; everything else uses `systemClock`.
  */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'

@@ -1,7 +1,7 @@
 /**
- * The log: pino on standard error, readable on a terminal and JSON elsewhere. `Secret` keeps secrets out of the log; this
- * is the second wall behind it: fields with telling names are masked, and so is every guarded text, wherever in a line it
- * stands and however it is encoded.
+ * The log: pino on standard error, readable on a terminal and JSON elsewhere. `Secret` keeps secrets out of the log;
+ * this is the second wall behind it: fields with telling names are masked, and so is every guarded text, wherever in a
+ * line it stands and however it is encoded.
  */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
@@ -100,7 +100,10 @@ function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
   return masked
 }
 
-/** As it is, inside JSON (once and twice), in an address or form, and in base64; longest first, so that none leaves a rest. */
+/**
+ * As it is, inside JSON (once and twice), in an address or form, and in base64; longest first, so that none leaves a
+ * rest.
+ */
 function formsOf(text: string): readonly string[] {
   if (text.length < GUARDED_LENGTH_MIN) return []
   const inJson = insideJson(text)

@@ -1,6 +1,7 @@
 /**
- * Which run the code that is executing belongs to. It travels with asynchronous calls, so that what is logged deep inside
- * (a request that was sent again, a statement that was slow) carries the run's name without every room passing it on.
+ * Which run the code that is executing belongs to. It travels with asynchronous calls, so that what is logged deep
+ * inside (a request that was sent again, a statement that was slow) carries the run's name without every room passing
+ * it on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 

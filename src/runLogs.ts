@@ -1,7 +1,7 @@
 /**
- * The log lines of runs, kept so that somebody can read what a run did after the terminal has scrolled on. They lie beside
- * the warehouse as lines of JSON, a file for each hour (UTC): a file for each run would be half a million files in a season.
- * What is kept is bounded three times: lines of a run, bytes of an hour, bytes of all.
+ * The log lines of runs, kept so that somebody can read what a run did after the terminal has scrolled on. They lie
+ * beside the warehouse as lines of JSON, a file for each hour (UTC): a file for each run would be half a million files
+ * in a season. What is kept is bounded three times: lines of a run, bytes of an hour, bytes of all.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -136,7 +136,9 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
 /** From here on a line tells what was done; below it, a run that was skipped says only that it began. */
 const TELLING_LEVEL = 30
 
-/** The run that last had something to tell of this report, else the one that spoke last; undefined when none is known. */
+/**
+ * The run that last had something to tell of this report, else the one that spoke last; undefined when none is known.
+ */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let spoke: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {

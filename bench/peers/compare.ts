@@ -1,4 +1,6 @@
-/** What the service shows at the end, and how far from it a copy is. Read by plain requests: no peer is its own witness. */
+/**
+ * What the service shows at the end, and how far from it a copy is. Read by plain requests: no peer is its own witness.
+ */
 
 /** Key → stamp in milliseconds and how many items each list holds. */
 export type Rows = ReadonlyMap<number, string>

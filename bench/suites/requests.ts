@@ -1,6 +1,6 @@
 /**
- * Pages fetched against the least that could hold the rows, on the sandbox as it is: stamps crowd towards the present and a
- * bulk import stands in one instant. Quiet, and while rows change all the time.
+ * Pages fetched against the least that could hold the rows, on the sandbox as it is: stamps crowd towards the present
+ * and a bulk import stands in one instant. Quiet, and while rows change all the time.
  */
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { type Line, type Options, type Suite, told } from '../measure.ts'

@@ -1,6 +1,6 @@
 /**
- * Counters that alerts watch stand at 0 before anything is counted: Prometheus sees growth between two values only, so a
- * series that is born with the first failure would hide that failure.
+ * Counters that alerts watch stand at 0 before anything is counted: Prometheus sees growth between two values only, so
+ * a series that is born with the first failure would hide that failure.
  */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { NOTICE_EVENTS } from '../notify/conditions.ts'

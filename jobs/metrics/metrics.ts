@@ -1,7 +1,7 @@
 /**
- * The metrics of one process, as Prometheus reads them. What happens is counted as it happens; what simply is (lag, sizes,
- * depth of queues) is looked at when somebody asks, with a limit on how long that may take: the last known value is told
- * rather than none, since a scrape that times out looks like a dead process.
+ * The metrics of one process, as Prometheus reads them. What happens is counted as it happens; what simply is (lag,
+ * sizes, depth of queues) is looked at when somebody asks, with a limit on how long that may take: the last known value
+ * is told rather than none, since a scrape that times out looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'

@@ -69,7 +69,9 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 /** Two missed ticks are no lag yet. */
 const TICKS_BEHIND = 2
 
-/** Neither for audits, whose mark stands still while nothing changes, nor for reports that wait for a time of the day. */
+/**
+ * Neither for audits, whose mark stands still while nothing changes, nor for reports that wait for a time of the day.
+ */
 function lagCondition({ report, mark, isPaused }: BookFigures, { reports, nowMs }: Known, rules: Rules): Condition[] {
   const { everyMs, settleMs } = reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []

@@ -1,6 +1,7 @@
 /**
- * What the notifier has to know after a restart: what was told already, how often runs failed in a row, and notices that
- * wait for their receiver. A small file beside the warehouse, replaced as a whole; without a readable one it begins anew.
+ * What the notifier has to know after a restart: what was told already, how often runs failed in a row, and notices
+ * that wait for their receiver. A small file beside the warehouse, replaced as a whole; without a readable one it
+ * begins anew.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'

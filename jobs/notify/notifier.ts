@@ -1,7 +1,7 @@
 /**
  * Tells a webhook when somebody should look, and when it is over. It hears of runs as they end and looks into the books
- * now and then, in a loop of its own, so that a slow receiver never holds up a run. What could not be delivered is tried
- * again with growing waits, over restarts too, and given up after half an hour.
+ * now and then, in a loop of its own, so that a slow receiver never holds up a run. What could not be delivered is
+ * tried again with growing waits, over restarts too, and given up after half an hour.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'

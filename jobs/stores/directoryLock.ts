@@ -1,7 +1,7 @@
 /**
  * One process for one directory: PGlite takes no lock, and two processes on one directory lose jobs without an error.
- * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it: it
- * ends with its process, also after kill -9, and there is nothing stale to take over.
+ * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it:
+ * it ends with its process, also after kill -9, and there is nothing stale to take over.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

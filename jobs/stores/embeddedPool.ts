@@ -1,7 +1,8 @@
 /**
- * PGlite in the shape of a pool of PostgreSQL sessions, as much of it as BullMQ uses. PGlite is one session in this very
- * thread, so two things have to be made: turns, because a transaction of one caller must not be entered by another, and
- * air, because PGlite answers without ever letting a timer fire, and a worker that asks in a loop would never end.
+ * PGlite in the shape of a pool of PostgreSQL sessions, as much of it as BullMQ uses. PGlite is one session in this
+ * very thread, so two things have to be made: turns, because a transaction of one caller must not be entered by
+ * another, and air, because PGlite answers without ever letting a timer fire, and a worker that asks in a loop would
+ * never end.
  */
 import { EventEmitter } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'

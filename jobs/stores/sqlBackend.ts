@@ -1,6 +1,7 @@
 /**
  * BullMQ's PostgreSQL backend over one pool and in a schema of our own, and the tables in it. BullMQ itself takes a
- * schema only together with a pool of its own for each queue and each worker, which would use up a server's connections.
+ * schema only together with a pool of its own for each queue and each worker, which would use up a server's
+ * connections.
  */
 import {
   type BackendFactory,

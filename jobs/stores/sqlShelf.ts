@@ -1,6 +1,6 @@
 /**
- * The shelf on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is one
- * statement, and a row lock does what a lock service would; nothing is held open while a token is on its way.
+ * The shelf on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is
+ * one statement, and a row lock does what a lock service would; nothing is held open while a token is on its way.
  */
 import type { PgQueryable } from 'bullmq'
 import type { Kept, Shelf } from './shelf.ts'

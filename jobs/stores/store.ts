@@ -44,7 +44,9 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** Keeps the queues of several installations on one server apart: the prefix of Redis keys, the schema in PostgreSQL. */
+  /**
+   * Keeps the queues of several installations on one server apart: the prefix of Redis keys, the schema in PostgreSQL.
+   */
   readonly prefix?: string | undefined
   /** How long a process that died while it asked for a token holds the others up. */
   readonly leaseMs?: number | undefined

@@ -19,7 +19,9 @@ export interface StoreParts {
   readonly release: () => Promise<void>
 }
 
-/** Jobs are handed back within this time; a store that no longer answers must not keep a stopped process from ending. */
+/**
+ * Jobs are handed back within this time; a store that no longer answers must not keep a stopped process from ending.
+ */
 const CLOSING_MS_MAX = 4_000
 
 export function storeOver(parts: StoreParts): QueueStore {
@@ -40,7 +42,9 @@ export function storeOver(parts: StoreParts): QueueStore {
   }
 }
 
-/** Resolves when the work is done, or when it has had its time; what it still waits for fails once the store is let go. */
+/**
+ * Resolves when the work is done, or when it has had its time; what it still waits for fails once the store is let go.
+ */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

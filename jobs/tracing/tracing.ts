@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry traces, when the standard variables ask for them: one trace from the tick of the schedule over the job and
- * its run to each request and the commit. BullMQ carries the trace from one job to the next. Without the variables nothing
- * of it is loaded. Spans hold names, counts and codes; never a body, a header or a message.
+ * OpenTelemetry traces, when the standard variables ask for them: one trace from the tick of the schedule over the job
+ * and its run to each request and the commit. BullMQ carries the trace from one job to the next. Without the variables
+ * nothing of it is loaded. Spans hold names, counts and codes; never a body, a header or a message.
  */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'

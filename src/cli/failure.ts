@@ -7,7 +7,9 @@ import type { ExitCode, Shell } from './shell.ts'
 
 export const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/** Told to people on standard error; with `--json` to machines, as a document on standard output and a line of the log. */
+/**
+ * Told to people on standard error; with `--json` to machines, as a document on standard output and a line of the log.
+ */
 export function tellFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {

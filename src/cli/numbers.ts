@@ -1,4 +1,6 @@
-/** Numbers and times on the command line: refused with a sentence that says what was expected, and one that help names. */
+/**
+ * Numbers and times on the command line: refused with a sentence that says what was expected, and one that help names.
+ */
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 

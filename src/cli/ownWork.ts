@@ -1,7 +1,7 @@
 /**
- * What a command has around work that it does itself, as a worker has around its own: the lines of each run are kept beside
- * the warehouse, so that `tidemark logs` finds them, and traces are sent where the standard variables ask for them. Work
- * that a worker does is kept and traced there.
+ * What a command has around work that it does itself, as a worker has around its own: the lines of each run are kept
+ * beside the warehouse, so that `tidemark logs` finds them, and traces are sent where the standard variables ask for
+ * them. Work that a worker does is kept and traced there.
  */
 import type { RunName } from '../../jobs/runs.ts'
 import { tellOutcome } from '../../jobs/told.ts'

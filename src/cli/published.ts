@@ -1,4 +1,6 @@
-/** Opens the files that commands read: the published copy, and for `status` the warehouse itself while nobody writes it. */
+/**
+ * Opens the files that commands read: the published copy, and for `status` the warehouse itself while nobody writes it.
+ */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'

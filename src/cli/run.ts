@@ -1,4 +1,6 @@
-/** A sync as the commands run it: rooms opened, reports run, the copy published, everything closed, and what came of it. */
+/**
+ * A sync as the commands run it: rooms opened, reports run, the copy published, everything closed, and what came of it.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { asSyncError } from '../errors.ts'

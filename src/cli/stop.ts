@@ -1,6 +1,6 @@
 /**
- * Stopping on request. The first SIGINT, SIGTERM or SIGHUP (or the end of the process that launched this one) aborts one
- * signal that everything listens to; a second one ends the program at once. Nothing committed is lost either way.
+ * Stopping on request. The first SIGINT, SIGTERM or SIGHUP (or the end of the process that launched this one) aborts
+ * one signal that everything listens to; a second one ends the program at once. Nothing committed is lost either way.
  */
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'

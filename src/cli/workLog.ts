@@ -1,6 +1,6 @@
 /**
- * What is watched, as lines of the log: each walk, request, load and publishing at debug, with the run that it belongs to, so
- * that one identifier finds everything of a run. How talkative the log is, TIDEMARK_LOG_LEVEL says.
+ * What is watched, as lines of the log: each walk, request, load and publishing at debug, with the run that it belongs
+ * to, so that one identifier finds everything of a run. How talkative the log is, TIDEMARK_LOG_LEVEL says.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'

@@ -1,6 +1,7 @@
 /**
  * How many requests may be under way at once, learnt from how the service takes them: it begins low, grows with every
- * good answer, is halved when the service is strained, and then grows slowly again. Pure, and so tested without a clock.
+ * good answer, is halved when the service is strained, and then grows slowly again. Pure, and so tested without a
+ * clock.
  */
 import { assert } from '../errors.ts'
 

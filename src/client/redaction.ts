@@ -1,6 +1,6 @@
 /**
- * Makes text that came from the service fit to be shown. A server may echo what it was sent, so the client's secret
- * and its tokens are masked in every spelling that an error page or a JSON body gives them (product contract, promise 8).
+ * Makes text that came from the service fit to be shown. A server may echo what it was sent, so the client's secret and
+ * its tokens are masked in every spelling that an error page or a JSON body gives them (product contract, promise 8).
  */
 import type { Secret } from '../secret.ts'
 

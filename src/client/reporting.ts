@@ -1,7 +1,7 @@
 /**
  * The authenticated client, composed in sight: a read is a row of attempts, each under a permit; an attempt is an
- * exchange, repeated once with a new token after a 401; an exchange is a token and one POST. The client knows no reports: a
- * request carries its path, its body and how its bytes become a value.
+ * exchange, repeated once with a new token after a 401; an exchange is a token and one POST. The client knows no
+ * reports: a request carries its path, its body and how its bytes become a value.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'

@@ -20,7 +20,9 @@ export const isThrottled = (error: SyncError): boolean =>
 export const isStrain = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** How long to wait after attempt number `attempt`: as long as the service asked for, within limits, else the backoff. */
+/**
+ * How long to wait after attempt number `attempt`: as long as the service asked for, within limits, else the backoff.
+ */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,

@@ -1,12 +1,13 @@
 /**
- * What the service's clock reads at least, right now. A `Date` header was written between our sending and its
- * arrival, in whole seconds cut down, so one answer bounds the offset between their clock and our monotonic one from both sides:
+ * What the service's clock reads at least, right now. A `Date` header was written between our sending and its arrival,
+ * in whole seconds cut down, so one answer bounds the offset between their clock and our monotonic one from both sides:
  *
- *     Date − arrived  ≤  offset  <  Date + 1 s − sent
+ * Date − arrived  ≤  offset  <  Date + 1 s − sent
  *
- * The highest lower bound seen is kept, so an old answer that arrives late never takes it back. It is given up only when
- * a later answer's upper bound lies below it: then the service's clock really was set back (or our monotonic
- * clock drifted), and that answer's own lower bound is followed from there. Monotonic time makes jumps of our wall clock harmless.
+ * The highest lower bound seen is kept, so an old answer that arrives late never takes it back. It is given up only
+ * when a later answer's upper bound lies below it: then the service's clock really was set back (or our monotonic clock
+ * drifted), and that answer's own lower bound is followed from there. Monotonic time makes jumps of our wall clock
+ * harmless.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, toMillis } from '../instant.ts'

@@ -1,7 +1,7 @@
 /**
- * Pauses that the service asked one process for (429, Retry-After) and that all of them keep. Every request looks at the
- * shared pause before it is sent, and most of these looks cost nothing: one answer serves all of them for a quarter of a
- * second. When the place of the pauses is away, each process still keeps those it was asked for itself.
+ * Pauses that the service asked one process for (429, Retry-After) and that all of them keep. Every request looks at
+ * the shared pause before it is sent, and most of these looks cost nothing: one answer serves all of them for a quarter
+ * of a second. When the place of the pauses is away, each process still keeps those it was asked for itself.
  */
 import type { Clock } from '../clock.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Checks of single settings, each giving the problem in words or undefined. None repeats the value that it refuses where
- * that may hold a password (addresses), since problems are printed and logged.
+ * Checks of single settings, each giving the problem in words or undefined. None repeats the value that it refuses
+ * where that may hold a password (addresses), since problems are printed and logged.
  */
 import { parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'

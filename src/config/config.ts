@@ -1,6 +1,6 @@
 /**
- * Reading the configuration, once, at the start (product contract, configuration): the file, the `.env` beside it and the
- * environment become one frozen value, or one error that lists everything that is wrong.
+ * Reading the configuration, once, at the start (product contract, configuration): the file, the `.env` beside it and
+ * the environment become one frozen value, or one error that lists everything that is wrong.
  */
 import { Secret } from '../secret.ts'
 import {
@@ -62,7 +62,9 @@ function wellFormed({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** A key's place is the variable that gave it, else its line in the file, else (without a file) the variable that could. */
+/**
+ * A key's place is the variable that gave it, else its line in the file, else (without a file) the variable that could.
+ */
 function placesOf(sources: Sources, yaml: YamlFile, merged: Overridden): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)

@@ -1,6 +1,7 @@
 /**
  * Cron lines, checked before anything starts: five fields (minute, hour, day of month, month, day of week), or six with
- * seconds in front. What passes here is understood by the scheduler, so a line can't fail months later in a running worker.
+ * seconds in front. What passes here is understood by the scheduler, so a line can't fail months later in a running
+ * worker.
  */
 
 interface Field {

@@ -1,4 +1,6 @@
-/** The building stones of the configuration schema: text that is checked, sizes, lists without doubles, filters by type. */
+/**
+ * The building stones of the configuration schema: text that is checked, sizes, lists without doubles, filters by type.
+ */
 import { z } from 'zod'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'

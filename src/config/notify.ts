@@ -1,4 +1,6 @@
-/** The webhook that is told when somebody should look: its settings, and the secret that its notices are signed with. */
+/**
+ * The webhook that is told when somebody should look: its settings, and the secret that its notices are signed with.
+ */
 import path from 'node:path'
 import { z } from 'zod'
 import { Secret } from '../secret.ts'

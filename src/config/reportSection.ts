@@ -1,4 +1,6 @@
-/** The part of the configuration schema that follows from the declarations: one section per report, with its own keys. */
+/**
+ * The part of the configuration schema that follows from the declarations: one section per report, with its own keys.
+ */
 import { z } from 'zod'
 import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
 import { durationProblem, everyProblem, instantProblem, reconcileEveryProblem, timeZoneProblem } from './checks.ts'

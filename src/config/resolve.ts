@@ -1,4 +1,6 @@
-/** From checked settings to the configuration that everything else uses: defaults applied, paths absolute, units plain. */
+/**
+ * From checked settings to the configuration that everything else uses: defaults applied, paths absolute, units plain.
+ */
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'

@@ -1,6 +1,6 @@
 /**
- * Configuration as the rest of Tidemark sees it: one frozen value, made once at the start from a file, a `.env` beside it
- * and the environment (product contract, configuration). Everything in it has been checked; nothing reads it twice.
+ * Configuration as the rest of Tidemark sees it: one frozen value, made once at the start from a file, a `.env` beside
+ * it and the environment (product contract, configuration). Everything in it has been checked; nothing reads it twice.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

@@ -1,6 +1,6 @@
 /**
- * Everything that configuration reads from outside: the file, the `.env` beside it and the file with the secret. The one
- * place in this room that touches the disk; the environment comes in through `ConfigSources`.
+ * Everything that configuration reads from outside: the file, the `.env` beside it and the file with the secret. The
+ * one place in this room that touches the disk; the environment comes in through `ConfigSources`.
  */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'

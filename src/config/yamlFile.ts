@@ -1,6 +1,6 @@
 /**
- * A YAML text as a plain value, with the line that each of its keys stands on. What the parser says about malformed text
- * is passed on without the text itself, which may hold a secret that does not belong there.
+ * A YAML text as a plain value, with the line that each of its keys stands on. What the parser says about malformed
+ * text is passed on without the text itself, which may hold a secret that does not belong there.
  */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import type { Path } from './problems.ts'

@@ -1,7 +1,7 @@
 /**
- * What the console stands on: whoever can answer for the warehouse. In the process that owns it that is the owner itself;
- * in any other one it is the published copy for reading and the owner, asked through the queue, for acting. The console
- * lives as long as its process, the desk changes with the ownership.
+ * What the console stands on: whoever can answer for the warehouse. In the process that owns it that is the owner
+ * itself; in any other one it is the published copy for reading and the owner, asked through the queue, for acting. The
+ * console lives as long as its process, the desk changes with the ownership.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Answer, Asking } from '../../jobs/control.ts'

@@ -1,6 +1,6 @@
 /**
- * What was asked for from the console: a sync or a backfill may take hours, so whoever asks gets an errand back at once and
- * looks at it again, or hears of it. Only the newest are remembered; what they did is in the books.
+ * What was asked for from the console: a sync or a backfill may take hours, so whoever asks gets an errand back at once
+ * and looks at it again, or hears of it. Only the newest are remembered; what they did is in the books.
  */
 import { randomUUID } from 'node:crypto'
 import type { ControlRequest } from '../../jobs/controlRequest.ts'

@@ -1,6 +1,6 @@
 /**
- * What a supervisor asks without a login: whether the process turns, and whether it can work. No details: those are for who
- * is logged in. And, behind the login, the metrics, where somebody gives them.
+ * What a supervisor asks without a login: whether the process turns, and whether it can work. No details: those are for
+ * who is logged in. And, behind the login, the metrics, where somebody gives them.
  */
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'

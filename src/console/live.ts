@@ -1,6 +1,7 @@
 /**
- * Live progress as server-sent events: whoever looks is sent what runs, whenever it has changed, a few times a second. The
- * runs are looked at rather than listened to, so that a slow browser costs nothing and a fast run no more than one event.
+ * Live progress as server-sent events: whoever looks is sent what runs, whenever it has changed, a few times a second.
+ * The runs are looked at rather than listened to, so that a slow browser costs nothing and a fast run no more than one
+ * event.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'

@@ -1,6 +1,6 @@
 /**
- * The page's own files: an explicit list, made when the process starts, so that no address can name any other file. They
- * hold no data and are answered without a login; the page itself is sent to who is logged in.
+ * The page's own files: an explicit list, made when the process starts, so that no address can name any other file.
+ * They hold no data and are answered without a login; the page itself is sent to who is logged in.
  */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'

@@ -1,7 +1,7 @@
 /**
  * How the range of a backfill is cut into windows: from what is known of where its rows stand, into windows of about
- * equally many, so that several can be pulled side by side and each is about one load. Pure; a wrong guess costs balance,
- * never rows, since each window is proven by itself.
+ * equally many, so that several can be pulled side by side and each is about one load. Pure; a wrong guess costs
+ * balance, never rows, since each window is proven by itself.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -70,7 +70,9 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** The looks that find the last page of a bare array: so many for each time that the pages double, and a few to be sure. */
+/**
+ * The looks that find the last page of a bare array: so many for each time that the pages double, and a few to be sure.
+ */
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 

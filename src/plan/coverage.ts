@@ -1,6 +1,6 @@
 /**
- * Coverage belongs to what was asked (product contract §3): rows that were read with fewer collections, other filters or
- * a later start don't cover what is asked now. Pure: says whether they do, and in which order to read again.
+ * Coverage belongs to what was asked (product contract §3): rows that were read with fewer collections, other filters
+ * or a later start don't cover what is asked now. Pure: says whether they do, and in which order to read again.
  */
 import { earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'

@@ -34,8 +34,8 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
 }
 
 /**
- * The end of what is proven without a gap from `from` on; `from` itself where nothing touches it. Without a `from`, only
- * a span without a lower bound, or the earliest one, is a beginning.
+ * The end of what is proven without a gap from `from` on; `from` itself where nothing touches it. Without a `from`,
+ * only a span without a lower bound, or the earliest one, is a beginning.
  */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)

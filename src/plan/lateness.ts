@@ -51,7 +51,10 @@ const UNITS = [
   ['s', 1_000],
 ] as const
 
-/** A duration as the configuration takes it, in the largest unit that holds it whole; a rest below a second is rounded up. */
+/**
+ * A duration as the configuration takes it, in the largest unit that holds it whole; a rest below a second is rounded
+ * up.
+ */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / 1_000) * 1_000
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', 1_000]

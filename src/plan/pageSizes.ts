@@ -38,8 +38,9 @@ export const holdsEverything = (known: PageSizes, rows: number, asked: number): 
   rows === 0 || rows > asked || rows < surelyLastBelow(known)
 
 /**
- * Whether a response of `rows`, which may have a next page, is as long as pages are known to be. A shorter one may follow
- * a row that came while page 2 was asked for; cutting it finer for ever would cost more than asking for its next page.
+ * Whether a response of `rows`, which may have a next page, is as long as pages are known to be. A shorter one may
+ * follow a row that came while page 2 was asked for; cutting it finer for ever would cost more than asking for its next
+ * page.
  */
 export const isFullPage = ({ fullMin, seenMax }: PageSizes, rows: number): boolean =>
   fullMin !== undefined && rows >= seenMax

@@ -1,7 +1,7 @@
 /**
- * The spans of a run that are still to be proven, earliest first, and how long the next slice is: by the total where the
- * service tells one, else by how densely rows stood in the slices before and by the stamps of the last overfull response.
- * All of this is about cost only: every slice is proven by itself.
+ * The spans of a run that are still to be proven, earliest first, and how long the next slice is: by the total where
+ * the service tells one, else by how densely rows stood in the slices before and by the stamps of the last overfull
+ * response. All of this is about cost only: every slice is proven by itself.
  */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
@@ -112,7 +112,9 @@ export class SpanQueue {
     return head
   }
 
-  /** Whether spans that end early enough are still handed out whole: until one of them had to be cut for what it holds. */
+  /**
+   * Whether spans that end early enough are still handed out whole: until one of them had to be cut for what it holds.
+   */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
@@ -267,8 +269,8 @@ export class SpanQueue {
   }
 
   /**
-   * Towards where the rows are dense: by halves, and once all the way, since nothing may stand there after all and halves
-   * of halves would creep up to it.
+   * Towards where the rows are dense: by halves, and once all the way, since nothing may stand there after all and
+   * halves of halves would creep up to it.
    */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparse >= 2 && this.#leapt !== to

@@ -15,7 +15,9 @@ export interface SampleHint {
   readonly heapAt: Instant | undefined
   /** The earliest stamp of the sample: before it nothing seems to stand. */
   readonly from: Instant
-  /** Rows a µs where the sample stands, in a service that sends the latest rows first; nothing is known of the others. */
+  /**
+   * Rows a µs where the sample stands, in a service that sends the latest rows first; nothing is known of the others.
+   */
   readonly rate: number | undefined
 }
 
@@ -34,7 +36,9 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of the planned rows to go for while more rows may stand before the cut than were seen, by failures in a row. */
+/**
+ * Share of the planned rows to go for while more rows may stand before the cut than were seen, by failures in a row.
+ */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Of everything there is a page shows the shape but not the size: a thin slice first, then the density is known. */
@@ -120,8 +124,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Where rows of the span would stand that are paged to behind the last page: later than those of the first and the last page,
- * or earlier where the last page's are earlier than the first one's. Where rows carry two stamps the second guess is narrower.
+ * Where rows of the span would stand that are paged to behind the last page: later than those of the first and the last
+ * page, or earlier where the last page's are earlier than the first one's. Where rows carry two stamps the second guess
+ * is narrower.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

@@ -16,8 +16,8 @@ export interface PageSeen {
 
 /**
  * How a window is known to be complete; kept in `tidemark.windows.proof`. `single`: one response holds everything.
- * `total`: as many distinct keys as every page said, none twice, or as the place of
- * the last page leaves room for. `agreed`: two walks to the end brought the same keys.
+ * `total`: as many distinct keys as every page said, none twice,
+ * or as the place of the last page leaves room for. `agreed`: two walks to the end brought the same keys.
  */
 export type Proof = 'single' | 'total' | 'agreed'
 
@@ -107,8 +107,9 @@ export class WalkState {
   }
 
   /**
-   * Whether the total is met exactly: every row came, none twice, and every page told the same total. A row without a key
-   * whose like stood on another page may be the same one, in the place of a row that never came: then nothing is met.
+   * Whether the total is met exactly: every row came, none twice, and every page told the same total. A row without a
+   * key whose like stood on another page may be the same one, in the place of a row that never came: then nothing is
+   * met.
    */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)

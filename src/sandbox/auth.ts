@@ -64,7 +64,9 @@ export class Auth {
     })
   }
 
-  /** 401 when the token is missing, expired or lacks the scope; 403 when the client may not read the report (spec §5). */
+  /**
+   * 401 when the token is missing, expired or lacks the scope; 403 when the client may not read the report (spec §5).
+   */
   async admit(authorization: string | undefined, endpoint: Endpoint): Promise<Admitted> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)

@@ -1,6 +1,7 @@
 /**
  * The collections of one report's rows. Until somebody edits one it is not stored: items are put together from a pool
- * of serialised bodies, chosen by hash, each with an id of its own. An edited collection is kept as the text of its items.
+ * of serialised bodies, chosen by hash, each with an id of its own. An edited collection is kept as the text of its
+ * items.
  */
 import { COLLECTIONS, draftFor, exactJson, type CollectionKind } from './collectionKinds.ts'
 import { draw, hashOf } from './draw.ts'

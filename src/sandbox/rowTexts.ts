@@ -1,6 +1,6 @@
 /**
- * The serialised rows of one report, without collections and without the closing brace. A row is made when it is
- * first read and then lies in a large buffer; a row that was changed is kept by itself, with the raw text of its changes.
+ * The serialised rows of one report, without collections and without the closing brace. A row is made when it is first
+ * read and then lies in a large buffer; a row that was changed is kept by itself, with the raw text of its changes.
  */
 import type { PageWriter } from './pageWriter.ts'
 import type { RowModel } from './rows/model.ts'

@@ -74,7 +74,10 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(reservedNames)
   }
 
-  /** The catalogue that `toText` gave: the same fields, staged names and shape numbers. It is for loading, not for scanning on. */
+  /**
+   * The catalogue that `toText` gave: the same fields, staged names and shape numbers. It is for loading, not for
+   * scanning on.
+   */
   static from(told: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of told.fields) {

@@ -1,7 +1,7 @@
 /**
- * The items of a page's collections as lines of their own, one file a collection: the row's ordinal, the position in the
- * collection, the item as it came, and what its fields hold, with tabs between. So nothing has to parse an item again,
- * and the row itself stays small. No tab or line break stands in a JSON string, so none has to be quoted.
+ * The items of a page's collections as lines of their own, one file a collection: the row's ordinal, the position in
+ * the collection, the item as it came, and what its fields hold, with tabs between. So nothing has to parse an item
+ * again, and the row itself stays small. No tab or line break stands in a JSON string, so none has to be quoted.
  */
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import type { CatalogField } from './catalog.ts'

@@ -80,7 +80,9 @@ export class JsonBytes {
     return new Malformed(at, this.bytes.length, expected)
   }
 
-  /** Skips white space. What is no blank becomes one: the staged files have one row a line, with tabs between columns. */
+  /**
+   * Skips white space. What is no blank becomes one: the staged files have one row a line, with tabs between columns.
+   */
   space(from: number): number {
     const bytes = this.bytes
     let i = from

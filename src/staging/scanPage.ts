@@ -266,8 +266,8 @@ class PageScan {
   }
 
   /**
-   * Passes a declared collection: its items' fields and kinds are catalogued too. The items go to lines of their own; in
-   * the row stay what kind of collection it is and a fingerprint of it, or the value as it is when there is no item.
+   * Passes a declared collection: its items' fields and kinds are catalogued too. The items go to lines of their own;
+   * in the row stay what kind of collection it is and a fingerprint of it, or the value as it is when there is no item.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json

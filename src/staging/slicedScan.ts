@@ -1,6 +1,7 @@
 /**
  * Scans a page a slice at a time, so that a large one doesn't keep this process's one thread from timers, leases and
- * other answers. Pages with one catalogue take turns as a whole: a scan walks the catalogue's trie, which another changes.
+ * other answers. Pages with one catalogue take turns as a whole: a scan walks the catalogue's trie, which another
+ * changes.
  */
 import type { ObjectCatalog } from './catalog.ts'
 import { type ScannedPage, type ScanPlan, slicesOf } from './scanPage.ts'

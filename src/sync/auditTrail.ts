@@ -24,7 +24,9 @@ import type { ReportRun } from './syncReport.ts'
 
 /** Records whose entries one load takes in at most; their windows and marks go with it. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** Records that one run asks about again because the question changed: the due ones of the next run must not wait long. */
+/**
+ * Records that one run asks about again because the question changed: the due ones of the next run must not wait long.
+ */
 const AGAIN_A_RUN_MAX = 2_000
 
 /** A followed report, and how its records are asked about. */

@@ -1,6 +1,6 @@
 /**
- * How a backfill ends: done, with windows missing, cancelled, or stopped by something that all of its windows would meet.
- * Its figures are added up from the books, so they hold over restarts.
+ * How a backfill ends: done, with windows missing, cancelled, or stopped by something that all of its windows would
+ * meet. Its figures are added up from the books, so they hold over restarts.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { assert, asSyncError, type SyncError } from '../errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Plans the windows of a backfill before anything is pulled. An envelope tells a total, so a few small questions say
- * where the rows stand; a bare array doesn't, so the rows that are held already say it, and where none are the range is cut
- * by time.
+ * where the rows stand; a bare array doesn't, so the rows that are held already say it, and where none are the range is
+ * cut by time.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { reportOf } from '../../schema/index.ts'

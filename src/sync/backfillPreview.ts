@@ -1,6 +1,6 @@
 /**
- * What a backfill would do: its windows and about how many requests they take, planned from what is held and a few small
- * questions. Nothing is written.
+ * What a backfill would do: its windows and about how many requests they take, planned from what is held and a few
+ * small questions. Nothing is written.
  */
 import type { BackfillBooks, PlannedWindow } from '../warehouse/backfills.ts'
 import type { HeldBooks } from '../warehouse/held.ts'

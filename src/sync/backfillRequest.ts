@@ -1,4 +1,6 @@
-/** From what an operator asks for to one backfill: a range that was begun and has not ended goes on, with its own name. */
+/**
+ * From what an operator asks for to one backfill: a range that was begun and has not ended goes on, with its own name.
+ */
 import { randomUUID } from 'node:crypto'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

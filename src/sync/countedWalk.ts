@@ -25,8 +25,8 @@ export function oldPart({ parts, span }: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Proves the span whose first page may be full, or says how to cut it. Undefined: rows moved, or the pages don't behave as
- * pages that are cut because they are full.
+ * Proves the span whose first page may be full, or says how to cut it. Undefined: rows moved, or the pages don't behave
+ * as pages that are cut because they are full.
  */
 export async function counted(before: Walk, first: FetchedPage): Promise<Outcome | undefined> {
   const { parts, span } = before
@@ -54,8 +54,9 @@ interface Found extends LastPage {
 }
 
 /**
- * Whether rows stand behind the last page after all: a service may page to so many rows and not say that there are more. Asks for
- * what is later than all that the first and the last page showed, or earlier where pages run back in time: there they would be.
+ * Whether rows stand behind the last page after all: a service may page to so many rows and not say that there are
+ * more. Asks for what is later than all that the first and the last page showed, or earlier where pages run back in
+ * time: there they would be.
  */
 async function hidesRows({ parts, span, state }: Walk, first: FetchedPage, last: FetchedPage): Promise<boolean> {
   const stamps = ({ page }: FetchedPage): readonly RowStamps[] => stampsOf(parts.reader.report, page)
@@ -89,8 +90,8 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
 }
 
 /**
- * A page number may be refused because no such page is there, or because it is larger than the service likes: that it is the end
- * can't be told, so it isn't taken for one.
+ * A page number may be refused because no such page is there, or because it is larger than the service likes: that it
+ * is the end can't be told, so it isn't taken for one.
  */
 function refusedPage(error: unknown): undefined {
   const isRefusal =

@@ -1,6 +1,6 @@
 /**
- * Takes a pulled window into the warehouse: one load for each staged segment, and the last one closes the window, in the
- * transaction that also says that the backfill is done with it. What was pulled under an outdated fence is refused.
+ * Takes a pulled window into the warehouse: one load for each staged segment, and the last one closes the window, in
+ * the transaction that also says that the backfill is done with it. What was pulled under an outdated fence is refused.
  */
 import { reportOf } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -14,7 +14,10 @@ import { privacyTextOf } from './privacy.ts'
 import { questionOf } from './pullAsk.ts'
 import type { Rooms } from './rooms.ts'
 
-/** Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of loads. */
+/**
+ * Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of
+ * loads.
+ */
 export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<void> {
   const { settings } = rooms
   const { staging } = settings

@@ -1,7 +1,7 @@
 /**
  * One run of one report and its record in the books: running from its first load, then done, failed or stopped; a run
- * that finds nothing new is recorded once, at its end. What the service refuses for good pauses the report. Never throws:
- * what became of it is the result.
+ * that finds nothing new is recorded once, at its end. What the service refuses for good pauses the report. Never
+ * throws: what became of it is the result.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'

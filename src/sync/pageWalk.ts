@@ -89,7 +89,9 @@ export class Walk {
     this.state = new WalkState(parts.reader.keyed)
   }
 
-  /** No page can follow: the last one was empty or brought nothing new, or the total is met by a page with room left. */
+  /**
+   * No page can follow: the last one was empty or brought nothing new, or the total is met by a page with room left.
+   */
   get #isAtEnd(): boolean {
     return this.#reachedEnd || (this.state.meetsTotal && !this.state.endsFull)
   }
@@ -144,8 +146,9 @@ export class Walk {
   }
 
   /**
-   * Some services answer a page number behind the last page with the last page: so where the rows that came are just as many as
-   * every page said, this one too. Without a total, the first page that comes again may as well mean that the page number is ignored.
+   * Some services answer a page number behind the last page with the last page: so where the rows that came are just as
+   * many as every page said, this one too. Without a total, the first page that comes again may as well mean that the
+   * page number is ignored.
    */
   #isBehindLast(told: number | undefined): boolean {
     const { totalCount, rows } = this.state

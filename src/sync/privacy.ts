@@ -1,4 +1,7 @@
-/** What of a report's rows may not be kept in clear, as this process is configured: for its pages, and as a text to compare. */
+/**
+ * What of a report's rows may not be kept in clear, as this process is configured: for its pages, and as a text to
+ * compare.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'

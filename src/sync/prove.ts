@@ -51,7 +51,9 @@ async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
   return agreement(walk)
 }
 
-/** How an envelope's span is cut before it is walked: into given parts, or by its total; undefined: walk it as it is. */
+/**
+ * How an envelope's span is cut before it is walked: into given parts, or by its total; undefined: walk it as it is.
+ */
 function cutFor(walk: Walk, total: number): { parts?: readonly Span[] | undefined } | undefined {
   const { parts, span, state } = walk
   if (parts.cuts === false || span === undefined || state.firstRows === 0 || total <= state.firstRows) return undefined
@@ -69,7 +71,10 @@ function cutFor(walk: Walk, total: number): { parts?: readonly Span[] | undefine
   return total > parts.loadRowsMax ? { parts: splitByTotal(span, total, parts.loadRowsMax) } : undefined
 }
 
-/** Whether the old part is likely to hold more than a page, so that reading it page by page is worth a question of its own. */
+/**
+ * Whether the old part is likely to hold more than a page, so that reading it page by page is worth a question of its
+ * own.
+ */
 function fillsPage({ span, state }: Walk, old: Span, total: number): boolean {
   if (span?.since === undefined || old.since === undefined) return true
   return total * ((old.until - old.since) / (span.until - span.since)) > state.pageRows
@@ -131,7 +136,8 @@ async function agreement(before: Walk): Promise<Outcome> {
 /**
  * The page size for the next walk over rows that no bound of time separates, where one of the usual size showed rows
  * twice. A full page that came again may be the last page, or page numbers may be ignored: pages of one row less tell.
- * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs neither.
+ * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs
+ * neither.
  */
 function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
   const { reader } = parts

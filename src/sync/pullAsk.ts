@@ -1,4 +1,6 @@
-/** What a puller is told: one window to read, and whose it is. Plain values without any secret, so that it fits a job. */
+/**
+ * What a puller is told: one window to read, and whose it is. Plain values without any secret, so that it fits a job.
+ */
 import { createHash } from 'node:crypto'
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
@@ -24,7 +26,10 @@ export interface PullAsk {
   readonly sizes: PageSizes
 }
 
-/** A fingerprint of what a configuration asks of a report, and of what it keeps in clear (`privacyTextOf`); filters may name persons, so they don't travel themselves. */
+/**
+ * A fingerprint of what a configuration asks of a report, and of what it keeps in clear (`privacyTextOf`); filters may
+ * name persons, so they don't travel themselves.
+ */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])

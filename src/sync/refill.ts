@@ -1,6 +1,6 @@
 /**
- * Reads again what was read before the configuration changed (more collections, other filters, an earlier start): newest
- * first, behind the changes of the same run. Done parts are remembered; marks stay where they are.
+ * Reads again what was read before the configuration changed (more collections, other filters, an earlier start):
+ * newest first, behind the changes of the same run. Done parts are remembered; marks stay where they are.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -37,8 +37,8 @@ export async function openCoverage(
 }
 
 /**
- * Remembers the question where a backfill brings rows before the first run of their scope: that run then knows in which form they
- * are kept. Rows that are held in another form lose what has become private.
+ * Remembers the question where a backfill brings rows before the first run of their scope: that run then knows in which
+ * form they are kept. Rows that are held in another form lose what has become private.
  */
 export async function rememberQuestion(rooms: Rooms, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = rooms

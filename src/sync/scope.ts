@@ -199,7 +199,10 @@ export class Scope implements AsyncDisposable {
   }
 }
 
-/** A span that is nearly all old, such as that of a first run, in its old and its young part: one page would hold neither. */
+/**
+ * A span that is nearly all old, such as that of a first run, in its old and its young part: one page would hold
+ * neither.
+ */
 function apart(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

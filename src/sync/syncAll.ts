@@ -19,8 +19,8 @@ export type { ReportOutcome } from './outcome.ts'
 const REPORTS_AT_ONCE = 3
 
 /**
- * Runs the reports; `wanted` are those to run, of which some may be switched off. `newRunId` names each run. Never throws
- * for a failed report.
+ * Runs the reports; `wanted` are those to run, of which some may be switched off. `newRunId` names each run. Never
+ * throws for a failed report.
  */
 export async function syncAll(
   rooms: Rooms,

@@ -132,8 +132,8 @@ async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
 }
 
 /**
- * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are asked
- * for now and not compared with what came, since a busy service adds and loses rows while it is read.
+ * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are
+ * asked for now and not compared with what came, since a busy service adds and loses rows while it is read.
  */
 async function totalOfCreated(scope: Scope, rows: number | undefined): Promise<number | undefined> {
   // As many rows with a creation time as there were in all before they were read: if there still are, nothing more is asked.

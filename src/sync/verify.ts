@@ -1,7 +1,7 @@
 /**
  * Checks a past window against the service without writing anything that stays: the window is read and proven as ever,
- * into a warehouse of its own that is thrown away, with the same scan and the same staging, so that equal rows have equal
- * fingerprints. What is compared is what readers have.
+ * into a warehouse of its own that is thrown away, with the same scan and the same staging, so that equal rows have
+ * equal fingerprints. What is compared is what readers have.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'

@@ -1,6 +1,6 @@
 /**
- * The books of backfills: which ranges were asked for, in which windows, and what became of each. They are the truth that
- * a restart goes on from: a window becomes `done` in the transaction of its last rows.
+ * The books of backfills: which ranges were asked for, in which windows, and what became of each. They are the truth
+ * that a restart goes on from: a window becomes `done` in the transaction of its last rows.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
@@ -11,7 +11,9 @@ import type { Database, Sql } from './duckdb.ts'
 import type { Fence, Fences } from './fences.ts'
 import { text, time } from './sqlText.ts'
 
-/** `pending`: not begun, or stopped; `failed`: some windows are missing and are tried again when it is asked for again. */
+/**
+ * `pending`: not begun, or stopped; `failed`: some windows are missing and are tried again when it is asked for again.
+ */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface BackfillRange extends Span {
@@ -213,7 +215,9 @@ export class BackfillBooks {
     })
   }
 
-  /** Takes the backfill's right to commit away. Gives its report; undefined when there is none that could be cancelled. */
+  /**
+   * Takes the backfill's right to commit away. Gives its report; undefined when there is none that could be cancelled.
+   */
   cancel(backfillId: string, now: Instant): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<BackfillBook>(

@@ -1,6 +1,6 @@
 /**
- * What metrics and notices want to know of the books, again and again: only the books are read, never the rows, so that it
- * costs the same for a warehouse of any size.
+ * What metrics and notices want to know of the books, again and again: only the books are read, never the rows, so that
+ * it costs the same for a warehouse of any size.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

@@ -76,7 +76,10 @@ export function holdsAll(type: DuckType, kinds: Kinds): boolean {
   return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
 }
 
-/** Whether a value of other kinds than the column's (VARCHAR expression) is held exactly by it all the same; may be NULL. */
+/**
+ * Whether a value of other kinds than the column's (VARCHAR expression) is held exactly by it all the same; may be
+ * NULL.
+ */
 export function exactly(value: string, type: DuckType, kinds: Kinds): string {
   const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
   if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`

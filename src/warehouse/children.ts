@@ -1,7 +1,7 @@
 /**
  * Collections → child tables. The children of a written row are replaced as a set: equal ones stay as they are, changed
- * ones are written, ones that left stay behind marked as deleted. A collection that the row doesn't carry is unknown and
- * nothing of it is touched (product contract §4).
+ * ones are written, ones that left stay behind marked as deleted. A collection that the row doesn't carry is unknown
+ * and nothing of it is touched (product contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'

@@ -1,6 +1,6 @@
 /**
- * The table `tidemark.covered`: the windows that were read, put together to as few intervals as there are. It is kept in
- * the transaction that closes a window and not worked out when somebody asks: a warehouse of a year has millions of
+ * The table `tidemark.covered`: the windows that were read, put together to as few intervals as there are. It is kept
+ * in the transaction that closes a window and not worked out when somebody asks: a warehouse of a year has millions of
  * windows. Audits have a window for each record and are left out.
  */
 import type { Declaration } from '../../schema/report.ts'

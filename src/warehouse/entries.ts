@@ -28,8 +28,8 @@ export interface GoneEntries {
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
- * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One that
- * ends before it begins replaces nothing: its record only gets entries that it lacks.
+ * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One
+ * that ends before it begins replaces nothing: its record only gets entries that it lacks.
  */
 export async function mergeEntries(sql: Sql, parts: EntryParts): Promise<Merged> {
   const { table, staged, tableColumns, loadId } = parts

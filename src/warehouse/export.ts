@@ -1,7 +1,8 @@
 /**
- * `tidemark export`: the published copy as Parquet files with a manifest. New files are written beside the old ones, then
- * the manifest is replaced by a rename, so a reader has the old cut whole or the new one, and an export that is killed
- * has changed nothing. Files that the new manifest no longer names stay for one generation, for readers of the old one.
+ * `tidemark export`: the published copy as Parquet files with a manifest. New files are written beside the old ones,
+ * then the manifest is replaced by a rename, so a reader has the old cut whole or the new one, and an export that is
+ * killed has changed nothing. Files that the new manifest no longer names stay for one generation, for readers of the
+ * old one.
  */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -138,7 +139,10 @@ async function writeExport(database: Database, { order, before, source }: Writin
   return { to, manifest, replaced: true, written }
 }
 
-/** An audit report has a mark for every record that it asked about: too many for a manifest, so the newest speaks for all. */
+/**
+ * An audit report has a mark for every record that it asked about: too many for a manifest, so the newest speaks for
+ * all.
+ */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

@@ -1,7 +1,7 @@
 /**
  * Fencing: each run of a kind of a report takes the next epoch, and whatever it commits says which one it holds. A run
- * that was frozen or cut off and wakes up after another has begun finds its epoch outdated, in the very transaction that
- * would have written: so two runs of one kind of one report never both commit (product contract §5.6).
+ * that was frozen or cut off and wakes up after another has begun finds its epoch outdated, in the very transaction
+ * that would have written: so two runs of one kind of one report never both commit (product contract §5.6).
  */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
@@ -29,9 +29,9 @@ interface Taken {
 }
 
 /**
- * The fences of one open warehouse. Where only its process writes, it is enough that this process knows who came last; the
- * file learns it with the first transaction of whoever came. So a run that finds nothing new writes once. Beside other
- * loaders every fence is written when it is taken.
+ * The fences of one open warehouse. Where only its process writes, it is enough that this process knows who came last;
+ * the file learns it with the first transaction of whoever came. So a run that finds nothing new writes once. Beside
+ * other loaders every fence is written when it is taken.
  */
 export class Fences {
   readonly #newest = new Map<string, Taken>()

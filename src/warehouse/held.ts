@@ -1,6 +1,6 @@
 /**
- * What the warehouse holds of a report already, as far as it says where a backfill's rows will stand: a bare array tells
- * no total, so its windows are cut by the stamps that are here. Works on the published copy as well.
+ * What the warehouse holds of a report already, as far as it says where a backfill's rows will stand: a bare array
+ * tells no total, so its windows are cut by the stamps that are here. Works on the published copy as well.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'

@@ -1,7 +1,7 @@
 /**
- * Keeps the books from growing for ever without making them say less: old runs go, but for the last of each kind and end;
- * old windows are joined where they touch, so that what is covered stays exactly the same; loads that changed nothing and
- * that no window or mark speaks of any more go too.
+ * Keeps the books from growing for ever without making them say less: old runs go, but for the last of each kind and
+ * end; old windows are joined where they touch, so that what is covered stays exactly the same; loads that changed
+ * nothing and that no window or mark speaks of any more go too.
  */
 import type { Instant } from '../instant.ts'
 import type { Sql } from './duckdb.ts'

@@ -22,13 +22,18 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }
 
-/** The same without an item: a load may know a collection's fields from the loads before it, and bring none of its items. */
+/**
+ * The same without an item: a load may know a collection's fields from the loads before it, and bring none of its
+ * items.
+ */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
-/** A field of the item in `alias` as text: a JSON string without its quotes and escapes, anything else as it was sent. */
+/**
+ * A field of the item in `alias` as text: a JSON string without its quotes and escapes, anything else as it was sent.
+ */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`

@@ -1,8 +1,8 @@
 /**
  * A lake as the warehouse: a memory database with a DuckLake catalogue attached and in use, so every statement that is
- * written for a file means the lake's tables. Several processes load at once without a lock. DuckLake would commit beside
- * a commit that it thinks unrelated, on what was read before that one; so its own retries are off, a commit on an outdated
- * state fails, and the whole transaction is done again (duckdb.ts), fence, numbers and rows included.
+ * written for a file means the lake's tables. Several processes load at once without a lock. DuckLake would commit
+ * beside a commit that it thinks unrelated, on what was read before that one; so its own retries are off, a commit on
+ * an outdated state fails, and the whole transaction is done again (duckdb.ts), fence, numbers and rows included.
  */
 import { SyncError } from '../errors.ts'
 import { systemClock } from '../clock.ts'

@@ -1,6 +1,6 @@
 /**
- * The layout of the books: migrations forward, one file each, and the refusal of a file that a newer program wrote, which
- * this one would misread.
+ * The layout of the books: migrations forward, one file each, and the refusal of a file that a newer program wrote,
+ * which this one would misread.
  */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../schema/index.ts'

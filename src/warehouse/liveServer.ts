@@ -1,7 +1,8 @@
 /**
- * A server for other DuckDBs (DuckDB's `quack` protocol), in a database of its own beside the warehouse: a memory database
- * whose views show the published copy, which is attached read-only. So readers can't write, can't reach files, and can't
- * take the loads' memory; and when a new copy is shown, the views move to it in one transaction while sessions go on.
+ * A server for other DuckDBs (DuckDB's `quack` protocol), in a database of its own beside the warehouse: a memory
+ * database whose views show the published copy, which is attached read-only. So readers can't write, can't reach files,
+ * and can't take the loads' memory; and when a new copy is shown, the views move to it in one transaction while
+ * sessions go on.
  */
 import { copyFile, link, mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -135,8 +136,8 @@ async function held(published: string, file: string): Promise<boolean> {
 }
 
 /**
- * Functions that a reading statement could do more with than read: end or open servers, and run a statement that is only
- * put together while it runs, which nobody has looked at.
+ * Functions that a reading statement could do more with than read: end or open servers, and run a statement that is
+ * only put together while it runs, which nobody has looked at.
  */
 const DENIED = 'quack_[a-z_]*|query|query_table|json_execute_serialized_sql'
 

@@ -124,7 +124,9 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** What DuckDB can't read although it was scanned: told with the report and the place, never as a bare driver message. */
+/**
+ * What DuckDB can't read although it was scanned: told with the report and the place, never as a bare driver message.
+ */
 function stagingRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
   const known = asSyncError(error)
   if (known.code !== 'UNEXPECTED') return known

@@ -1,6 +1,7 @@
 /**
- * A load into what other processes load into as well. Which columns a load needs is decided before its transaction, so the
- * transaction looks whether they are still as they were then; if another loader has added some, the load begins anew.
+ * A load into what other processes load into as well. Which columns a load needs is decided before its transaction, so
+ * the transaction looks whether they are still as they were then; if another loader has added some, the load begins
+ * anew.
  */
 import { SyncError } from '../errors.ts'
 import type { Database, Sql } from './duckdb.ts'

@@ -90,7 +90,10 @@ const STAGED_EXTRA = 's."~extra"'
 /** A condition over the shapes of read rows, said of staged ones. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't carry. */
+/**
+ * `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't
+ * carry.
+ */
 async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
@@ -124,8 +127,8 @@ function winSql(parts: MergeParts, target: string): string {
 }
 
 /**
- * Whether a held row says that it was observed after the service's present: then the service's clock was set back since,
- * and only the time of observation, which is all that some reports have, would keep the old version for hours.
+ * Whether a held row says that it was observed after the service's present: then the service's clock was set back
+ * since, and only the time of observation, which is all that some reports have, would keep the old version for hours.
  */
 function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
   if (serviceNow === undefined || report.newerBy.length > 0) return 'false'

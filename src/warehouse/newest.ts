@@ -1,8 +1,8 @@
 /**
  * Which of two versions of a row is newer (product contract §4), said in this one place: for a row that meets the one
  * that is held, and for rows of one key in one load. The row's own stamp decides, then the time of observation. A stamp
- * later than its own observation is wrong: it says nothing of what came before or after, so beside such a row the time of
- * observation decides alone.
+ * later than its own observation is wrong: it says nothing of what came before or after, so beside such a row the time
+ * of observation decides alone.
  */
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportTable } from '../../schema/tables.ts'

@@ -1,6 +1,6 @@
 /**
- * Transactions on what several processes write: one that was outrun by another commit is done again, from its beginning,
- * so that everything it reads and decides belongs to the state on which it is committed.
+ * Transactions on what several processes write: one that was outrun by another commit is done again, from its
+ * beginning, so that everything it reads and decides belongs to the state on which it is committed.
  */
 import { systemClock } from '../clock.ts'
 import { asSyncError, SyncError } from '../errors.ts'

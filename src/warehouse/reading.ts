@@ -164,7 +164,10 @@ export class Reading {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** The hash of a value that is there. How the reader was told to read it follows from other rows, so it must not count. */
+  /**
+   * The hash of a value that is there. How the reader was told to read it follows from other rows, so it must not
+   * count.
+   */
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)

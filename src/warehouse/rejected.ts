@@ -1,7 +1,7 @@
 /**
- * Rows that could not be stored are kept whole, once each, with the reason, until the service has mended them or they are
- * loaded again on request (product contract §4): then they are read from here as if the service had just sent them, at the
- * time when it did.
+ * Rows that could not be stored are kept whole, once each, with the reason, until the service has mended them or they
+ * are loaded again on request (product contract §4): then they are read from here as if the service had just sent them,
+ * at the time when it did.
  */
 import type { Declaration } from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
@@ -85,9 +85,9 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
 }
 
 /**
- * Takes out refused rows that the service has mended since: the load brings a row with that key that was sent later and can
- * be stored. A row without a key stays, and so does one beside which only the summary shape of its row came, which says
- * little of it. Costs nothing where the report has no refused rows.
+ * Takes out refused rows that the service has mended since: the load brings a row with that key that was sent later and
+ * can be stored. A row without a key stays, and so does one beside which only the summary shape of its row came, which
+ * says little of it. Costs nothing where the report has no refused rows.
  */
 export async function forgetMended(
   sql: Sql,
@@ -144,7 +144,9 @@ export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }:
   )
 }
 
-/** Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew. */
+/**
+ * Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew.
+ */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: Retried): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
   const [kept] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE ${which}`)

@@ -1,6 +1,6 @@
 /**
- * Where DuckDB puts what it can't hold in memory: a folder for each opening, so that the next owner can clear away what a
- * killed one left without touching its own. Whoever holds the file's lock is alone: all others are left over.
+ * Where DuckDB puts what it can't hold in memory: a folder for each opening, so that the next owner can clear away what
+ * a killed one left without touching its own. Whoever holds the file's lock is alone: all others are left over.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'

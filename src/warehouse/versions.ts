@@ -1,7 +1,7 @@
 /**
  * History: each version of a row that is replaced goes to `history.closed_<table>` in the transaction that replaces it,
- * and the view `history.<table>` shows those beside the rows that are held now, which are the open versions. So the open
- * versions cannot differ from the table, and the cost follows what changed.
+ * and the view `history.<table>` shows those beside the rows that are held now, which are the open versions. So the
+ * open versions cannot differ from the table, and the cost follows what changed.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { reportOf } from '../../schema/index.ts'
@@ -80,7 +80,10 @@ export interface HistorySwitch {
   readonly now: Instant
 }
 
-/** Begins to keep versions, with the present rows as the first ones, or ends it, closing all that are open: where it is not so yet. */
+/**
+ * Begins to keep versions, with the present rows as the first ones, or ends it, closing all that are open: where it is
+ * not so yet.
+ */
 export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
   const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)

@@ -348,7 +348,9 @@ export class Warehouse implements AsyncDisposable {
   }
 }
 
-/** Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does. */
+/**
+ * Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does.
+ */
 async function onOneThreadIfNeeded<T>(database: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

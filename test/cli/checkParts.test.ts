@@ -1,4 +1,7 @@
-/** The lines of `tidemark check` that look beyond the service's answers: network, queue, disk, clock; both sides of each. */
+/**
+ * The lines of `tidemark check` that look beyond the service's answers: network, queue, disk, clock; both sides of
+ * each.
+ */
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -115,7 +115,9 @@ describe('tidemark init', () => {
   })
 })
 
-/** Arguments for `script`, which gives a program a terminal of its own: util-linux's, else that of the BSDs and macOS. */
+/**
+ * Arguments for `script`, which gives a program a terminal of its own: util-linux's, else that of the BSDs and macOS.
+ */
 function onTerminal(...command: string[]): string[] {
   if (process.platform !== 'linux') return ['-q', '/dev/null', ...command]
   const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' }) as { stdout: string | null }

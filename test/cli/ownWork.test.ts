@@ -1,4 +1,6 @@
-/** Runs that a command does itself are followed as a worker's are: their lines are found again, their spans are sent. */
+/**
+ * Runs that a command does itself are followed as a worker's are: their lines are found again, their spans are sent.
+ */
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** `tidemark verify`: a past window compared with the service, told in words and by the exit code, with nothing written. */
+/**
+ * `tidemark verify`: a past window compared with the service, told in words and by the exit code, with nothing written.
+ */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,7 @@
-/** Who gets into the console, and who does not: without a token, with a wrong one, from other sites, by odd paths, by guessing. */
+/**
+ * Who gets into the console, and who does not: without a token, with a wrong one, from other sites, by odd paths, by
+ * guessing.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aWorld } from '../cli/support.ts'
 import { aConsole, type Consoled, cookieOf, type Knock, login, TOKEN } from './support.ts'

@@ -1,4 +1,7 @@
-/** The console of a process that does not hold the warehouse: it reads the published copy and hands what is asked to the owner. */
+/**
+ * The console of a process that does not hold the warehouse: it reads the published copy and hands what is asked to the
+ * owner.
+ */
 import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, linesOf, OWNS, published, until } from '../jobs/support.ts'
 import { knockAt, TOKEN } from './support.ts'

@@ -1,4 +1,7 @@
-/** The console by itself, over a real queue store: readiness, the place for metrics, and what time does to sessions and guesses. */
+/**
+ * The console by itself, over a real queue store: readiness, the place for metrics, and what time does to sessions and
+ * guesses.
+ */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { Requests } from '../../jobs/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'

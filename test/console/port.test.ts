@@ -1,6 +1,6 @@
 /**
- * A console that cannot listen says so with a code and a cure. A worker that was asked for it by name ends; one with all
- * roles works on, and takes the port once it is free.
+ * A console that cannot listen says so with a code and a cure. A worker that was asked for it by name ends; one with
+ * all roles works on, and takes the port once it is free.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

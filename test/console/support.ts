@@ -1,6 +1,6 @@
 /**
- * A worker with its console, as people run it: a process of the launcher on the embedded queue, with a sandbox in the test's
- * process for it to read, and somebody who talks to the console over real HTTP.
+ * A worker with its console, as people run it: a process of the launcher on the embedded queue, with a sandbox in the
+ * test's process for it to read, and somebody who talks to the console over real HTTP.
  */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'

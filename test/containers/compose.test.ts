@@ -1,7 +1,7 @@
 /**
- * The deployment as docker-compose.yml has it: the image is built, Redis, the worker and two pullers come up, one of them
- * owns the warehouse, and all of them end well within the grace period. The service is none that answers: this is about
- * containers, not about pulling.
+ * The deployment as docker-compose.yml has it: the image is built, Redis, the worker and two pullers come up, one of
+ * them owns the warehouse, and all of them end well within the grace period. The service is none that answers: this is
+ * about containers, not about pulling.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

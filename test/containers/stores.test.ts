@@ -1,4 +1,6 @@
-/** Jobs, the shared token and pauses on a Redis as deployments have it: in a container, with AOF and without eviction. */
+/**
+ * Jobs, the shared token and pauses on a Redis as deployments have it: in a container, with AOF and without eviction.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,4 +1,7 @@
-/** A Python of this machine with dbt and DuckDB in an environment of its own, made once; undefined where it can't be had. */
+/**
+ * A Python of this machine with dbt and DuckDB in an environment of its own, made once; undefined where it can't be
+ * had.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,7 @@
-/** Readers that are not ours, in processes of their own, on a copy that is being replaced: Python's DuckDB, DuckDB's CLI, Node's. */
+/**
+ * Readers that are not ours, in processes of their own, on a copy that is being replaced: Python's DuckDB, DuckDB's
+ * CLI, Node's.
+ */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'

@@ -1,7 +1,7 @@
 /**
- * `npm run test:dbt`: a real dbt, a real Python, the DuckDB CLI and Node on a published copy that Tidemark made, with the
- * history of two reports, also all at once while loads go on. Where there is no Python or no package index it says so in
- * one line and ends well.
+ * `npm run test:dbt`: a real dbt, a real Python, the DuckDB CLI and Node on a published copy that Tidemark made, with
+ * the history of two reports, also all at once while loads go on. Where there is no Python or no package index it says
+ * so in one line and ends well.
  */
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,6 @@
-/** The package installed by npm, from the registry, into an empty folder with an empty home: `npx tidemark` runs there. */
+/**
+ * The package installed by npm, from the registry, into an empty folder with an empty home: `npx tidemark` runs there.
+ */
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'

@@ -1,6 +1,7 @@
 /**
- * Commands on another machine: a folder of their own with no warehouse and no socket, only the same configuration and the
- * same Redis. What they ask goes through the queue; and rejected rows are loaded again by the worker that owns them.
+ * Commands on another machine: a folder of their own with no warehouse and no socket, only the same configuration and
+ * the same Redis. What they ask goes through the queue; and rejected rows are loaded again by the worker that owns
+ * them.
  */
 import { existsSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 /**
- * Workers as people run them: processes of the launcher in a folder of the test's own, on a Redis of the test's own or on
- * the embedded store, and a sandbox in the test's process for them to read. Locks are short, so that a death is noticed
- * within moments.
+ * Workers as people run them: processes of the launcher in a folder of the test's own, on a Redis of the test's own or
+ * on the embedded store, and a sandbox in the test's process for them to read. Locks are short, so that a death is
+ * noticed within moments.
  */
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { systemClock } from '../../src/clock.ts'

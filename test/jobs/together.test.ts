@@ -1,4 +1,6 @@
-/** Ten workers that start at the same moment, where the service grants three tokens a minute: one token serves them all. */
+/**
+ * Ten workers that start at the same moment, where the service grants three tokens a minute: one token serves them all.
+ */
 import { expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,6 +1,7 @@
 /**
  * The worker as a process, over Redis and over the embedded store: what the schedule starts ends in published rows,
- * commands hand their work to it, a refused report does not hold up the others, and neither a stop nor a kill loses work.
+ * commands hand their work to it, a refused report does not hold up the others, and neither a stop nor a kill loses
+ * work.
  */
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'

@@ -1,4 +1,7 @@
-/** Several processes load into one lake at once: nothing is lost, doubled or numbered twice, and the older run gives way. */
+/**
+ * Several processes load into one lake at once: nothing is lost, doubled or numbered twice, and the older run gives
+ * way.
+ */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'

@@ -1,4 +1,6 @@
-/** Backup and restore as the documents say, with their own commands: a copy taken while a worker runs brings all back. */
+/**
+ * Backup and restore as the documents say, with their own commands: a copy taken while a worker runs brings all back.
+ */
 import { execFile } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'

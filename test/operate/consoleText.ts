@@ -1,4 +1,6 @@
-/** Everything that a worker's console says to who has its token, headers and all: pages, answers of its API, metrics. */
+/**
+ * Everything that a worker's console says to who has its token, headers and all: pages, answers of its API, metrics.
+ */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { QUEUES } from '../../jobs/queues.ts'

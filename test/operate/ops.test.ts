@@ -1,4 +1,6 @@
-/** What operators load elsewhere: the dashboard and the alert rules name only metrics that exist, and all are explained. */
+/**
+ * What operators load elsewhere: the dashboard and the alert rules name only metrics that exist, and all are explained.
+ */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { Registry } from 'prom-client'

@@ -1,7 +1,7 @@
 /**
- * No secret leaves its place: everything is run at trace with marked secrets, then all output, every file, every key and
- * value of the queue's store, every table, span and metric, and whatever the console answers, is searched for them, in all
- * forms that they may take.
+ * No secret leaves its place: everything is run at trace with marked secrets, then all output, every file, every key
+ * and value of the queue's store, every table, span and metric, and whatever the console answers, is searched for them,
+ * in all forms that they may take.
  */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,6 @@
-/** Traces: one from the tick of the schedule to the commit, sent to a real collector; nothing where nobody asks for it. */
+/**
+ * Traces: one from the tick of the schedule to the commit, sent to a real collector; nothing where nobody asks for it.
+ */
 import { describe, expect, it } from 'vitest'
 import { wantsTraces } from '../../jobs/tracing/tracing.ts'
 import { SECRET_TEXT } from '../cli/support.ts'

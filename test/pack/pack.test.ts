@@ -1,7 +1,7 @@
 /**
- * The package that `npm pack` makes: JavaScript alone, everything in it that it needs, run from node_modules of an empty
- * folder. Its dependencies are linked from this checkout, so that no network is needed; the real installation is a test of
- * `npm run test:install`.
+ * The package that `npm pack` makes: JavaScript alone, everything in it that it needs, run from node_modules of an
+ * empty folder. Its dependencies are linked from this checkout, so that no network is needed; the real installation is
+ * a test of `npm run test:install`.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'

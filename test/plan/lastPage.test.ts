@@ -1,4 +1,7 @@
-/** The search for the last page of a report without a total: right wherever that lies, in few looks, or without an answer. */
+/**
+ * The search for the last page of a report without a total: right wherever that lies, in few looks, or without an
+ * answer.
+ */
 import { array, assert, boolean, constant, constantFrom, integer, oneof, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type LastPage, LastPageSearch, type Sight } from '../../src/plan/lastPage.ts'

@@ -1,4 +1,6 @@
-/** What is learnt of a report's page sizes: it may cost requests when it is wrong, but never a row, and not for ever. */
+/**
+ * What is learnt of a report's page sizes: it may cost requests when it is wrong, but never a row, and not for ever.
+ */
 import { describe, expect, it } from 'vitest'
 import {
   holdsEverything,

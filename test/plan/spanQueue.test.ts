@@ -1,6 +1,7 @@
 /**
- * How spans are cut: whatever rows stand where and in whatever order they come, the slices cover the span without a gap,
- * come to an end, and cost a bounded number of requests. The service here is a list of stamps, without any transport.
+ * How spans are cut: whatever rows stand where and in whatever order they come, the slices cover the span without a
+ * gap, come to an end, and cost a bounded number of requests. The service here is a list of stamps, without any
+ * transport.
  */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Audit reports with private columns and history: entries have no identifier, so they are known again by what is kept. */
+/**
+ * Audit reports with private columns and history: entries have no identifier, so they are known again by what is kept.
+ */
 import { describe, expect, it } from 'vitest'
 import { aTide, type Tide } from '../support/tide.ts'
 

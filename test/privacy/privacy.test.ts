@@ -1,4 +1,6 @@
-/** What is private never reaches the disk: hashed or dropped in every place where a row may stand, whatever row it is. */
+/**
+ * What is private never reaches the disk: hashed or dropped in every place where a row may stand, whatever row it is.
+ */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createServer } from 'node:http'

@@ -1,4 +1,6 @@
-/** Looks for a text in everything that lies in a folder, as bytes: what is written compressed is looked for in tables. */
+/**
+ * Looks for a text in everything that lies in a folder, as bytes: what is written compressed is looked for in tables.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 

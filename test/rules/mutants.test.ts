@@ -1,4 +1,7 @@
-/** The mutants of the simulation: a mutant whose text has left the code would measure the engine as it is, and say nothing. */
+/**
+ * The mutants of the simulation: a mutant whose text has left the code would measure the engine as it is, and say
+ * nothing.
+ */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { MUTANTS } from '../../tools/simulate/mutantList.ts'

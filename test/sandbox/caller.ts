@@ -1,4 +1,7 @@
-/** Talks to a sandbox as a client would, with nothing but fetch: what these tests know of the service is its specification. */
+/**
+ * Talks to a sandbox as a client would, with nothing but fetch: what these tests know of the service is its
+ * specification.
+ */
 import { startSandbox, type Sandbox, type SandboxOptions, type WorldReport } from '../../src/sandbox/server.ts'
 
 export type Row = Record<string, unknown>

@@ -1,4 +1,7 @@
-/** Windows of modification time (spec §2, §4): inclusive bounds, the two stamps of events, deleted and never-edited rows. */
+/**
+ * Windows of modification time (spec §2, §4): inclusive bounds, the two stamps of events, deleted and never-edited
+ * rows.
+ */
 import { describe, expect, it } from 'vitest'
 import { formatTicks } from '../../src/sandbox/ticks.ts'
 import { aCaller, KEYS, sorted, type Caller } from './caller.ts'

@@ -1,4 +1,7 @@
-/** The tables that follow from the declarations: names, columns, types and keys that people build on (product contract §3, §4). */
+/**
+ * The tables that follow from the declarations: names, columns, types and keys that people build on (product contract
+ * §3, §4).
+ */
 import { describe, expect, it } from 'vitest'
 import { reportNames, reportOf, reports } from '../../schema/index.ts'
 import { collectionFields, documentedFields, snakeCase, SYSTEM_COLUMNS, tableOf, wireKey } from '../../schema/tables.ts'

@@ -14,7 +14,9 @@ export interface Comparison {
   readonly asking: Asking
   /** What a backfill read again at quiet: amounts that drifted in it are known. */
   readonly backfilled: { readonly since: Micros; readonly until: Micros } | undefined
-  /** Whole reports were compared with the service: rows that it no longer returns, and drifted amounts, are known too. */
+  /**
+   * Whole reports were compared with the service: rows that it no longer returns, and drifted amounts, are known too.
+   */
   readonly reconciled: boolean
 }
 

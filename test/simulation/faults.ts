@@ -53,7 +53,9 @@ export type Fault = keyof typeof FAULTS
 
 export const faultNames = Object.keys(FAULTS) as readonly Fault[]
 
-/** Faults that contradict each other: our clock stands in for the service's where it tells none, so it must be right. */
+/**
+ * Faults that contradict each other: our clock stands in for the service's where it tells none, so it must be right.
+ */
 const CLOCKS: readonly Fault[] = ['clockAhead', 'clockBehind', 'clockJump']
 
 /** A seed's faults: some seeds have none, most a few, some many. */

@@ -1,6 +1,6 @@
 /**
- * What must be true at every commit, whatever went wrong before. Each look is one statement right behind the COMMIT, held
- * against what the model showed up to that moment.
+ * What must be true at every commit, whatever went wrong before. Each look is one statement right behind the COMMIT,
+ * held against what the model showed up to that moment.
  */
 import type { Micros, ModelRecord, Version } from './model/record.ts'
 import { ROWS } from './model/rows.ts'

@@ -1,4 +1,7 @@
-/** What a seed draws before anything happens: which reports, how large a world, which settings, which faults, which runs. */
+/**
+ * What a seed draws before anything happens: which reports, how large a world, which settings, which faults, which
+ * runs.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import { type Instant, minusMs, parseInstant } from '../../src/instant.ts'
 import { Chance } from './chance.ts'
@@ -209,7 +212,10 @@ const drawSettings = (chance: Chance, first: Settings): Settings => {
 
 const DAY_MS = 86_400_000
 
-/** Some of what is asked changes, or the question becomes one of before again: what was left out meanwhile has to be read. */
+/**
+ * Some of what is asked changes, or the question becomes one of before again: what was left out meanwhile has to be
+ * read.
+ */
 function drawAsking(chance: Chance, { asking, before }: { asking: Asking; before: readonly Asking[] }): Asking {
   if (chance.happens(0.4)) return chance.pick(before)
   const ago = minusMs((EPOCH_MS * 1_000) as Instant, chance.int(1, 15) * DAY_MS)

@@ -1,6 +1,6 @@
 /**
- * One seed: a world and a service drawn from it, the real engine on a machine of its own, some runs while everything that
- * the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
+ * One seed: a world and a service drawn from it, the real engine on a machine of its own, some runs while everything
+ * that the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
  */
 import { randomUUID } from 'node:crypto'
 import { asSyncError } from '../../src/errors.ts'

@@ -77,7 +77,9 @@ async function reconcileAmidst({ tally, recorded, lastWords }: Workshop, rooms: 
   return []
 }
 
-/** One backfill of each report: asked for again it goes on where it was. Gives the reports whose backfill is not done. */
+/**
+ * One backfill of each report: asked for again it goes on where it was. Gives the reports whose backfill is not done.
+ */
 export async function backfillAll(
   { scenario, tally, recorded }: Workshop,
   rooms: Rooms,

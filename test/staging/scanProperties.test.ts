@@ -5,7 +5,9 @@ import { has, Kind } from '../../src/plan/kinds.ts'
 import { Malformed } from '../../src/staging/malformed.ts'
 import { linesOf, rowsOf, scan, valuesOf } from '../support/pages.ts'
 
-/** JavaScript has its own ideas of a key named __proto__, and half pairs are respelled; both have tests of their own. */
+/**
+ * JavaScript has its own ideas of a key named __proto__, and half pairs are respelled; both have tests of their own.
+ */
 const isPlain = (value: unknown): boolean => {
   const text = JSON.stringify(value)
   return !text.includes('__proto__') && !/\\u[dD][89a-fA-F]/.test(text) && !text.includes('~mark~')

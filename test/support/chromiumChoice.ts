@@ -1,4 +1,7 @@
-/** Where the browser tests get their Chromium from, decided from what this machine has; pure. No way ends in tests that are skipped. */
+/**
+ * Where the browser tests get their Chromium from, decided from what this machine has; pure. No way ends in tests that
+ * are skipped.
+ */
 export interface BrowserMachine {
   /** The path of a Chromium that is here. */
   readonly found: string | undefined

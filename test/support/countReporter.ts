@@ -1,4 +1,6 @@
-/** Ends a test run with the plain line `N passed, N failed, N skipped`, which needs no knowledge of the runner to read. */
+/**
+ * Ends a test run with the plain line `N passed, N failed, N skipped`, which needs no knowledge of the runner to read.
+ */
 import type { Reporter, TestModule } from 'vitest/node'
 
 export default class CountReporter implements Reporter {

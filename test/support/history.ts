@@ -1,4 +1,6 @@
-/** What must be true of history at any time: its open versions are the table, and no moment has two versions of a row. */
+/**
+ * What must be true of history at any time: its open versions are the table, and no moment has two versions of a row.
+ */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import { tableOf } from '../../schema/tables.ts'
 import type { Tide } from './tide.ts'

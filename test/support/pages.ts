@@ -28,7 +28,10 @@ export type StagedRow = Record<string, unknown>
 /** The staged rows, with numbers that travel as text still marked. */
 export const rowsOf = (page: ScannedPage): StagedRow[] => linesOf(page).map((line) => JSON.parse(line) as StagedRow)
 
-/** The staged rows under their fields' own names, without the two leading numbers, marked numbers as JavaScript reads them. */
+/**
+ * The staged rows under their fields' own names, without the two leading numbers, marked numbers as JavaScript reads
+ * them.
+ */
 export function valuesOf(page: Scanned): StagedRow[] {
   const names = new Map(page.catalog.fields.map(({ stagedName, name }) => [stagedName, name]))
   return linesOf(page).map((line) => {

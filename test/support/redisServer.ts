@@ -1,4 +1,6 @@
-/** A Redis of the tests' own: on loopback, keeping nothing on disk unless it is asked to, and gone with the test run. */
+/**
+ * A Redis of the tests' own: on loopback, keeping nothing on disk unless it is asked to, and gone with the test run.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'

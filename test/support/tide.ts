@@ -1,6 +1,6 @@
 /**
- * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own, and
- * one call that runs reports once. Closed and removed at the end of the test.
+ * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own,
+ * and one call that runs reports once. Closed and removed at the end of the test.
  */
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,7 @@
-/** Audit trails that were asked with another question (product contract §3): every record is asked again, from the start. */
+/**
+ * Audit trails that were asked with another question (product contract §3): every record is asked again, from the
+ * start.
+ */
 import { expect, it } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'

@@ -103,7 +103,10 @@ interface Rejected {
   readonly row: string
 }
 
-/** Those of before may have left: a row that was mended in the second in which it was refused is struck off a load later. */
+/**
+ * Those of before may have left: a row that was mended in the second in which it was refused is struck off a load
+ * later.
+ */
 async function rejectedSince(tide: Tide, before: readonly Rejected[]): Promise<Rejected[]> {
   return (await rejected(tide)).filter(({ row }) => before.every((each) => each.row !== row))
 }

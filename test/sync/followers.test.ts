@@ -1,4 +1,7 @@
-/** Audit trails (product contract §3): record by record, only about records that changed, one refused record costs itself. */
+/**
+ * Audit trails (product contract §3): record by record, only about records that changed, one refused record costs
+ * itself.
+ */
 import { expect, it } from 'vitest'
 import { ENTITY_IDS } from '../../src/sandbox/server.ts'
 import { openClient } from '../../src/client/reporting.ts'

@@ -1,6 +1,6 @@
 /**
- * What rows' stamps tell (product contract §2 and §5.5): rows that are shown late are counted and measured, rows that are
- * stamped in the future, or not at all, are found and never move a mark.
+ * What rows' stamps tell (product contract §2 and §5.5): rows that are shown late are counted and measured, rows that
+ * are stamped in the future, or not at all, are found and never move a mark.
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'

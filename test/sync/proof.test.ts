@@ -1,6 +1,7 @@
 /**
  * Proven walks (product contract §5.4): what they cost on a quiet service, and that no fault of paging makes a window
- * close that isn't whole. Where the data can't be had, the run ends in a clear error after a bounded number of requests.
+ * close that isn't whole. Where the data can't be had, the run ends in a clear error after a bounded number of
+ * requests.
  */
 import { describe, expect, it } from 'vitest'
 import type { WorldReport } from '../../src/sandbox/server.ts'

@@ -1,5 +1,6 @@
 /**
- * What a run costs that finds nothing new, which most runs do: requests by report, and how often the warehouse is written.
+ * What a run costs that finds nothing new, which most runs do: requests by report, and how often the warehouse is
+ * written.
  */
 import { describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
@@ -7,7 +8,8 @@ import { aTide } from '../support/tide.ts'
 
 /**
  * One request a walk, and a walk for each currency; where rows may never have been modified, one by time of creation
- * beside the one by modification. Audits ask about records that changed: none did. Each window of a currency is its own.
+ * beside the one by modification. Audits ask about records that changed: none did. Each window of a currency is its
+ * own.
  */
 const COST = {
   events: { requests: 1, writes: 1 },

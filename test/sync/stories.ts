@@ -1,4 +1,6 @@
-/** What the tests of this room ask of a Tidemark again and again: what differs, what was asked, where the marks stand. */
+/**
+ * What the tests of this room ask of a Tidemark again and again: what differs, what was asked, where the marks stand.
+ */
 import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'

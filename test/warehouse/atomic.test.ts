@@ -1,4 +1,7 @@
-/** A load is one transaction: whatever stops it, nothing of it stays, and the next one finds all as it was (contract §2, §5.3). */
+/**
+ * A load is one transaction: whatever stops it, nothing of it stays, and the next one finds all as it was (contract §2,
+ * §5.3).
+ */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'

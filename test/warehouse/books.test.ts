@@ -1,4 +1,7 @@
-/** The books: marks, windows, loads, runs, freshness, followed records: what is told of what was pulled (product contract §4). */
+/**
+ * The books: marks, windows, loads, runs, freshness, followed records: what is told of what was pulled (product
+ * contract §4).
+ */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'

@@ -1,4 +1,6 @@
-/** What readers find out from the file itself: comments on everything, and `current` views that keep up with the tables. */
+/**
+ * What readers find out from the file itself: comments on everything, and `current` views that keep up with the tables.
+ */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'

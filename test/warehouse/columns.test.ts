@@ -1,4 +1,6 @@
-/** Undocumented fields: which columns they get, how columns widen, and that no value is lost on the way (contract §4). */
+/**
+ * Undocumented fields: which columns they get, how columns widen, and that no value is lost on the way (contract §4).
+ */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { enquiries } from '../../schema/reports/enquiries.ts'

@@ -1,4 +1,7 @@
-/** `schema_contract`: what becomes of fields and types that the service brings anew, in rows and in the items of collections. */
+/**
+ * `schema_contract`: what becomes of fields and types that the service brings anew, in rows and in the items of
+ * collections.
+ */
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'
 import type { SchemaContract } from '../../src/plan/columns.ts'

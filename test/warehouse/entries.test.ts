@@ -1,4 +1,6 @@
-/** Audit entries: a window of a record is replaced as a whole, and numbers stay what they were (product contract §3). */
+/**
+ * Audit entries: a window of a record is replaced as a whole, and numbers stay what they were (product contract §3).
+ */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditEntries } from '../../schema/reports/auditEntries.ts'

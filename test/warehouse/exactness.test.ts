@@ -1,4 +1,6 @@
-/** Not a digit is lost on the way from the bytes of a page into a column, `_payload` or `_extra` (product contract §4). */
+/**
+ * Not a digit is lost on the way from the bytes of a page into a column, `_payload` or `_extra` (product contract §4).
+ */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { budgets } from '../../schema/reports/budgets.ts'

@@ -1,4 +1,7 @@
-/** The export: what a reader gets by the manifest, what is written again, and what happens when it is stopped or refused. */
+/**
+ * The export: what a reader gets by the manifest, what is written again, and what happens when it is stopped or
+ * refused.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

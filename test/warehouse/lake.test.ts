@@ -1,4 +1,6 @@
-/** What a lake and a live server say without DuckDB's extensions, and how a transaction that was outrun is done again. */
+/**
+ * What a lake and a live server say without DuckDB's extensions, and how a transaction that was outrun is done again.
+ */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'

@@ -1,7 +1,8 @@
 /**
- * Upgrades: a warehouse of each layout that there was is opened by today's program with every row in it, and goes on; what
- * a newer program wrote is refused by every command, and left as it is. `UPDATE=1` writes the newest layout's file anew: do
- * so only while that layout is not released; once it is, a change of it is a new migration with a file of its own.
+ * Upgrades: a warehouse of each layout that there was is opened by today's program with every row in it, and goes on;
+ * what a newer program wrote is refused by every command, and left as it is. `UPDATE=1` writes the newest layout's file
+ * anew: do so only while that layout is not released; once it is, a change of it is a new migration with a file of its
+ * own.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'

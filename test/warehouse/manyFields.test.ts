@@ -1,6 +1,6 @@
 /**
- * A hundred fields whose types change ten times over, in rows and in the items of a collection, under names that are hard
- * to be columns: every value that was sent can be found again, in its column or beside it, as it was sent.
+ * A hundred fields whose types change ten times over, in rows and in the items of a collection, under names that are
+ * hard to be columns: every value that was sent can be found again, in its column or beside it, as it was sent.
  */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Rejected rows that the service has mended: they are rejected no longer once the load that brings them is committed. */
+/**
+ * Rejected rows that the service has mended: they are rejected no longer once the load that brings them is committed.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { budgets } from '../../schema/reports/budgets.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'

@@ -1,6 +1,6 @@
 /**
- * Several readers in processes of their own, at once, while loads and publishes go on: never a lock, always one cut over
- * all tables and books, never an older cut than before, and what was opened stays as it was.
+ * Several readers in processes of their own, at once, while loads and publishes go on: never a lock, always one cut
+ * over all tables and books, never an older cut than before, and what was opened stays as it was.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

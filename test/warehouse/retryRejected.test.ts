@@ -1,4 +1,7 @@
-/** Rejected rows that are loaded again (product contract §4): what is mended comes in, what is newer stays, nothing doubles. */
+/**
+ * Rejected rows that are loaded again (product contract §4): what is mended comes in, what is newer stays, nothing
+ * doubles.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { auditEntries } from '../../schema/reports/auditEntries.ts'
 import { budgets } from '../../schema/reports/budgets.ts'

@@ -1,4 +1,7 @@
-/** History: every version of a row and of its children, in the transaction that replaces it; the open ones are the table. */
+/**
+ * History: every version of a row and of its children, in the transaction that replaces it; the open ones are the
+ * table.
+ */
 import { describe, expect, it } from 'vitest'
 import { dictionary } from '../../schema/dictionary.ts'
 import { reportOf } from '../../schema/index.ts'

@@ -1,4 +1,7 @@
-/** Newest version wins in any load order; what is equal is left alone; what a row doesn't carry stays (contract §4, §5.2). */
+/**
+ * Newest version wins in any load order; what is equal is left alone; what a row doesn't carry stays (contract §4,
+ * §5.2).
+ */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Declaration } from '../../schema/index.ts'

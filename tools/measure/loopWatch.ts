@@ -1,4 +1,7 @@
-/** Loaded before a program (`node --import`): at its end it writes how long the event loop was held up, to the file that it is told. */
+/**
+ * Loaded before a program (`node --import`): at its end it writes how long the event loop was held up, to the file that
+ * it is told.
+ */
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 

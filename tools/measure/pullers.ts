@@ -1,7 +1,7 @@
 /**
- * How much faster a backfill ends with two pullers than with one, against a service that takes 200 ms for every page: an
- * owner that only loads, and one or two processes that pull. The time is the one that the books hold.
- * `node tools/measure/pullers.ts [ROWS] [ROUNDS]`
+ * How much faster a backfill ends with two pullers than with one, against a service that takes 200 ms for every page:
+ * an owner that only loads, and one or two processes that pull. The time is the one that the books hold. `node
+ * tools/measure/pullers.ts [ROWS] [ROUNDS]`
  */
 import { machineText } from '../../bench/machine.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'

@@ -1,7 +1,7 @@
 /**
- * Builds the package while it is packed (`npm pack`): Node strips no types from files below node_modules, so what ships is
- * JavaScript. Types become spaces, so that lines and columns in errors stay those of the source; imports lose their `.ts`;
- * every other file is copied as it is. The checkout itself runs without any of this.
+ * Builds the package while it is packed (`npm pack`): Node strips no types from files below node_modules, so what ships
+ * is JavaScript. Types become spaces, so that lines and columns in errors stay those of the source; imports lose their
+ * `.ts`; every other file is copied as it is. The checkout itself runs without any of this.
  */
 import { globSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * The pictures in the documents: `npm run screenshots`. A worker reads a sandbox with a fixed seed, in which people work, one
- * report is forbidden and some rows are malformed; then the real browser of the tests looks at its console.
+ * The pictures in the documents: `npm run screenshots`. A worker reads a sandbox with a fixed seed, in which people
+ * work, one report is forbidden and some rows are malformed; then the real browser of the tests looks at its console.
  */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,7 @@
-/** `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat it. */
+/**
+ * `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat
+ * it.
+ */
 import { parseArgs } from 'node:util'
 import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
 import { failureText } from '../../test/simulation/failure.ts'

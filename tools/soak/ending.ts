@@ -107,7 +107,10 @@ async function compared({ world, witness }: Soak) {
   return { runs: Object.fromEntries(runs.map(({ name, n }) => [name, n])), windowsBackfilled: windows?.n ?? 0, rows }
 }
 
-/** Staged rows of killed processes stay until they are a quarter of an hour old: made as old, the next owner removes them. */
+/**
+ * Staged rows of killed processes stay until they are a quarter of an hour old: made as old, the next owner removes
+ * them.
+ */
 async function nothingLeft({ world, witness, workers, options }: Soak): Promise<void> {
   const data = join(world.folder, 'data')
   const staging = join(data, 'warehouse.duckdb.staging')

@@ -1,4 +1,7 @@
-/** `npm run soak -- --minutes 10`: workers under kills for a while, then the figures; exit code 1 when a promise did not hold. */
+/**
+ * `npm run soak -- --minutes 10`: workers under kills for a while, then the figures; exit code 1 when a promise did not
+ * hold.
+ */
 import { parseArgs } from 'node:util'
 import { machineText } from '../../bench/machine.ts'
 import { soak } from './soak.ts'

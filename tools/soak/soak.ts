@@ -1,7 +1,8 @@
 /**
  * A soak: several workers on one Redis and one service that keeps changing, while workers are killed, one is frozen and
- * Redis is restarted. In the end the changes stop, and what is promised is looked for: the warehouse equals the service,
- * no walk ran beside another of its kind, no mark moved back, tokens and memory stayed within bounds, nothing is left over.
+ * Redis is restarted. In the end the changes stop, and what is promised is looked for: the warehouse equals the
+ * service, no walk ran beside another of its kind, no mark moved back, tokens and memory stayed within bounds, nothing
+ * is left over.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * The workers of a soak: processes of the launcher that are killed, frozen and started again, as a supervisor would, and
- * watched for their memory. What they log is counted, not kept.
+ * The workers of a soak: processes of the launcher that are killed, frozen and started again, as a supervisor would,
+ * and watched for their memory. What they log is counted, not kept.
  */
 import { readFile } from 'node:fs/promises'
 import { systemClock as clock } from '../../src/clock.ts'

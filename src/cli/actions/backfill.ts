@@ -1,4 +1,6 @@
-/** What `tidemark backfill` does: ranges checked, windows read by whoever owns the warehouse, then what came of them. */
+/**
+ * What `tidemark backfill` does: ranges checked, windows read by whoever owns the warehouse, then what came of them.
+ */
 import type { Instant } from '../../instant.ts'
 import type { BackfillProgress } from '../../sync/backfill.ts'
 import { checkRange } from '../../sync/backfillRange.ts'

@@ -1,4 +1,7 @@
-/** What `tidemark demo` does: a service, a worker that keeps up with it, live changes, and queries that show what came of them. */
+/**
+ * What `tidemark demo` does: a service, a worker that keeps up with it, live changes, and queries that show what came
+ * of them.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'

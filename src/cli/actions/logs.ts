@@ -1,4 +1,6 @@
-/** What `tidemark logs` does: it reads the lines of one run from where whoever did the run keeps them; nobody is asked. */
+/**
+ * What `tidemark logs` does: it reads the lines of one run from where whoever did the run keeps them; nobody is asked.
+ */
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'

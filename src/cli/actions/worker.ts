@@ -1,4 +1,6 @@
-/** What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped. */
+/**
+ * What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped.
+ */
 import { Crew } from '../../../jobs/crew.ts'
 import { Metrics } from '../../../jobs/metrics/metrics.ts'
 import { Requests } from '../../../jobs/requests.ts'

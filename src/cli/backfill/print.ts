@@ -1,4 +1,6 @@
-/** How backfills and their plans look: tables for people, with what to do about what failed, or documents for machines. */
+/**
+ * How backfills and their plans look: tables for people, with what to do about what failed, or documents for machines.
+ */
 import { formatInstant } from '../../instant.ts'
 import type { BackfillOutcome } from '../../sync/backfill.ts'
 import type { BookedWindow, PlannedWindow } from '../../warehouse/backfills.ts'

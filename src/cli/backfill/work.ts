@@ -1,6 +1,6 @@
 /**
- * What is handed to whoever carries backfills out: this process, or a worker that owns the warehouse. The command sees no
- * difference: it gives the ranges, hears of progress and gets what came of each.
+ * What is handed to whoever carries backfills out: this process, or a worker that owns the warehouse. The command sees
+ * no difference: it gives the ranges, hears of progress and gets what came of each.
  */
 import type { Config } from '../../config/config.ts'
 import type { SyncError } from '../../errors.ts'

@@ -1,4 +1,7 @@
-/** Checks of the queue store: that it can be reached, its version, that it evicts nothing, and whether it keeps its data. */
+/**
+ * Checks of the queue store: that it can be reached, its version, that it evicts nothing, and whether it keeps its
+ * data.
+ */
 import { existsSync } from 'node:fs'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { StoreFinding } from '../../../jobs/stores/store.ts'

@@ -1,6 +1,6 @@
 /**
- * Asks the worker on another machine through the queue that both use. The answer is looked for rather than waited for, so
- * that a message that is lost with a store's restart keeps nobody waiting.
+ * Asks the worker on another machine through the queue that both use. The answer is looked for rather than waited for,
+ * so that a message that is lost with a store's restart keeps nobody waiting.
  */
 import type { Answer } from '../../../jobs/control.ts'
 import type { ControlRequest } from '../../../jobs/controlRequest.ts'

@@ -1,4 +1,7 @@
-/** Where the owner of a warehouse listens: a socket beside the file, or, where that path is too long, in the temporary directory. */
+/**
+ * Where the owner of a warehouse listens: a socket beside the file, or, where that path is too long, in the temporary
+ * directory.
+ */
 import { createHash } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

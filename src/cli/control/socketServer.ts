@@ -9,7 +9,10 @@ import type { Answer, Control } from '../../../jobs/control.ts'
 import { ControlRequest } from '../../../jobs/controlRequest.ts'
 import { SyncError } from '../../errors.ts'
 
-/** Listens until it is closed. Whoever holds the warehouse's lock is its owner, so a socket that lies there is a dead one's. */
+/**
+ * Listens until it is closed. Whoever holds the warehouse's lock is its owner, so a socket that lies there is a dead
+ * one's.
+ */
 export async function listenAt(path: string, control: Pick<Control, 'answer'>): Promise<AsyncDisposable> {
   await rm(path, { force: true })
   const server = createServer((request, response) => void serve(control, request, response))

@@ -1,6 +1,6 @@
 /**
- * The few settings that nobody can guess: from options, from the environment, or by asking a person. Where nobody can be
- * asked, what is missing is named all at once.
+ * The few settings that nobody can guess: from options, from the environment, or by asking a person. Where nobody can
+ * be asked, what is missing is named all at once.
  */
 import path from 'node:path'
 import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'

@@ -1,6 +1,7 @@
 /**
- * The console of a worker: opened with what the worker has, its address told in the log, its token once on standard error.
- * Of several workers on one machine one has the port; the others work on, and the next takes it when that one ends.
+ * The console of a worker: opened with what the worker has, its address told in the log, its token once on standard
+ * error. Of several workers on one machine one has the port; the others work on, and the next takes it when that one
+ * ends.
  */
 import { reportNames } from '../../../schema/index.ts'
 import type { Requests } from '../../../jobs/requests.ts'

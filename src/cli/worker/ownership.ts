@@ -53,7 +53,9 @@ const INTERRUPT_EVERY_MS = 100
 /** Handing back and closing take a second or two. */
 const ENDING_MS_MAX = 30_000
 
-/** Owns the warehouse whenever it can, until the signal aborts. Errors: those of opening that don't pass by themselves. */
+/**
+ * Owns the warehouse whenever it can, until the signal aborts. Errors: those of opening that don't pass by themselves.
+ */
 export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): Promise<void> {
   const { log, clock, config, standbyMs } = parts
   let told: string | undefined
@@ -150,8 +152,8 @@ async function notified(
 }
 
 /**
- * A process that can't let go of the warehouse would keep every standby from it: then it ends, which frees the file. What
- * was committed is safe, and the jobs are recovered as after any death.
+ * A process that can't let go of the warehouse would keep every standby from it: then it ends, which frees the file.
+ * What was committed is safe, and the jobs are recovered as after any death.
  */
 async function inTime({ clock, log }: OwnershipParts, work: Promise<void>): Promise<void> {
   const callOff = clock.after(ENDING_MS_MAX, () => {
@@ -174,7 +176,9 @@ async function goOnWithBackfills({ requests, log }: OwnershipParts, warehouse: W
   }
 }
 
-/** A statement may run for minutes: it is interrupted, as often as another one follows, until all jobs are handed back. */
+/**
+ * A statement may run for minutes: it is interrupted, as often as another one follows, until all jobs are handed back.
+ */
 async function stopped(crew: Crew, warehouse: Warehouse, { clock, log }: OwnershipParts): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()

@@ -1,6 +1,7 @@
 /**
  * A worker's sign of life: a small file in the temporary directory, written anew every few seconds as long as the event
- * loop turns. `tidemark health` reads it, for owners, standbys and pullers alike, without asking the worker for anything.
+ * loop turns. `tidemark health` reads it, for owners, standbys and pullers alike, without asking the worker for
+ * anything.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** Who sits at the warehouse in this process: nobody yet, the owner with its desk, or a standby. The console asks here. */
+/**
+ * Who sits at the warehouse in this process: nobody yet, the owner with its desk, or a standby. The console asks here.
+ */
 import type { Desk } from '../../console/desk.ts'
 
 export class Seat {

@@ -1,6 +1,6 @@
 /**
- * The live server of a worker (`serve`): it runs while the worker owns the warehouse, and shows each copy as soon as it is
- * published. What goes wrong with showing one is told and no more: readers go on with the copy before.
+ * The live server of a worker (`serve`): it runs while the worker owns the warehouse, and shows each copy as soon as it
+ * is published. What goes wrong with showing one is told and no more: readers go on with the copy before.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../../config/config.ts'

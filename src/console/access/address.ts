@@ -1,7 +1,7 @@
 /**
- * Where the console may listen and by which names it may be called. On loopback a page of another site could reach it by a
- * name of its own that points here (DNS rebinding), so only loopback's own names are answered; on any other address
- * everybody in the network can knock, so a token that somebody chose with care is needed.
+ * Where the console may listen and by which names it may be called. On loopback a page of another site could reach it
+ * by a name of its own that points here (DNS rebinding), so only loopback's own names are answered; on any other
+ * address everybody in the network can knock, so a token that somebody chose with care is needed.
  */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'

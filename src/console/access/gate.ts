@@ -1,6 +1,7 @@
 /**
  * Everybody passes here before anything else happens. It looks at the route that was found, never at the text of the
- * address, and what is not declared open is closed: unknown paths, tricks with dots and slashes, and routes of plugins too.
+ * address, and what is not declared open is closed: unknown paths, tricks with dots and slashes, and routes of plugins
+ * too.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -46,7 +47,9 @@ export function guard(app: FastifyInstance, parts: GateParts): void {
   })
 }
 
-/** Undefined: it may pass. Answered rather than thrown, since plugins bring handlers of their own for what is thrown. */
+/**
+ * Undefined: it may pass. Answered rather than thrown, since plugins bring handlers of their own for what is thrown.
+ */
 function failureOf(parts: GateParts, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(parts, request)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Counts wrong tokens: whoever guesses too often has to wait, and the right token does not help meanwhile, else the answer
- * would tell it from the wrong ones. An attacker with many addresses meets a limit over all of them.
+ * Counts wrong tokens: whoever guesses too often has to wait, and the right token does not help meanwhile, else the
+ * answer would tell it from the wrong ones. An attacker with many addresses meets a limit over all of them.
  */
 import type { Clock } from '../../clock.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What browsers are told to forbid: nothing from elsewhere, no script or style in the page's own text, no frame around it,
- * no address passed on. bull-board's page lives with it too; the fonts that it would fetch elsewhere are left out.
+ * What browsers are told to forbid: nothing from elsewhere, no script or style in the page's own text, no frame around
+ * it, no address passed on. bull-board's page lives with it too; the fonts that it would fetch elsewhere are left out.
  */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'

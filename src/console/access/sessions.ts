@@ -1,6 +1,6 @@
 /**
- * Who is logged in: random identifiers, kept here as digests only and forgotten with the process. A session ends by itself
- * after half a day, or when it is closed.
+ * Who is logged in: random identifiers, kept here as digests only and forgotten with the process. A session ends by
+ * itself after half a day, or when it is closed.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'

@@ -1,4 +1,7 @@
-/** The token that opens the console: made here when nobody set one, and compared without telling by time how far it agrees. */
+/**
+ * The token that opens the console: made here when nobody set one, and compared without telling by time how far it
+ * agrees.
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Secret } from '../../secret.ts'
 

@@ -1,6 +1,6 @@
 /**
- * An endpoint is one declaration: its path, what it takes, what it answers and what it does. Routes and the OpenAPI document
- * are made from the same list, so neither can say what the other does not.
+ * An endpoint is one declaration: its path, what it takes, what it answers and what it does. Routes and the OpenAPI
+ * document are made from the same list, so neither can say what the other does not.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'

@@ -1,4 +1,7 @@
-/** What the API answers with, as schemas: the document for machines is made from them, and a test holds real answers to them. */
+/**
+ * What the API answers with, as schemas: the document for machines is made from them, and a test holds real answers to
+ * them.
+ */
 import { z } from 'zod'
 import { reportNames } from '../../../schema/index.ts'
 

@@ -1,4 +1,6 @@
-/** What goes wrong with a store in months of work: killed workers, restarted and emptied servers, two processes at once. */
+/**
+ * What goes wrong with a store in months of work: killed workers, restarted and emptied servers, two processes at once.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'

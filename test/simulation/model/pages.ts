@@ -1,4 +1,7 @@
-/** Which rows answer a question, in which order, and which of them are on the page: with all that may be wrong with that. */
+/**
+ * Which rows answer a question, in which order, and which of them are on the page: with all that may be wrong with
+ * that.
+ */
 import type { Chance } from '../chance.ts'
 import type { FaultSource } from '../faults.ts'
 import type { Recorded, Scenario } from '../scenario.ts'

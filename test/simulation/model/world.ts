@@ -1,6 +1,6 @@
 /**
- * The service's data and how it changes: records are added, edited, deleted and undeleted, in time and late, alone and in
- * heaps. Everything is drawn from the seed.
+ * The service's data and how it changes: records are added, edited, deleted and undeleted, in time and late, alone and
+ * in heaps. Everything is drawn from the seed.
  */
 import type { Chance } from '../chance.ts'
 import type { FaultSource } from '../faults.ts'

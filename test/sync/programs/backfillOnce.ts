@@ -1,6 +1,6 @@
 /**
- * A process of its own that runs a backfill, or pulls one window of one, for tests that kill it or load elsewhere what it
- * pulled. What to do stands in the environment; each line that it writes is a JSON value.
+ * A process of its own that runs a backfill, or pulls one window of one, for tests that kill it or load elsewhere what
+ * it pulled. What to do stands in the environment; each line that it writes is a JSON value.
  */
 import { openClient } from '../../../src/client/reporting.ts'
 import { systemClock } from '../../../src/clock.ts'

@@ -1,4 +1,6 @@
-/** A worker that takes one job and never ends it, for tests that kill it. Says `open`, then `holding` with the job's id. */
+/**
+ * A worker that takes one job and never ends it, for tests that kill it. Says `open`, then `holding` with the job's id.
+ */
 import { systemClock } from '../../../../src/clock.ts'
 import { openStore } from '../../../../jobs/stores/openStore.ts'
 import { asSyncError } from '../../../../src/errors.ts'
