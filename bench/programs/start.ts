@@ -20,6 +20,8 @@ export interface TideSettings {
   readonly expand?: readonly string[]
   readonly limits?: Readonly<Record<string, unknown>>
   readonly pageSize?: number
+  /** How far each run reaches back; the product's own where it is left out. */
+  readonly overlap?: string
   readonly currencies?: readonly string[]
   readonly execArgv?: readonly string[]
   /** Keeps warehouse and folder: the caller removes them. */
@@ -32,7 +34,10 @@ export async function startTide(settings: TideSettings): Promise<Tide> {
     service: { base_url: settings.url, client_id: 'demo' },
     warehouse: './warehouse.duckdb',
     currencies: settings.currencies ?? [],
-    defaults: { page_size: settings.pageSize ?? 1_000 },
+    defaults: {
+      page_size: settings.pageSize ?? 1_000,
+      ...(settings.overlap === undefined ? {} : { overlap: settings.overlap }),
+    },
     reports: settings.expand === undefined ? {} : { events: { expand: settings.expand } },
     ...(settings.limits === undefined ? {} : { limits: settings.limits }),
   }

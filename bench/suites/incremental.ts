@@ -9,6 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CHANGED = 1_000
 const SMALL_SHARE = 100
+/** Each run shall bring the rows of one change: with the usual ten minutes it would read those of all rounds again. */
+const OVERLAP = '1s'
 /** The service's clock has whole seconds; a change must not share one with the window before it. */
 const SECOND_MS = 1_100
 
@@ -38,8 +40,8 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   const smallRows = Math.max(2 * CHANGED, Math.round(rows / SMALL_SHARE))
   await using largeService = await startService('two', rows)
   await using smallService = await startService('two', smallRows)
-  await using largeTide = await startTide({ url: largeService.url })
-  await using smallTide = await startTide({ url: smallService.url })
+  await using largeTide = await startTide({ url: largeService.url, overlap: OVERLAP })
+  await using smallTide = await startTide({ url: smallService.url, overlap: OVERLAP })
   const large = { service: largeService, tide: largeTide }
   const small = { service: smallService, tide: smallTide }
   for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
