@@ -20,5 +20,6 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 571, found: 'a first page with more rows than its total told counted as the last page that is shown again' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
+  { seed: 5_475, found: 'a value was lost: a page that was read meanwhile changed how half of a statement read it' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]
