@@ -12,7 +12,7 @@ const rowWith = (rate: string): string => `[{"eventId":1,"exactRate":${rate}}]`
 
 it('a page that is read while a load stages its rows changes nothing of how they are read', async () => {
   await using folder = await aFolder()
-  let meanwhile = (): void => undefined
+  let meanwhile: (() => void) | undefined
   const path = join(folder.path, 'warehouse.duckdb')
   const warehouse = await Warehouse.open({
     path,
@@ -20,7 +20,7 @@ it('a page that is read while a load stages its rows changes nothing of how they
     threads: 1,
     around: async (sql, work) => {
       const done = await work()
-      if (sql.includes('TABLE staged_pages')) meanwhile()
+      if (sql.includes('TABLE staged_pages')) meanwhile?.()
       return done
     },
   })
