@@ -64,6 +64,7 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
+  readonly #reservedNames: readonly string[]
   readonly #stagedNames: Set<string>
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>
@@ -71,7 +72,8 @@ export class ObjectCatalog {
 
   constructor(collections: Iterable<string> = [], reservedNames: Iterable<string> = []) {
     this.#collections = new Set(collections)
-    this.#stagedNames = new Set(reservedNames)
+    this.#reservedNames = [...reservedNames]
+    this.#stagedNames = new Set(this.#reservedNames)
   }
 
   /**
@@ -97,6 +99,11 @@ export class ObjectCatalog {
       ...(elements === undefined ? {} : { elements: elements.toText() }),
     }))
     return { fields, shapes: this.shapes }
+  }
+
+  /** As it is now: objects that are scanned from here on change nothing of it. */
+  snapshot(): ObjectCatalog {
+    return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
   /** The field of that name, if an object was seen to carry it. */

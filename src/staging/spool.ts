@@ -199,7 +199,8 @@ export class Spool implements AsyncDisposable {
     this.#open = undefined
     await closeAll(open)
     const collections = open.collections.map(({ handle: _handle, ...collection }) => collection)
-    this.#full.push({ ...segment, collections })
+    // The walk goes on while the segment is loaded; all statements of the load have to read it in the same way.
+    this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }
 

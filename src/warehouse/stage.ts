@@ -68,8 +68,8 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
     const items = segment.collections.find((each) => each.field === child.field)
     return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
   })
-  // In one go, before anything is waited for: the walk goes on meanwhile, and what its pages show changes the catalog.
-  const filled = `
+  await sql.run(pagesSql(table, segment))
+  await sql.run(`
     CREATE OR REPLACE TEMP TABLE staged AS
     SELECT
       r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",
@@ -82,9 +82,7 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
       ${reading.rejectReason(rules.contract)} AS "~reason"
     FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
       maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
-    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`
-  await sql.run(pagesSql(table, segment))
-  await sql.run(filled)
+    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`)
   if (rules.contract === 'reject') await refuseItems(sql, parts)
   const [counted] = await sql.rows<{ rows: number; refused: number }>(
     `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,

@@ -90,9 +90,9 @@ export async function segmentOf(
   { warehouse, folder }: OpenWarehouse,
   report: Declaration,
   pages: readonly GivenPage[],
+  catalog = catalogOf(report),
 ): Promise<Segment | undefined> {
   spools += 1
-  const catalog = catalogOf(report)
   const spool = new Spool(join(folder, `spool-${spools}`), catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
   const plan = { answer: report.answer, key: wireKey(report), catalog, mark: warehouse.numberMark }
   for (const { rows, observedAt = NOON, asked = askedFor(report) } of pages) {

@@ -27,8 +27,9 @@ it('a page that is read while a load stages its rows changes nothing of how they
   const opened = { warehouse, folder: folder.path, path, [Symbol.asyncDispose]: () => warehouse.close() }
   await using _ = opened
   await loadRows(opened, events, rowWith('2e3'))
-  const segment = await segmentOf(opened, events, [{ rows: rowWith('1e3'), observedAt: '2026-03-01T13:00:00Z' }])
-  const catalog = segment?.catalog ?? catalogOf(events)
+  const catalog = catalogOf(events)
+  const pages = [{ rows: rowWith('1e3'), observedAt: '2026-03-01T13:00:00Z' }]
+  const segment = await segmentOf(opened, events, pages, catalog)
   const plan = { answer: events.answer, key: wireKey(events), catalog, mark: warehouse.numberMark }
   meanwhile = () => void scanPage(pageBytes(events, rowWith('99999999999999999.123456789')), plan)
   await warehouse.load({ report: events, runId: 'run-2', now: NOON, closes: [], segment })
