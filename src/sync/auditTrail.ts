@@ -165,6 +165,7 @@ class Trail {
         keep: (page) => Promise.resolve(void pages.push(page)),
         restart: () => {
           pages = []
+          return Promise.resolve()
         },
         observe: this.#rooms.observe,
       },

@@ -42,8 +42,8 @@ export interface ProveParts {
   readonly cuts?: boolean
   /** Takes the pages of a walk that goes on; all of them come again when a walk is done again. */
   readonly keep: (page: FetchedPage) => Promise<void>
-  /** Said before a walk is done again. */
-  readonly restart?: () => void
+  /** Said before a walk is done again: what was kept of it comes again. */
+  readonly restart?: () => Promise<void>
   readonly observe?: Observe | undefined
 }
 
@@ -93,7 +93,17 @@ export class Walk {
    * No page can follow: the last one was empty or brought nothing new, or the total is met by a page with room left.
    */
   get #isAtEnd(): boolean {
-    return this.#reachedEnd || (this.state.meetsTotal && !this.state.endsFull)
+    return this.#reachedEnd || (this.state.meetsTotal && !this.endsFull)
+  }
+
+  /**
+   * Whether the last page may be followed by rows that the total doesn't count: it is full, or as long as pages that
+   * were followed by others, although it says that it has room left.
+   */
+  get endsFull(): boolean {
+    const { state, parts, size } = this
+    const fullMin = size === parts.reader.pageSize ? parts.sizes().fullMin : undefined
+    return state.endsFull || (state.lastRows > 0 && state.lastRows >= (fullMin ?? Infinity))
   }
 
   /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
@@ -136,12 +146,16 @@ export class Walk {
     if (state.freshOnLastPage === 0) this.#reachedEnd = true
   }
 
-  /** Whether this is the page before once more. Pages of one row don't count: any order may bring one twice. */
+  /**
+   * Whether this is the page before once more. Pages of one row don't count, since any order may bring one twice: its key
+   * says that it isn't new. A row without a key has nothing else to say so.
+   */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const { state, parts } = this
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
-    if (page.rowCount !== last.page.rowCount || (page.rowCount === 1 && state.firstRows === 1)) return false
+    const isOneRow = page.rowCount === 1 && state.firstRows === 1 && (!parts.reader.keyed || page.keys.length === 1)
+    if (page.rowCount !== last.page.rowCount || isOneRow) return false
     return sameRows(page, last.page, parts.reader.keyed)
   }
 
@@ -161,7 +175,7 @@ export class Walk {
     const last = state.pagesCalledFor
     const numbers = Array.from({ length: last - 1 }, (_, n) => n + 2)
     await eachBounded(numbers, parts.concurrency, async (number) => parts.keep(await this.page(number)))
-    if (!state.meetsTotal || state.endsFull) await this.untilExhausted(last + 1)
+    if (!state.meetsTotal || this.endsFull) await this.untilExhausted(last + 1)
   }
 
   /** Page `from` and those before it, side by side, until a row comes twice: then one has left, and others moved up. */

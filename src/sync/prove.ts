@@ -36,7 +36,7 @@ export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcom
 async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
   const { parts, span, state } = walk
   const total = state.totalCount
-  if (state.meetsTotal && !state.endsFull) {
+  if (state.meetsTotal && !walk.endsFull) {
     await parts.keep(first)
     return walk.proven('single')
   }
@@ -46,8 +46,9 @@ async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
   if (cut !== undefined) return walk.split(first, { total, ...cut })
   await parts.keep(first)
   await walk.rest()
+  if (state.repeats === 0 && state.distinct > state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
   const isOld = span !== undefined && span.until <= parts.youngFrom
-  if (state.meetsTotal && (isOld || state.pages === 1)) return walk.proven('total')
+  if (state.meetsTotal && !walk.isShownAgain && (isOld || state.pages === 1)) return walk.proven('total')
   return agreement(walk)
 }
 
@@ -95,6 +96,7 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
   if (isCountable(walk) && state.repeats === 0) {
     const outcome = await counted(walk, first)
     if (outcome !== undefined) return outcome
+    await parts.restart?.()
   }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
   if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first, { parts: oldPart(walk) })
@@ -120,8 +122,12 @@ async function agreement(before: Walk): Promise<Outcome> {
   const { parts, span } = before
   let previous = before
   for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
-    const walk = new Walk(parts, span, finer(previous) === undefined ? otherSize(previous) : undefined)
-    parts.restart?.()
+    const walk = new Walk(
+      parts,
+      span,
+      previous.isWhole || finer(previous) === undefined ? otherSize(previous) : undefined,
+    )
+    await parts.restart?.()
     const first = await walk.page(1)
     await parts.keep(first)
     await walk.untilExhausted(2)
@@ -134,15 +140,15 @@ async function agreement(before: Walk): Promise<Outcome> {
 }
 
 /**
- * The page size for the next walk over rows that no bound of time separates, where one of the usual size showed rows
- * twice. A full page that came again may be the last page, or page numbers may be ignored: pages of one row less tell.
- * Otherwise the order is not kept from page to page, or page numbers are ignored: a page that holds them all needs
- * neither.
+ * The page size for the next walk. A full page that came again may be the last page, or page numbers may be ignored:
+ * pages of one row less tell. Where other rows came twice that no bound of time separates, the order is not kept from
+ * page to page, or page numbers are ignored: a page that holds them all needs neither.
  */
 function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
   const { reader } = parts
-  if (span === undefined || isWhole || !reader.keyed || state.repeats === 0) return size
+  if (!reader.keyed) return size
   if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
+  if (span === undefined || isWhole || state.repeats === 0) return size
   const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
   const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
   return Math.max(size, rows)

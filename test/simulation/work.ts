@@ -11,6 +11,7 @@ import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { withMethods } from '../support/withMethods.ts'
 import type { Tally } from './faults.ts'
 import type { Recorded, RunPlan, Scenario } from './scenario.ts'
 import { EPOCH_MS, type Timeline } from './timeline.ts'
@@ -120,12 +121,6 @@ function stalled(rooms: Rooms, timeline: Timeline): Rooms {
     await timeline.wait(STALE_MS)
     return warehouse.load({ ...input, serviceNow: client.serviceNow() })
   }
-  const proxy = new Proxy(warehouse, {
-    get(target, name) {
-      if (name === 'load') return load
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  const proxy = withMethods(warehouse, { load })
   return { ...rooms, warehouse: proxy }
 }

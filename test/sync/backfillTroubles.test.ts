@@ -25,6 +25,7 @@ import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { at } from '../support/warehouse.ts'
+import { withMethods } from '../support/withMethods.ts'
 import { aPlace, type Place } from './ownProcess.ts'
 import { bodiesOf, differencesButAbsence, markOf, microsOf } from './stories.ts'
 
@@ -54,13 +55,7 @@ function refusing(client: ReportingClient, isRefused: (since: number, until: num
     const error = new SyncError('REQUEST_INVALID', 'the service answered 400', { cure: 'Ask for something else.' })
     return refused ? Promise.reject(error) : client.read(request, signal)
   }
-  return new Proxy(client, {
-    get(target, name) {
-      if (name === 'read') return read
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return withMethods(client, { read })
 }
 
 describe('a window that always fails', () => {

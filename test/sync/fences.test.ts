@@ -9,6 +9,7 @@ import { syncAll } from '../../src/sync/syncAll.ts'
 import type { LoadInput } from '../../src/warehouse/load.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aTide, type Tide } from '../support/tide.ts'
+import { withMethods } from '../support/withMethods.ts'
 import { differencesButAbsence, failureOf, markOf } from './stories.ts'
 
 /** Rooms whose loads wait until they are let go, like those of a worker that was frozen before its commit. */
@@ -20,13 +21,7 @@ function frozenRooms(rooms: Rooms) {
     await woken.promise
     return rooms.warehouse.load(input)
   }
-  const warehouse = new Proxy(rooms.warehouse, {
-    get(target, name) {
-      if (name === 'load') return load
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  const warehouse = withMethods(rooms.warehouse, { load })
   return { rooms: { ...rooms, warehouse }, frozen: reached.promise, wake: () => woken.resolve() }
 }
 

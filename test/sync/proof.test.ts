@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-import { bodiesOf, differencesButAbsence, differencesOf, failureOf, WORLD_REPORTS } from './stories.ts'
+import { bodiesOf, differencesButAbsence, differencesOf, failureOf, stampAlike, WORLD_REPORTS } from './stories.ts'
 
 const EUR = { currencies: ['EUR'] }
 const DAY_MS = 86_400_000
@@ -247,19 +247,41 @@ it('a first page with more rows than its total tells is not the last one because
   expect(walked).toEqual([])
 })
 
-/** Gives all these rows one stamp, as a bulk import does. */
+it('a row that the total leaves out arrives, from a service whose pages are shorter than they say', async () => {
+  await using tide = await aLeanTide(40, 20, ['clamp-silent:15'])
+  await tide.sync('enquiries')
+  const { world } = tide.sandbox
+  spread(tide, 'enquiries', { rows: 16, minutes: 3 })
+  world.softDelete('enquiries', world.liveKeys('enquiries').at(-1) as number)
+  tide.sandbox.setFaults(['clamp-silent:15', 'total-lies:-1'])
+  await tide.sync('enquiries')
+  expect(await differencesOf(tide, 'enquiries')).toEqual([])
+})
+
+it('a full page that comes again is not the last one because the total leaves out the next row', async () => {
+  await using tide = await aLeanTide(20, 9, ['ignore-page', 'total-lies:-1'])
+  expect(tide.sandbox.world.liveKeys('enquiries')).toHaveLength(10)
+  await tide.attempt('enquiries')
+  tide.sandbox.setFaults([])
+  await tide.sync('enquiries')
+  expect(await differencesOf(tide, 'enquiries')).toEqual([])
+})
+
+it('a row without a key that comes on every page ends a walk', async () => {
+  await using tide = await aLeanTide(1, 20, ['ignore-page'])
+  const { world } = tide.sandbox
+  world.putRow('events', world.liveKeys('events')[0] as number, { eventId: 'null' })
+  const [outcome] = await tide.sync('events')
+  expect(outcome?.figures).toMatchObject({ rejected: 1 })
+  expect(tide.sandbox.requests.total).toBeLessThan(20)
+})
+
+/** Edits so many rows, and gives all of them one stamp. */
 function stampTogether(tide: Tide, report: WorldReport, rows: number): void {
   const { world } = tide.sandbox
-  const table = world.tables[report]
-  const at = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
-  for (const key of world.liveKeys(report).slice(0, rows)) {
-    const row = table.rowOf(key) as number
-    world.edit(report, key)
-    table.change(row, () => {
-      table.stamps.setModified(row, at)
-      table.stamps.setAggregate(row, at)
-    })
-  }
+  const keys = world.liveKeys(report).slice(0, rows)
+  for (const key of keys) world.edit(report, key)
+  stampAlike(tide, report, keys)
 }
 
 describe('more rows at one instant than a page holds', () => {
@@ -324,15 +346,7 @@ describe('a load smaller than a window', () => {
     await tide.sync('budgets')
     const { world } = tide.sandbox
     for (const key of world.liveKeys('budgets').slice(0, 12)) world.softDelete('budgets', key)
-    const table = world.tables.budgets
-    const at = table.stamps.modified(table.rowOf(world.insert('budgets').key) as number)
-    for (const key of world.keys('budgets').slice(40)) {
-      const row = table.rowOf(key) as number
-      table.change(row, () => {
-        table.stamps.setModified(row, at)
-        table.stamps.setAggregate(row, at)
-      })
-    }
+    stampAlike(tide, 'budgets', world.keys('budgets').slice(40))
     await tide.sync('budgets')
     expect(await differencesOf(tide, 'budgets')).toEqual([])
   })

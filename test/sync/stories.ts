@@ -90,3 +90,16 @@ export const microsOf = (isoTime: string): number => {
   const [, whole = '', fraction = ''] = /^(.*?)(?:\.(\d+))?Z$/.exec(isoTime) ?? []
   return Date.parse(`${whole}Z`) * 1_000 + Number(fraction.slice(0, 6).padEnd(6, '0'))
 }
+
+/** Gives the rows the stamps of one that is added, as a bulk import does. */
+export function stampAlike({ sandbox: { world } }: Tide, report: WorldReport, keys: readonly number[]): void {
+  const table = world.tables[report]
+  const at = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
+  for (const key of keys) {
+    const row = table.rowOf(key) as number
+    table.change(row, () => {
+      table.stamps.setModified(row, at)
+      table.stamps.setAggregate(row, at)
+    })
+  }
+}

@@ -49,7 +49,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the total is ignored',
     file: 'src/sync/prove.ts',
-    from: '  if (state.meetsTotal && !state.endsFull) {',
+    from: '  if (state.meetsTotal && !walk.endsFull) {',
     to: '  if (state.firstRows < parts.reader.pageSize) {',
   },
   {
