@@ -4,7 +4,7 @@
  */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SyncError } from '../errors.ts'
+import { assert, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
@@ -63,6 +63,16 @@ export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collectio
   ...collections.map((collection) => collection.file),
 ]
 
+/** How far the open segment was written. */
+export interface SpoolPoint {
+  readonly segments: number
+  readonly rows: number
+  readonly bytes: number
+  readonly pages: number
+  readonly rejected: number
+  readonly collections: readonly Pick<StagedCollection, 'field' | 'rows' | 'bytes'>[]
+}
+
 interface OpenCollection extends StagedCollection {
   readonly handle: FileHandle
   rows: number
@@ -83,6 +93,8 @@ interface OpenSegment extends Segment {
   readonly rejected: StagedReject[]
 }
 
+/** What is written goes to the end of the file, also after some was taken back. */
+const APPENDING = 'a'
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
 export class Spool implements AsyncDisposable {
@@ -105,6 +117,22 @@ export class Spool implements AsyncDisposable {
   /** Writes a page's rows behind those that came before. Error: DISK_FULL. */
   add(page: ScannedPage, observedAt: Instant, asked: StagedPage['asked'] = {}): Promise<void> {
     return this.#inTurn(() => this.#write(page, observedAt, asked))
+  }
+
+  /** How much was written so far, to take back what is written from here on. */
+  async point(): Promise<SpoolPoint> {
+    await this.#tail
+    const open = this.#open
+    const segments = open === undefined ? this.#segments + 1 : this.#segments
+    if (open === undefined) return { segments, rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] }
+    const { rows, bytes, pages, rejected } = open
+    const collections = open.collections.map((each) => ({ field: each.field, rows: each.rows, bytes: each.bytes }))
+    return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
+  }
+
+  /** Takes back what was written since `point`, in whose segment it must still be. */
+  takeBack(point: SpoolPoint): Promise<void> {
+    return this.#inTurn(() => this.#shorten(point))
   }
 
   /** Ends the segment if it holds as much as one load takes. Called where a cut tears nothing apart. */
@@ -170,6 +198,25 @@ export class Spool implements AsyncDisposable {
     segment.bytesInAll += lines.length
   }
 
+  async #shorten(point: SpoolPoint): Promise<void> {
+    const segment = this.#open
+    if (segment === undefined) return
+    assert(point.segments === this.#segments, 'pages are only taken back from the segment that they were written to')
+    await segment.handle.truncate(point.bytes)
+    for (const collection of segment.collections) {
+      const { rows, bytes } = point.collections.find(({ field }) => field === collection.field) ?? { rows: 0, bytes: 0 }
+      await collection.handle.truncate(bytes)
+      segment.bytesInAll -= collection.bytes - bytes
+      collection.rows = rows
+      collection.bytes = bytes
+    }
+    segment.bytesInAll -= segment.bytes - point.bytes
+    segment.rows = point.rows
+    segment.bytes = point.bytes
+    segment.pages.length = point.pages
+    segment.rejected.length = point.rejected
+  }
+
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
@@ -183,7 +230,7 @@ export class Spool implements AsyncDisposable {
     this.#segments += 1
     try {
       await mkdir(this.#directory, { recursive: true })
-      const handle = await open(file, 'w')
+      const handle = await open(file, APPENDING)
       const nothing = { rows: 0, bytes: 0, bytesInAll: 0, rowBytesMax: 0, collections: [], pages: [], rejected: [] }
       this.#open = { file, handle, catalog: this.#catalog, ...nothing }
       return this.#open
@@ -198,7 +245,9 @@ export class Spool implements AsyncDisposable {
     const open = this.#open
     this.#open = undefined
     await closeAll(open)
-    const collections = open.collections.map(({ handle: _handle, ...collection }) => collection)
+    const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
+      collection.rows === 0 ? [] : [collection],
+    )
     // The walk goes on while the segment is loaded; all statements of the load have to read it in the same way.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
@@ -206,7 +255,7 @@ export class Spool implements AsyncDisposable {
 
 async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {
   const file = `${segment.file}.${segment.collections.length}`
-  const handle = await open(file, 'w')
+  const handle = await open(file, APPENDING)
   const collection = { field, file, handle, rows: 0, bytes: 0, lineBytesMax: 0, ids }
   segment.collections.push(collection)
   return collection

@@ -12,7 +12,7 @@ import { unobserved } from '../observe.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { catalogOf } from '../staging/rowCatalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
-import { filesOf, type Segment, Spool, type StagedPage } from '../staging/spool.ts'
+import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '../staging/spool.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import { noFigures } from './figures.ts'
@@ -66,6 +66,15 @@ export class Intake implements AsyncDisposable {
   async add(page: ScannedPage, servedAt: Instant, asked: StagedPage['asked']): Promise<void> {
     await this.#spool.add(page, servedAt, asked)
     if (this.#parts.cuts === 'anywhere') await this.#loadWhatIsFull()
+  }
+
+  /** From here on, pages may be taken back: the walk that brought them did not come to a proof. */
+  point(): Promise<SpoolPoint> {
+    return this.#spool.point()
+  }
+
+  takeBack(point: SpoolPoint): Promise<void> {
+    return this.#spool.takeBack(point)
   }
 
   /** The window is proven and all of its rows were added: the next load closes it. */

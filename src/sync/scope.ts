@@ -151,12 +151,13 @@ export class Scope implements AsyncDisposable {
     return youngFrom(this.parts.window.clock, this.parts.config.overlapMs)
   }
 
-  #prove(reader: PageReader, ask: ProveAsk): Promise<Outcome> {
+  async #prove(reader: PageReader, ask: ProveAsk): Promise<Outcome> {
     const { config } = this.parts
     const { limits, concurrency } = this.rooms.settings
     const question = ask.question ?? this.question
     const keeps = ask.question === undefined
-    return prove(
+    const takeBack = keeps ? await this.#takingBack() : undefined
+    const outcome = await prove(
       {
         reader,
         ask: (span) => (span === undefined ? question : { ...question, [ask.axis]: span }),
@@ -175,10 +176,23 @@ export class Scope implements AsyncDisposable {
           this.sizes = sizes
         },
         keep: keeps ? (page) => this.#keep(page) : () => Promise.resolve(),
+        ...(takeBack && { restart: takeBack }),
         observe: this.rooms.observe,
       },
       ask.span,
     )
+    if (outcome.kind === 'split') await takeBack?.()
+    return outcome
+  }
+
+  /**
+   * What takes back the pages that come from now on. Where only a second read tells which rows are deleted, a row must
+   * not be loaded before its own span was read twice: until then it would look alive.
+   */
+  async #takingBack(): Promise<(() => Promise<void>) | undefined> {
+    if (this.parts.declaration.deletes !== 'diff') return undefined
+    const point = await this.intake.point()
+    return () => this.intake.takeBack(point)
   }
 
   async #keep({ page, servedAt }: FetchedPage): Promise<void> {

@@ -21,5 +21,20 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 5_475, found: 'a value was lost: a page that was read meanwhile changed how half of a statement read it' },
+  {
+    seed: 6_499,
+    found: 'a row without a key, alone on a page that is shown for every number, kept a walk from its end',
+  },
+  {
+    seed: 8_535,
+    found:
+      'deleted budgets looked alive: pages of a walk that was cut off were loaded before the second read of their span',
+  },
+  { seed: 8_955, found: 'a page that was shorter than it said counted as whole by a total that lied' },
+  { seed: 9_394, found: 'the same as 6499, in a walk that came to no end at all' },
+  {
+    seed: 9_409,
+    found: 'a full page that came again counted as the last by a total that lied, where page numbers were ignored',
+  },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -3,12 +3,19 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Spool } from '../../src/staging/spool.ts'
+import { filesOf, Spool } from '../../src/staging/spool.ts'
 import { aFolder, NOON } from '../support/warehouse.ts'
 import { scan } from '../support/pages.ts'
 
 const page = (from: number, rows: number) =>
   scan(JSON.stringify(Array.from({ length: rows }, (_, n) => ({ id: from + n }))))
+
+/** Lines without what is the spool's own in them: number of page and row, shape. */
+const plainLines = (text: string): string[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/^(\{"#":\d+,("[$]":\d+,)?|\d+\t)/, ''))
 
 describe('a spool', () => {
   it('cuts segments by rows and keeps the order of the pages', async () => {
@@ -73,6 +80,43 @@ describe('a spool', () => {
       [1, '{"x":1}'],
     ])
     expect(segment?.rowBytesMax).toBe('{"id":1,"text":"0123456789"}'.length)
+  })
+
+  it('takes pages back as if they had never come, with their items and rejected rows', async () => {
+    await using folder = await aFolder()
+    const limits = { loadRowsMax: 1e6, loadBytesMax: 1e9 }
+    const first = scan('[{"id":1,"rooms":[{"a":1}]},7]', { collections: ['rooms', 'notes'] })
+    const wrong = scan('[{"id":2,"rooms":[{"a":2},{"a":3}],"notes":[{"b":1}]},8]', { collections: ['rooms', 'notes'] })
+    const last = scan('[{"id":3,"rooms":[{"a":4}]}]', { collections: ['rooms', 'notes'] })
+    const segmentOf = async (name: string, taken: readonly ReturnType<typeof scan>[]) => {
+      const spool = new Spool(join(folder.path, name), first.catalog, limits)
+      await spool.add(first, NOON)
+      const point = await spool.point()
+      for (const each of taken) await spool.add(each, NOON)
+      await spool.takeBack(point)
+      await spool.add(last, NOON)
+      const [segment] = await spool.takeRest()
+      const files = segment === undefined ? [] : filesOf(segment)
+      const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+      return { rows: segment?.rows, rejected: segment?.rejected.map(({ text }) => text), rowsIn: texts.map(plainLines) }
+    }
+    const taken = await segmentOf('taken', [wrong, wrong])
+    expect(taken).toEqual(await segmentOf('never', []))
+    expect(taken).toMatchObject({ rows: 2, rejected: ['7'] })
+    expect(taken.rowsIn.map((lines) => lines.length)).toEqual([2, 2])
+  })
+
+  it('takes back pages that were the first of their segment', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+    const point = await spool.point()
+    await spool.takeBack(point)
+    await spool.add(page(1, 3), NOON)
+    await spool.takeBack(point)
+    await spool.add(page(9, 1), NOON)
+    const [segment] = await spool.takeRest()
+    expect(segment).toMatchObject({ rows: 1, pages: [{ index: 1 }] })
+    expect(plainLines(await readFile(segment?.file ?? '', 'utf8'))).toEqual(['"id":9}'])
   })
 
   it('removes its folder when it is disposed of', async () => {
