@@ -2,6 +2,8 @@
  * Where the browser tests get their Chromium from, decided from what this machine has; pure. No way ends in tests that
  * are skipped.
  */
+import { installing } from './apt.ts'
+
 export interface BrowserMachine {
   /** The path of a Chromium that is here. */
   readonly found: string | undefined
@@ -17,8 +19,7 @@ export type ChromiumChoice =
 /** Names under which distributions and vendors install it. */
 export const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'] as const
 
-export const INSTALL_CHROMIUM =
-  'apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core'
+export const INSTALL_CHROMIUM = installing('chromium', 'fonts-dejavu-core')
 
 export function chooseChromium({ found, mayInstall }: BrowserMachine): ChromiumChoice {
   if (found !== undefined) return { way: 'found', path: found }

@@ -2,6 +2,8 @@
  * Where the tests get a real Redis from, decided from what this machine has; pure, so that the order can be tested
  * without a machine of each kind. No way ends in tests that are skipped.
  */
+import { installing } from './apt.ts'
+
 export interface Machine {
   readonly redisUrl: string | undefined
   /** The path of `redis-server`. */
@@ -18,7 +20,7 @@ export type RedisChoice =
   | { readonly way: 'install' }
   | { readonly way: 'none'; readonly message: string }
 
-export const INSTALL = 'apt-get update && apt-get install -y --no-install-recommends redis-server'
+export const INSTALL = installing('redis-server')
 
 /** A Redis that somebody gave first, then the cheapest, and an installation last. */
 export function chooseRedis({ redisUrl, server, hasDockerEngine, mayInstall }: Machine): RedisChoice {
