@@ -283,11 +283,18 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
+/**
+ * Rows that are looked up by the place that they stand at: up to so many DuckDB reads the row groups alone that hold
+ * them, beyond (and by itself from 50 on) whole columns. Past some thousands looking each up costs more than reading.
+ */
+const LOOKED_UP_MAX = 4_096
+
 function settings(options: DatabaseOptions): Record<string, string> {
   return {
     memory_limit: options.memory,
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
+    dynamic_or_filter_threshold: String(LOOKED_UP_MAX),
     ...(options.readOnly === true
       ? { access_mode: 'READ_ONLY' }
       : { preserve_insertion_order: 'false', storage_compatibility_version: 'v1.4.0' }),
