@@ -39,7 +39,7 @@ export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number
   if (items === undefined && !replaces) return 0
   const keysAreSure = parts.child.holds === 'one' || items === undefined || items.ids !== 'unsure'
   if (!replaces && keysAreSure) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
-  await sql.run(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
   if (!keysAreSure) await mendKeys(sql)
   if (replaces) await meetHeldChildren(sql, parts, target)
   return insertChildren(sql, parts, 'kids')
@@ -48,7 +48,7 @@ export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number
 async function insertChildren(sql: Sql, parts: ChildParts, kids: string): Promise<number> {
   const target = `main.${name(parts.child.name)}`
   const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
-  const [written] = await sql.rows<{ Count: number }>(
+  const [written] = await sql.rowsInOrder<{ Count: number }>(
     `INSERT INTO ${target} (${columns}) SELECT ${freshChildSql(parts)} FROM ${kids} k`,
   )
   return written?.Count ?? 0
@@ -72,6 +72,7 @@ function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: s
   }
 }
 
+/** The rows are held in memory, their items are read through: so it has to be run in the order in which it is written. */
 function kidsSql(parts: ChildParts): string {
   const { id, deleted } = ownMarks(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))

@@ -47,7 +47,13 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
+  /** The same with joins as they are written: the left side is read through, the right one held in memory. */
+  rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
+
+/** While this is set joins stay as they are written. DuckDB takes any file of lines for 42 rows, and would hold the file. */
+const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
+const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
@@ -89,6 +95,10 @@ export class Database implements Sql, AsyncDisposable {
 
   async rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
     return this.#inTurn(() => this.#read<T>(sql, values))
+  }
+
+  async rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
+    return this.#inTurn(() => this.#readInOrder<T>(sql))
   }
 
   /**
@@ -145,12 +155,14 @@ export class Database implements Sql, AsyncDisposable {
       const result = await work({
         run: (sql, values) => this.#execute(sql, values),
         rows: (sql, values) => this.#read(sql, values),
+        rowsInOrder: (sql) => this.#readInOrder(sql),
       })
       await this.#execute('COMMIT')
       return result
     } catch (error) {
       // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
       await this.#execute('ROLLBACK').catch(() => undefined)
+      await this.#connection.run(ANY_ORDER).catch(() => undefined)
       throw error
     }
   }
@@ -228,6 +240,16 @@ export class Database implements Sql, AsyncDisposable {
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
     } catch (error) {
       throw databaseError(error, this.path)
+    }
+  }
+
+  async #readInOrder<T>(sql: string): Promise<T[]> {
+    await this.#connection.run(KEEP_ORDER)
+    try {
+      return await this.#read<T>(sql)
+    } finally {
+      // A transaction that has failed refuses this too; its end does it.
+      await this.#connection.run(ANY_ORDER).catch(() => undefined)
     }
   }
 }

@@ -148,7 +148,8 @@ export function drawScenario(seed: number): Scenario {
     // Exactly a full page at one instant, shown again as page 2: nothing tells that from a page number that is ignored.
     beyondLast: faults.has('heap') ? 'nothing' : chance.pick(['nothing', 'nothing', 'the last page']),
     clamp: faults.has('pageSizeClamped') ? chance.int(2, 5) : undefined,
-    echoesPageSize: chance.happens(0.3),
+    // A short page that says it has room left, and whose total is met: nothing tells that from the only page.
+    echoesPageSize: chance.happens(0.3) && !(faults.has('totalLies') && faults.has('pageSizeClamped')),
     unrest: chance.pick([0.05, 0.15, 0.4]),
     tokenLifetimeS: faults.has('tokenExpires') ? chance.int(1, 40) : 3_600,
     publishes: chance.happens(0.03),

@@ -52,6 +52,10 @@ class Stopping {
         this.#count()
         return sql.rows(...statement)
       },
+      rowsInOrder: async (...statement) => {
+        this.#count()
+        return sql.rowsInOrder(...statement)
+      },
     }
   }
 

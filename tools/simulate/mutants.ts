@@ -17,7 +17,15 @@ const { values } = parseArgs({
   },
 })
 const ROOT = join(import.meta.dirname, '../..')
-const COPIED = ['schema', 'src', 'test/simulation', 'test/support/withMethods.ts', 'tools/simulate', 'package.json', 'tsconfig.json']
+const COPIED = [
+  'schema',
+  'src',
+  'test/simulation',
+  'test/support/withMethods.ts',
+  'tools/simulate',
+  'package.json',
+  'tsconfig.json',
+]
 const ONE_MUTANT_MS_MAX = 20 * 60_000
 
 interface Caught {
