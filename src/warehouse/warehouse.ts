@@ -4,7 +4,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
-import { SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -53,6 +52,7 @@ import {
   type ReconcileResult,
 } from './reconcile.ts'
 import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
+import { withMemory } from './shortMemory.ts'
 import { SpillFolder } from './spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './lake.ts'
 import { name, text } from './sqlText.ts'
@@ -154,7 +154,7 @@ export class Warehouse implements AsyncDisposable {
     // A load that fails may have committed all the same, and made columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
-    const result = await onOneThreadIfNeeded(this.#database, () => load(place, input))
+    const result = await withMemory(this.#database, () => load(place, input))
     if (result.changes.length === 0) this.#discovered = discovered
     return result
   }
@@ -345,24 +345,5 @@ export class Warehouse implements AsyncDisposable {
     const turn = this.#loads.then(work, work)
     this.#loads = turn.catch(() => undefined)
     return turn
-  }
-}
-
-/**
- * Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does.
- */
-async function onOneThreadIfNeeded<T>(database: Database, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof SyncError) || error.code !== 'WAREHOUSE_MEMORY') throw error
-    const [set] = await database.rows<{ threads: number }>(`SELECT current_setting('threads') AS threads`)
-    if (set === undefined || set.threads === 1) throw error
-    await database.run('SET threads = 1')
-    try {
-      return await work()
-    } finally {
-      await database.run(`SET threads = ${set.threads}`)
-    }
   }
 }

@@ -1,15 +1,18 @@
-/** Rows so large that DuckDB's memory doesn't hold them: one thread is tried, then it is said what to do. */
+/** Rows so large, or so many, that DuckDB's memory doesn't hold them: what is tried, and then what is said. */
 import { describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
+import { SyncError } from '../../src/errors.ts'
+import { type AroundStatement, Database } from '../../src/warehouse/duckdb.ts'
+import { withMemory } from '../../src/warehouse/shortMemory.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
 
 const MIB = 2 ** 20
 
-async function small(threads: number, memory: string): Promise<OpenWarehouse> {
+async function small(threads: number, memory: string, around?: AroundStatement): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = `${folder.path}/warehouse.duckdb`
-  const warehouse = await Warehouse.open({ path, memory, threads })
+  const warehouse = await Warehouse.open({ path, memory, threads, around })
   return {
     warehouse,
     path,
@@ -51,4 +54,50 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
     await loadRows(opened, events, [event({})])
     expect(await opened.warehouse.rows('SELECT event_id FROM events')).toEqual([{ event_id: 1 }])
   })
+})
+
+const item = (id: number) => ({ id, text: `${id}`.padEnd(800, '.') })
+
+it('items are read through beside their rows, so a load of many of them needs no second try', async () => {
+  const failed: string[] = []
+  await using opened = await small(2, '100MB', (sql, run) =>
+    run().catch((error: unknown) => {
+      failed.push(`${sql.slice(0, 40)}: ${String(error)}`)
+      throw error
+    }),
+  )
+  const rows = Array.from({ length: 60_000 }, (_, n) => ({
+    ...event({ eventId: n }),
+    meetingRooms: [item(2 * n), item(2 * n + 1)],
+  }))
+  await loadRows(opened, events, rows)
+  expect(failed).toEqual([])
+  const [held] = await opened.warehouse.rows('SELECT count(*)::INT AS items FROM events__meeting_rooms')
+  expect(held).toEqual({ items: 120_000 })
+})
+
+it('a load into a large table gets eight bytes more for each row, once, and then a single thread', async () => {
+  await using database = await Database.open(':memory:', { memory: '100MB', threads: 2 })
+  await database.run('CREATE TABLE t AS SELECT range AS n FROM range(4_000_000)')
+  const short = new SyncError('WAREHOUSE_MEMORY', 'no more memory', { cure: 'Raise limits.warehouse_memory.' })
+  const seen: unknown[] = []
+  const failing = (times: number) => async () => {
+    seen.push(
+      ...(await database.rows(
+        `SELECT current_setting('memory_limit') AS memory, current_setting('threads') AS threads`,
+      )),
+    )
+    if (seen.length < times) throw short
+  }
+  await withMemory(database, failing(3))
+  expect(seen).toEqual([
+    { memory: '95.3 MiB', threads: 2 },
+    { memory: '127.0 MiB', threads: 2 },
+    { memory: '127.0 MiB', threads: 1 },
+  ])
+  await expect(withMemory(database, failing(100))).rejects.toBe(short)
+  expect(seen.slice(3)).toEqual([
+    { memory: '127.0 MiB', threads: 2 },
+    { memory: '127.0 MiB', threads: 1 },
+  ])
 })
