@@ -98,7 +98,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   async rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
-    return this.#inTurn(() => this.#readInOrder<T>(sql))
+    return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
   /**
@@ -155,14 +155,13 @@ export class Database implements Sql, AsyncDisposable {
       const result = await work({
         run: (sql, values) => this.#execute(sql, values),
         rows: (sql, values) => this.#read(sql, values),
-        rowsInOrder: (sql) => this.#readInOrder(sql),
+        rowsInOrder: (sql) => this.#read(sql, undefined, true),
       })
       await this.#execute('COMMIT')
       return result
     } catch (error) {
       // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
       await this.#execute('ROLLBACK').catch(() => undefined)
-      await this.#connection.run(ANY_ORDER).catch(() => undefined)
       throw error
     }
   }
@@ -233,23 +232,26 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  async #read<T>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
+  async #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
+    const read = () => this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
     try {
-      const bound = values === undefined ? undefined : [...values]
-      const reader = await this.#around(sql, () => this.#connection.runAndReadAll(sql, bound))
+      const reader = await this.#around(sql, keepsOrder ? () => this.#inOrder(read) : read)
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
     } catch (error) {
       throw databaseError(error, this.path)
     }
   }
 
-  async #readInOrder<T>(sql: string): Promise<T[]> {
+  async #inOrder<T>(read: () => Promise<T>): Promise<T> {
     await this.#connection.run(KEEP_ORDER)
     try {
-      return await this.#read<T>(sql)
+      return await read()
+    } catch (error) {
+      // A transaction that has failed takes no statement but its end.
+      await this.#connection.run('ROLLBACK').catch(() => undefined)
+      throw error
     } finally {
-      // A transaction that has failed refuses this too; its end does it.
-      await this.#connection.run(ANY_ORDER).catch(() => undefined)
+      await this.#connection.run(ANY_ORDER)
     }
   }
 }
@@ -305,10 +307,7 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
-/**
- * Rows that are looked up by the place that they stand at: up to so many DuckDB reads the row groups alone that hold
- * them, beyond (and by itself from 50 on) whole columns. Past some thousands looking each up costs more than reading.
- */
+/** So many rows are looked up by their place (DuckDB's own: 50). For more, reading whole columns costs less. */
 const LOOKED_UP_MAX = 4_096
 
 function settings(options: DatabaseOptions): Record<string, string> {

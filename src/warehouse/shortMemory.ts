@@ -6,8 +6,8 @@ import { SyncError } from '../errors.ts'
 import type { Database } from './duckdb.ts'
 
 /**
- * DuckDB keeps so many bytes for each row of those vectors in which rows were deleted or replaced, and can't spill them:
- * what is enough for a small table is spent by a large one, however little changes.
+ * A limit that is enough for small tables is spent by large ones, however little changes: after some tens of loads into
+ * millions of rows DuckDB holds more that it doesn't spill (bench/NOTES.md). So much for each row is added.
  */
 const BYTES_A_ROW = 8
 /** Less than this is no cure. */
