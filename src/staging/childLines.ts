@@ -42,7 +42,7 @@ export class ItemFields {
   readonly #escaped = new Uint8Array(ITEM_FIELDS_MAX)
 
   begin(): void {
-    this.#from.fill(0, 0, this.count)
+    for (let id = 0; id < this.count; id += 1) this.#from[id] = 0
     this.count = 0
   }
 

@@ -3,12 +3,33 @@
  * whose collection changed is seen to have changed. Not for secrets: nobody gains by two collections that look alike.
  */
 
+import { writeDigits } from './digits.ts'
+
 export interface Digest {
   readonly first: number
   readonly second: number
+  /** Whether an object stood there, else an array. */
+  readonly isObject: boolean
 }
 
 const POSITIVE = 0x7fffffff
+const OPEN_OBJECT = 0x7b
+const IN_OBJECT = Buffer.from('{"~":')
+/** Two numbers of up to ten digits, with brackets, comma and what makes an object of them. */
+export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
+
+/** Writes a digest as JSON of the kind that it stands for: `[1,2]` or `{"~":[1,2]}`; gives the position behind it. */
+export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
+  let end = at
+  if (isObject) end += IN_OBJECT.copy(out, end)
+  out[end] = 0x5b
+  end = writeDigits(out, end + 1, first)
+  out[end] = 0x2c
+  end = writeDigits(out, end + 1, second)
+  out[end] = 0x5d
+  if (isObject) out[++end] = 0x7d
+  return end + 1
+}
 
 /** The same for the same bytes, wherever they stand. */
 export function digestOf(bytes: Buffer, from: number, to: number): Digest {
@@ -28,7 +49,7 @@ export function digestOf(bytes: Buffer, from: number, to: number): Digest {
     first = mixed(first, bytes[i] as number, 0xcc9e2d51 | 0)
     second = mixed(second, bytes[i] as number, 0x85ebca77 | 0)
   }
-  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE }
+  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE, isObject: bytes[from] === OPEN_OBJECT }
 }
 
 /** Multiply and rotate, as MurmurHash3 does for each word. */

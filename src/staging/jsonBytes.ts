@@ -3,6 +3,7 @@
  * position of a token and gives the position behind it. Beside the grammar it finds what DuckDB's reader would not
  * take or not keep: half surrogate pairs, and numbers with more digits than a double holds.
  */
+import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { Malformed } from './malformed.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
@@ -31,15 +32,18 @@ export interface Splice {
   /** Position in the page where `remove` bytes give way to `insert`. */
   readonly at: number
   readonly remove: number
-  readonly insert: Buffer
+  readonly insert: Buffer | Digest
 }
 
 /** Stands before half of a surrogate pair, which so is kept as its escape. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 /** How many bytes the splices add at most. */
-export const spliceBytes = (splices: readonly Splice[]): number =>
-  splices.reduce((sum, splice) => sum + splice.insert.length, 0)
+export function spliceBytes(splices: readonly Splice[]): number {
+  let sum = 0
+  for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
+  return sum
+}
 
 /** Copies `from` to `to` with its splices, which stand in order; gives the position behind what was written. */
 export function copySpliced(
@@ -49,10 +53,11 @@ export function copySpliced(
 ): number {
   let at = end
   let done = from
-  for (const splice of splices) {
-    at += bytes.copy(out, at, done, splice.at)
-    at += splice.insert.copy(out, at)
-    done = splice.at + splice.remove
+  for (const { at: until, remove, insert } of splices) {
+    at += bytes.copy(out, at, done, until)
+    if (insert instanceof Uint8Array) at += insert.copy(out, at)
+    else at = writeDigest(out, at, insert)
+    done = until + remove
   }
   return at + bytes.copy(out, at, done, to)
 }
@@ -74,6 +79,12 @@ export class JsonBytes {
   constructor(bytes: Buffer, mark: string) {
     this.bytes = bytes
     this.#markOpen = Buffer.from(`"${mark}`)
+  }
+
+  /** Forgets the splices from the given one on. */
+  dropSplices(from: number): void {
+    // Setting a length is slow, also to what it is already.
+    if (this.splices.length > from) this.splices.length = from
   }
 
   malformed(at: number, expected: string): Malformed {

@@ -158,7 +158,7 @@ class PageScan {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
     // Only rows are written, so only their splices count.
-    this.#json.splices.length = spliced
+    this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
       this.#envelope[name] = this.#json.whole
@@ -187,7 +187,7 @@ class PageScan {
 
   #row(at: number): number {
     const spliced = this.#json.splices.length
-    this.#halvesInItems.length = 0
+    if (this.#halvesInItems.length > 0) this.#halvesInItems.length = 0
     if (this.#bytes[at] !== OPEN_OBJECT) {
       const end = this.#json.value(at)
       this.#reject('the row is no object', { from: at, to: end, spliced })
@@ -231,7 +231,7 @@ class PageScan {
       }
       const field = node.field as CatalogField
       if (found !== undefined && field.respelled !== undefined) {
-        if (node !== likely) json.splices.length = spliced
+        if (node !== likely) json.dropSplices(spliced)
         json.splices.push({ at: i, remove: nameEnd - i, insert: field.respelled })
       }
       i = this.#member(field, nameEnd, found)
@@ -275,14 +275,12 @@ class PageScan {
     if (opening !== OPEN_OBJECT && opening !== OPEN_ARRAY) return json.value(at, 1)
     const spliced = json.splices.length
     this.#position = 0
-    this.#ids.length = 0
+    this.#ids = []
     const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
-    json.splices.length = spliced
+    json.dropSplices(spliced)
     if (this.#position > 0) {
       this.#children.of(field).sawIds(this.#ids)
-      const { first, second } = digestOf(this.#bytes, at, end)
-      const insert = opening === OPEN_OBJECT ? `{"~":[${first},${second}]}` : `[${first},${second}]`
-      json.splices.push({ at, remove: end - at, insert: Buffer.from(insert, 'latin1') })
+      json.splices.push({ at, remove: end - at, insert: digestOf(this.#bytes, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
     return end
@@ -304,7 +302,7 @@ class PageScan {
 
   /** Items of the collection that is passed, and the identifiers that they carry. */
   #position = 0
-  readonly #ids: (number | undefined | null)[] = []
+  #ids: (number | undefined | null)[] = []
   /** The identifier of the item that is passed: null while none was met, undefined when it is no plain number. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
@@ -336,7 +334,7 @@ class PageScan {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
-    json.splices.length = spliced
+    json.dropSplices(spliced)
     this.#children.drop(this.#lines.rows)
   }
 }

@@ -21,14 +21,10 @@ import {
 import { asSyncError, SyncError } from '../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 import { untilFirst } from './outrun.ts'
+import { CLEARED_MIN, type FileOptions, settings } from './settings.ts'
 import { name, text } from './sqlText.ts'
 
-export interface DatabaseOptions {
-  readonly readOnly?: boolean
-  /** DuckDB's own limit, such as `1GB`; what doesn't fit spills to `spillDirectory`. */
-  readonly memory: string
-  readonly threads?: number | undefined
-  readonly spillDirectory?: string
+export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
   /** The name of what other processes write at the same time: a transaction that they outran is done again. */
   readonly shared?: string
@@ -50,6 +46,9 @@ export interface Sql {
   /** The same with joins as they are written: the left side is read through, the right one held in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
+
+/** How often the COMMIT of a transaction with that result may clear up in each table (src/warehouse/settings.ts). */
+export type Clears<T> = (result: T) => number
 
 /** While this is set joins stay as they are written. DuckDB takes any file of lines for 42 rows, and would hold the file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
@@ -142,14 +141,14 @@ export class Database implements Sql, AsyncDisposable {
 
   /**
    * Runs `work` in one transaction: all of it is committed, or none. Where others write too it is run again from its
-   * beginning when they were faster. Error: LAKE_BUSY.
+   * beginning when they were faster. `clears` says how much of each table its COMMIT may tidy up. Error: LAKE_BUSY.
    */
-  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const once = () => this.#transactOnce(work)
+  async transaction<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T> = () => CLEARED_MIN): Promise<T> {
+    const once = () => this.#transactOnce(work, clears)
     return this.#inTurn(() => (this.isShared ? untilFirst(once, this.path) : once()))
   }
 
-  async #transactOnce<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async #transactOnce<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T>): Promise<T> {
     await this.#execute('BEGIN')
     try {
       const result = await work({
@@ -157,7 +156,7 @@ export class Database implements Sql, AsyncDisposable {
         rows: (sql, values) => this.#read(sql, values),
         rowsInOrder: (sql) => this.#read(sql, undefined, true),
       })
-      await this.#execute('COMMIT')
+      await this.#execute('COMMIT', undefined, `SET max_vacuum_tasks = ${clears(result)}`)
       return result
     } catch (error) {
       // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
@@ -224,9 +223,13 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  async #execute(sql: string, values?: readonly SqlValue[]): Promise<void> {
+  /** `first` is run in the same turn. */
+  async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
-      await this.#around(sql, () => this.#connection.run(sql, values === undefined ? undefined : [...values]))
+      await this.#around(sql, async () => {
+        if (first !== undefined) await this.#connection.run(first)
+        return this.#connection.run(sql, values === undefined ? undefined : [...values])
+      })
     } catch (error) {
       throw databaseError(error, this.path)
     }
@@ -305,23 +308,6 @@ function queryError(thrown: unknown): SyncError {
     cure: 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
     cause: thrown,
   })
-}
-
-/** So many rows are looked up by their place (DuckDB's own: 50). For more, reading whole columns costs less. */
-const LOOKED_UP_MAX = 4_096
-
-function settings(options: DatabaseOptions): Record<string, string> {
-  return {
-    memory_limit: options.memory,
-    autoinstall_known_extensions: 'false',
-    autoload_known_extensions: 'false',
-    dynamic_or_filter_threshold: String(LOOKED_UP_MAX),
-    ...(options.readOnly === true
-      ? { access_mode: 'READ_ONLY' }
-      : { preserve_insertion_order: 'false', storage_compatibility_version: 'v1.4.0' }),
-    ...(options.threads === undefined ? {} : { threads: String(options.threads) }),
-    ...(options.spillDirectory === undefined ? {} : { temp_directory: options.spillDirectory }),
-  }
 }
 
 /** BIGINTs that a JavaScript number holds exactly come as numbers. */

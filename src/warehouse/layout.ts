@@ -12,6 +12,12 @@ import { createTables, isLake } from './tables.ts'
 
 const MIGRATIONS = ['0001_books.sql'] as const
 
+/**
+ * How a file's columns are compressed where DuckDB's own choice takes longer and more room. Files from before keep theirs;
+ * a lake's files are Parquet.
+ */
+const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd' }
+
 /** The newest layout that this program knows. */
 export const LAYOUT = MIGRATIONS.length
 
@@ -23,9 +29,10 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
     await sql.run(await readFile(new URL(`../../schema/migrations/${file}`, import.meta.url), 'utf8'))
     await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
   }
-  await createTables(sql, reports.map(tableOf))
+  const lake = await isLake(sql)
+  await createTables(sql, reports.map(tableOf), lake ? {} : COMPRESSED)
   await sql.run(freshnessSql())
-  if (!(await isLake(sql))) await sql.run(freshnessCommentsSql())
+  if (!lake) await sql.run(freshnessCommentsSql())
 }
 
 /** The layout of a file, 0 for one without books. Error: WAREHOUSE_NEWER. */

@@ -21,6 +21,7 @@ import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './foll
 import { merge, type Merged } from './merge.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
 import { forgetMended, recordRejected, type Retried, takeRejected } from './rejected.ts'
+import { clearedBy } from './settings.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { type LoadRules, type Staged, stage } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
@@ -189,7 +190,7 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun: place.begun }, figures)
     return { ...figures, changes }
-  })
+  }, clearedBy)
   const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [result.loadId])
   assert(kept !== undefined, `load ${result.loadId} was committed but is not there`)
   return result

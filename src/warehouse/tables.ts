@@ -25,23 +25,34 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
+/** Column → how it is compressed, where DuckDB isn't to choose. */
+type Compressed = Readonly<Record<string, string>>
+
 /** Makes the reports' tables and views where they aren't there yet. */
-export async function createTables(sql: Sql, tables: readonly ReportTable[]): Promise<void> {
+export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compressed): Promise<void> {
   const rows = await sql.rows<{ name: string }>(
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
   )
   const known = new Set(rows.map((row) => row.name))
   for (const table of tables) {
-    if (!known.has(table.name)) await createTable(sql, table, reportColumns(table))
-    for (const child of table.children) if (!known.has(child.name)) await createTable(sql, child, childColumns(table))
+    if (!known.has(table.name)) await createTable(sql, table, { columns: reportColumns(table), compressed })
+    for (const child of table.children) {
+      if (!known.has(child.name)) await createTable(sql, child, { columns: childColumns(table), compressed })
+    }
   }
 }
 
-async function createTable(sql: Sql, table: Pick<ChildTable, 'name' | 'comment'>, columns: Column[]): Promise<void> {
+async function createTable(
+  sql: Sql,
+  table: Pick<ChildTable, 'name' | 'comment'>,
+  { columns, compressed }: { columns: Column[]; compressed: Compressed },
+): Promise<void> {
   const target = `main.${name(table.name)}`
-  const definitions = columns.map(
-    (column) => `${name(column.name)} ${column.type}${column.name === 'is_deleted' ? ' NOT NULL' : ''}`,
-  )
+  const definitions = columns.map(({ name: column, type }) => {
+    const compression = compressed[column]
+    const written = compression === undefined ? '' : ` USING COMPRESSION ${compression}`
+    return `${name(column)} ${type}${column === 'is_deleted' ? ' NOT NULL' : ''}${written}`
+  })
   const comments = columns.map((column) => commentSql(target, column.name, column.comment))
   await sql.run(`
     CREATE TABLE ${target} (${definitions.join(', ')});
