@@ -83,14 +83,14 @@ const limits = z
     warehouse_memory: z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('192MB')
+      .default('128MB')
       .describe('Memory that DuckDB may take'),
     warehouse_threads: z
       .int()
       .min(1)
       .max(1_024)
       .optional()
-      .describe('Threads that DuckDB may use; one per core when left out'),
+      .describe('Threads that DuckDB may use, large loads one less; one per core when left out'),
   })
   .prefault({})
   .describe('Upper limits; each ends in a clear error')

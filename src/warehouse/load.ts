@@ -333,7 +333,8 @@ function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): s
 
 const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))
 
-const stagedBytes = (segment: Segment | undefined): number =>
+/** Bytes of all files of a segment. */
+export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
 
 type Figures = Omit<LoadResult, 'changes'>

@@ -4,6 +4,7 @@
  */
 import { SyncError } from '../errors.ts'
 import type { Database } from './duckdb.ts'
+import { onThreads, threadsOf } from './threads.ts'
 
 /**
  * A limit that is enough for small tables is spent by large ones, however little changes: after some tens of loads into
@@ -54,12 +55,6 @@ async function raisesLimit(database: Database): Promise<boolean> {
 
 /** Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does. */
 async function onOneThread<T>(database: Database, work: () => Promise<T>, error: unknown): Promise<T> {
-  const [set] = await database.rows<{ threads: number }>(`SELECT current_setting('threads') AS threads`)
-  if (set === undefined || set.threads === 1) throw error
-  await database.run('SET threads = 1')
-  try {
-    return await work()
-  } finally {
-    await database.run(`SET threads = ${set.threads}`)
-  }
+  if ((await threadsOf(database)) === 1) throw error
+  return onThreads(database, 1, work)
 }

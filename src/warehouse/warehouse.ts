@@ -37,7 +37,7 @@ import {
 } from './followed.ts'
 import { type Trimmed, trimHistory } from './history.ts'
 import { migrate } from './layout.ts'
-import { load, type LoadInput, type LoadPlace, type LoadResult } from './load.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult, stagedBytes } from './load.ts'
 import { loadBesideOthers } from './loadBesideOthers.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
@@ -57,6 +57,7 @@ import { SpillFolder } from './spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './lake.ts'
 import { name, text } from './sqlText.ts'
 import { discoveredColumns } from './tables.ts'
+import { beside } from './threads.ts'
 
 export interface WarehouseSettings {
   /** Absolute path, or `:memory:`. */
@@ -154,7 +155,9 @@ export class Warehouse implements AsyncDisposable {
     // A load that fails may have committed all the same, and made columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
-    const result = await withMemory(this.#database, () => load(place, input))
+    const result = await beside(this.#database, stagedBytes(input.segment), () =>
+      withMemory(this.#database, () => load(place, input)),
+    )
     if (result.changes.length === 0) this.#discovered = discovered
     return result
   }

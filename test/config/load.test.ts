@@ -98,7 +98,7 @@ describe('sources', () => {
       pageBytesMax: 128 * 2 ** 20,
       walkPagesMax: 100_000,
       walkAttemptsMax: 4,
-      warehouseMemory: '192MB',
+      warehouseMemory: '128MB',
     })
     expect((await configOf({ yaml: '# nothing yet\n' })).console.port).toBe(7717)
   })
