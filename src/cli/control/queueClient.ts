@@ -30,17 +30,20 @@ export async function queueRemote({ clock, stop }: Shell, config: Config): Promi
     return undefined
   }
   const send = async (request: ControlRequest, onEvent: OnEvent): Promise<Answer> => {
-    const { id = '' } = await store.queue<ControlRequest>('control').add(request.do, request, JOB_OPTIONS.control)
+    const queue = store.queue<ControlRequest>('control')
+    const { id = '' } = await queue.add(request.do, request, JOB_OPTIONS.control)
     let told = 0
     for (;;) {
       await clock.sleep(LOOK_EVERY_MS, stop.signal)
-      const job = await store.queue<ControlRequest>('control').getJob(id)
+      // The state first: a job that ended between the two would be done, and its answer not there yet.
+      const state = await queue.getJobState(id)
+      const job = await queue.getJob(id)
       if (job === undefined) throw lost('has lost the request with its queue')
       const events = Array.isArray(job.progress) ? (job.progress as Record<string, unknown>[]) : []
       for (const event of events.slice(told)) onEvent(event)
       told = Math.max(told, events.length)
-      if (await job.isCompleted()) return job.returnvalue as Answer
-      if (await job.isFailed()) throw lost(`could not do it: ${job.failedReason}`)
+      if (state === 'completed') return job.returnvalue as Answer
+      if (state === 'failed') throw lost(`could not do it: ${job.failedReason}`)
     }
   }
   return { send, close: () => store.close() }
