@@ -6,9 +6,10 @@ import type { Answer } from '../../../jobs/control.ts'
 import type { ControlRequest } from '../../../jobs/controlRequest.ts'
 import { JOB_OPTIONS } from '../../../jobs/queues.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
+import type { QueueStore } from '../../../jobs/stores/store.ts'
 import type { Config } from '../../config/config.ts'
 import type { Shell } from '../shell.ts'
-import { lost, type OnEvent } from './asked.ts'
+import { type Asking, lost, type OnEvent } from './asked.ts'
 
 const LOOK_EVERY_MS = 250
 
@@ -29,22 +30,30 @@ export async function queueRemote({ clock, stop }: Shell, config: Config): Promi
     await store.close()
     return undefined
   }
-  const send = async (request: ControlRequest, onEvent: OnEvent): Promise<Answer> => {
-    const queue = store.queue<ControlRequest>('control')
-    const { id = '' } = await queue.add(request.do, request, JOB_OPTIONS.control)
-    let told = 0
-    for (;;) {
-      await clock.sleep(LOOK_EVERY_MS, stop.signal)
-      // The state first: a job that ended between the two would be done, and its answer not there yet.
-      const state = await queue.getJobState(id)
-      const job = await queue.getJob(id)
-      if (job === undefined) throw lost('has lost the request with its queue')
-      const events = Array.isArray(job.progress) ? (job.progress as Record<string, unknown>[]) : []
-      for (const event of events.slice(told)) onEvent(event)
-      told = Math.max(told, events.length)
-      if (state === 'completed') return job.returnvalue as Answer
-      if (state === 'failed') throw lost(`could not do it: ${job.failedReason}`)
-    }
-  }
+  const send = (request: ControlRequest, onEvent: OnEvent) =>
+    askThrough(store, request, { onEvent, clock, signal: stop.signal })
   return { send, close: () => store.close() }
+}
+
+/** Asks and looks until it is answered. Error: WORKER_LOST. */
+export async function askThrough(
+  store: Pick<QueueStore, 'queue'>,
+  request: ControlRequest,
+  { onEvent, clock, signal }: Asking,
+): Promise<Answer> {
+  const queue = store.queue<ControlRequest>('control')
+  const { id = '' } = await queue.add(request.do, request, JOB_OPTIONS.control)
+  let told = 0
+  for (;;) {
+    await clock.sleep(LOOK_EVERY_MS, signal)
+    // The state first: a job that ended between the two would be done, and its answer not there yet.
+    const state = await queue.getJobState(id)
+    const job = await queue.getJob(id)
+    if (job === undefined) throw lost('has lost the request with its queue')
+    const events = Array.isArray(job.progress) ? (job.progress as Record<string, unknown>[]) : []
+    for (const event of events.slice(told)) onEvent(event)
+    told = Math.max(told, events.length)
+    if (state === 'completed') return job.returnvalue as Answer
+    if (state === 'failed') throw lost(`could not do it: ${job.failedReason}`)
+  }
 }

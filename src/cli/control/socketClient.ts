@@ -5,9 +5,8 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Answer } from '../../../jobs/control.ts'
 import type { ControlRequest } from '../../../jobs/controlRequest.ts'
-import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
-import { lost, type OnEvent } from './asked.ts'
+import { type Asking, lost } from './asked.ts'
 
 /** Somebody listens there. */
 export function answersAt(path: string): Promise<boolean> {
@@ -18,12 +17,6 @@ export function answersAt(path: string): Promise<boolean> {
     })
     socket.once('error', () => resolve(false))
   })
-}
-
-export interface Asking {
-  readonly onEvent: OnEvent
-  readonly clock: Clock
-  readonly signal: AbortSignal
 }
 
 /** A worker whose loop turns says at once that it has heard. */

@@ -1,0 +1,30 @@
+/** Work that is asked for through the queue of a store: its answer comes whenever it was done. */
+import { expect, it } from 'vitest'
+import type { ControlRequest } from '../../../jobs/controlRequest.ts'
+import type { QueueStore } from '../../../jobs/stores/store.ts'
+import { askThrough } from '../../../src/cli/control/queueClient.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { withMethods } from '../../support/withMethods.ts'
+import { grounds, until } from './support.ts'
+
+it.each(grounds)('the answer comes on $title when the work ends between two looks at its job', async ({ lay }) => {
+  await using ground = await lay()
+  await using store = await ground.open()
+  const gate = Promise.withResolvers<void>()
+  const worker = store.worker('control', async () => {
+    await gate.promise
+    return { result: 'done' }
+  })
+  const queue = store.queue<ControlRequest>('control')
+  // As it is read the job still runs; before the next word about it, it has ended.
+  const getJob = async (id: string) => {
+    const job = await queue.getJob(id)
+    gate.resolve()
+    await until(async () => (await queue.getCompletedCount()) === 1)
+    return job
+  }
+  const slow = withMethods(store, { queue: (() => withMethods(queue, { getJob })) as QueueStore['queue'] })
+  const asking = { onEvent: () => undefined, clock: systemClock, signal: new AbortController().signal }
+  expect(await askThrough(slow, { do: 'status' }, asking)).toEqual({ result: 'done' })
+  await worker.close()
+})
