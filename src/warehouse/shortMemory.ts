@@ -55,6 +55,7 @@ async function raisesLimit(database: Database): Promise<boolean> {
 
 /** Each thread has buffers of its own for the rows that it reads: where they don't fit memory all together, one does. */
 async function onOneThread<T>(database: Database, work: () => Promise<T>, error: unknown): Promise<T> {
-  if ((await threadsOf(database)) === 1) throw error
-  return onThreads(database, 1, work)
+  const usual = await threadsOf(database)
+  if (usual === 1) throw error
+  return onThreads(database, { usual, now: 1 }, work)
 }

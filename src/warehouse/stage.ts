@@ -17,8 +17,8 @@ import { itemsSql } from './items.ts'
 import { newestOfKeySql } from './newest.ts'
 import { name, names, pointer, text, time } from './sqlText.ts'
 
-/** DuckDB reserves twice this for each thread, so it is no larger than the rows need. */
-const OBJECT_BYTES_MIN = 1024 * 1024
+/** DuckDB reserves twice this for each thread, and no less for smaller ones. */
+const OBJECT_BYTES_MIN = 16 * 1024 * 1024
 
 export interface StageParts {
   readonly report: Declaration
@@ -69,7 +69,8 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
     return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
   })
   await sql.run(pagesSql(table, segment))
-  await sql.run(`
+  // The rows are read through, their pages held.
+  await sql.rowsInOrder(`
     CREATE OR REPLACE TEMP TABLE staged AS
     SELECT
       r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",

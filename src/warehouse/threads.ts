@@ -11,7 +11,7 @@ const BESIDE_BYTES_MIN = 32 * 1024 * 1024
 export async function beside<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < BESIDE_BYTES_MIN) return work()
   const threads = await threadsOf(database)
-  return threads === 1 ? work() : onThreads(database, threads - 1, work)
+  return threads === 1 ? work() : onThreads(database, { usual: threads, now: threads - 1 }, work)
 }
 
 export async function threadsOf(database: Database): Promise<number> {
@@ -19,13 +19,16 @@ export async function threadsOf(database: Database): Promise<number> {
   return set?.threads ?? 1
 }
 
-/** Does `work` on so many threads; then there are as many as before. */
-export async function onThreads<T>(database: Database, threads: number, work: () => Promise<T>): Promise<T> {
-  const before = await threadsOf(database)
-  await database.run(`SET threads = ${threads}`)
+/** Does `work` on so many threads as are to be used now; then there are as many as usual. */
+export async function onThreads<T>(
+  database: Database,
+  { usual, now }: { readonly usual: number; readonly now: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  await database.run(`SET threads = ${now}`)
   try {
     return await work()
   } finally {
-    await database.run(`SET threads = ${before}`)
+    await database.run(`SET threads = ${usual}`)
   }
 }

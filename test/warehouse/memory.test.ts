@@ -56,6 +56,32 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
   })
 })
 
+const threadsSet = (statements: readonly string[]) => statements.filter((sql) => sql.startsWith('SET threads'))
+
+describe('a load of 32 MiB or more', () => {
+  it('leaves one thread to the walk beside it, and the others have all of them', async () => {
+    const statements: string[] = []
+    const around: AroundStatement = (sql, run) => {
+      statements.push(sql)
+      return run()
+    }
+    await using opened = await small(4, '512MB', around)
+    const rows = Array.from({ length: 40 }, (_, n) => ({ ...large(MIB), eventId: n }))
+    await loadRows(opened, events, rows.slice(0, 20))
+    expect(threadsSet(statements)).toEqual([])
+    await loadRows(opened, events, rows)
+    expect(threadsSet(statements)).toEqual(['SET threads = 3', 'SET threads = 4'])
+    const [held] = await opened.warehouse.rows('SELECT count(*) AS rows FROM events')
+    expect(held).toEqual({ rows: 40 })
+  })
+
+  it('gives the thread back when it fails', async () => {
+    await using opened = await small(4, '100MB')
+    await expect(loadRows(opened, events, [large(40 * MIB)])).rejects.toMatchObject({ code: 'WAREHOUSE_MEMORY' })
+    expect(await threadsOf(opened)).toBe(4)
+  })
+})
+
 const item = (id: number) => ({ id, text: `${id}`.padEnd(800, '.') })
 
 it('items are read through beside their rows, so a load of many of them needs no second try', async () => {
