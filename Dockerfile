@@ -10,6 +10,7 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
     MALLOC_ARENA_MAX=2 \
+    MALLOC_MMAP_THRESHOLD_=262144 \
     TIDEMARK_WAREHOUSE=/data/warehouse.duckdb \
     TIDEMARK_PUBLISHED=/data/published.duckdb
 WORKDIR /app

@@ -46,8 +46,9 @@ function relaunch() {
   const flags = ['--max-semi-space-size=8']
   const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    // DuckDB's threads and Node's would each keep freed memory in an arena of their own.
-    env: { MALLOC_ARENA_MAX: '2', ...process.env, TIDEMARK_LAUNCHED: '1' },
+    // DuckDB's threads and Node's would each keep freed memory in an arena of their own; and what is large goes back to
+    // the system as soon as it is free, where malloc would get used to its size and keep it.
+    env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', ...process.env, TIDEMARK_LAUNCHED: '1' },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.once('error', (error) => {

@@ -45,7 +45,7 @@ export async function startTide(settings: TideSettings): Promise<Tide> {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     // As bin/tidemark.js starts it.
     execArgv: ['--max-semi-space-size=8', ...(settings.execArgv ?? [])],
-    env: { MALLOC_ARENA_MAX: '2', ...process.env, UV_THREADPOOL_SIZE: '16' },
+    env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', ...process.env, UV_THREADPOOL_SIZE: '16' },
   })
   await messageOf(child)
   return {

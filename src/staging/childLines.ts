@@ -3,6 +3,7 @@
  * the collection, the item as it came, and what its fields hold, with tabs between. So nothing has to parse an item
  * again, and the row itself stays small. No tab or line break stands in a JSON string, so none has to be quoted.
  */
+import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
@@ -20,6 +21,7 @@ export interface CollectionPage {
   readonly rows: number
   readonly ids: ItemIds
   readonly lineBytesMax: number
+  /** The items, one a line. The buffer is the caller's own: once it was released, they are gone. */
   lines(pageIndex: number): Buffer
 }
 
@@ -154,6 +156,7 @@ class Collection implements CollectionPage {
   }
 
   lines(pageIndex: number): Buffer {
+    assert(this.#end <= this.#out.length, `the items of ${this.field} were written before`)
     bytesBefore.set(this.#of, this.#end)
     const base = pageIndex * ROWS_A_PAGE
     for (let n = 0; n < this.rows; n += 1) {

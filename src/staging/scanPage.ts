@@ -53,7 +53,7 @@ export interface ScannedPage {
   readonly rowBytesMax: number
   /** The items of the rows' collections, which are no part of the rows' own lines. */
   readonly collections: readonly CollectionPage[]
-  /** The rows to load, one a line; `pageIndex` goes into each. */
+  /** The rows to load, one a line; `pageIndex` goes into each. The buffer is the caller's own. */
   lines(pageIndex: number): Buffer
 }
 

@@ -8,6 +8,7 @@ import { assert, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
+import { release } from './release.ts'
 import type { ScannedPage } from './scanPage.ts'
 
 export interface SpoolLimits {
@@ -170,17 +171,17 @@ export class Spool implements AsyncDisposable {
     const segment = this.#open ?? (await this.#startSegment())
     const index = this.#pages
     this.#pages += 1
-    const lines = page.lines(index)
+    let bytes: number
     try {
-      await segment.handle.appendFile(lines)
+      bytes = await append(segment.handle, page.lines(index))
       for (const collection of page.collections) await this.#writeItems(segment, collection, index)
     } catch (error) {
       throw stagingError(error, segment.file)
     }
     segment.pages.push({ index, observedAt, asked })
     segment.rows += page.stagedRows
-    segment.bytes += lines.length
-    segment.bytesInAll += lines.length
+    segment.bytes += bytes
+    segment.bytesInAll += bytes
     segment.rowBytesMax = Math.max(segment.rowBytesMax, page.rowBytesMax)
     for (const { reason, text } of page.rejected) segment.rejected.push({ pageIndex: index, reason, text })
     if (this.#limits.cutsBetweenPages !== false) await this.#finishFullSegment()
@@ -189,13 +190,12 @@ export class Spool implements AsyncDisposable {
   async #writeItems(segment: OpenSegment, page: CollectionPage, index: number): Promise<void> {
     const known = segment.collections.find(({ field }) => field === page.field)
     const collection = known ?? (await startCollection(segment, page))
-    const lines = page.lines(index)
-    await collection.handle.appendFile(lines)
+    const bytes = await append(collection.handle, page.lines(index))
     collection.rows += page.rows
-    collection.bytes += lines.length
+    collection.bytes += bytes
     collection.lineBytesMax = Math.max(collection.lineBytesMax, page.lineBytesMax)
     if (collection.ids !== page.ids) collection.ids = 'unsure'
-    segment.bytesInAll += lines.length
+    segment.bytesInAll += bytes
   }
 
   async #shorten(point: SpoolPoint): Promise<void> {
@@ -251,6 +251,14 @@ export class Spool implements AsyncDisposable {
     // The walk goes on while the segment is loaded; all statements of the load have to read it in the same way.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
+}
+
+/** Writes the lines and gives their memory back; how many bytes they were. */
+async function append(handle: FileHandle, lines: Buffer): Promise<number> {
+  const { length } = lines
+  await handle.appendFile(lines)
+  release(lines)
+  return length
 }
 
 async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {

@@ -46,7 +46,7 @@ export class StagedLines {
 
   write(pageIndex: number): Buffer {
     const { bytes, splices } = this.#json
-    const out = Buffer.allocUnsafe(this.#bytes + this.#rows.length * LEAD_BYTES_MAX + spliceBytes(splices))
+    const out = Buffer.allocUnsafeSlow(this.#bytes + this.#rows.length * LEAD_BYTES_MAX + spliceBytes(splices))
     const base = pageIndex * ROWS_A_PAGE
     let end = 0
     for (let n = 0; n < this.#rows.length; n += 1) {

@@ -85,16 +85,16 @@ describe('a spool', () => {
   it('takes pages back as if they had never come, with their items and rejected rows', async () => {
     await using folder = await aFolder()
     const limits = { loadRowsMax: 1e6, loadBytesMax: 1e9 }
-    const first = scan('[{"id":1,"rooms":[{"a":1}]},7]', { collections: ['rooms', 'notes'] })
-    const wrong = scan('[{"id":2,"rooms":[{"a":2},{"a":3}],"notes":[{"b":1}]},8]', { collections: ['rooms', 'notes'] })
-    const last = scan('[{"id":3,"rooms":[{"a":4}]}]', { collections: ['rooms', 'notes'] })
-    const segmentOf = async (name: string, taken: readonly ReturnType<typeof scan>[]) => {
+    const given = { collections: ['rooms', 'notes'] }
+    const wrong = '[{"id":2,"rooms":[{"a":2},{"a":3}],"notes":[{"b":1}]},8]'
+    const segmentOf = async (name: string, taken: readonly string[]) => {
+      const first = scan('[{"id":1,"rooms":[{"a":1}]},7]', given)
       const spool = new Spool(join(folder.path, name), first.catalog, limits)
       await spool.add(first, NOON)
       const point = await spool.point()
-      for (const each of taken) await spool.add(each, NOON)
+      for (const each of taken) await spool.add(scan(each, given), NOON)
       await spool.takeBack(point)
-      await spool.add(last, NOON)
+      await spool.add(scan('[{"id":3,"rooms":[{"a":4}]}]', given), NOON)
       const [segment] = await spool.takeRest()
       const files = segment === undefined ? [] : filesOf(segment)
       const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
@@ -117,6 +117,25 @@ describe('a spool', () => {
     const [segment] = await spool.takeRest()
     expect(segment).toMatchObject({ rows: 1, pages: [{ index: 1 }] })
     expect(plainLines(await readFile(segment?.file ?? '', 'utf8'))).toEqual(['"id":9}'])
+  })
+
+  it('gives back the memory of lines as soon as they are written, unless they share it with others', async () => {
+    await using folder = await aFolder()
+    await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+    const [written, neighbour] = [Buffer.from('{}\n'), Buffer.from('neighbour')]
+    expect(written.buffer).toBe(neighbour.buffer)
+    const given = Buffer.alloc(1e6, 'x')
+    for (const lines of [given, written]) await spool.add({ ...page(1, 1), lines: () => lines }, NOON)
+    expect([given.length, written.toString(), neighbour.toString()]).toEqual([0, '{}\n', 'neighbour'])
+    expect(await spool.takeRest()).toMatchObject([{ bytes: 1e6 + 3 }])
+  })
+
+  it('writes the items of a page once, since their memory is given back', async () => {
+    await using folder = await aFolder()
+    const once = scan('[{"id":1,"rooms":[{"a":1}]}]', { collections: ['rooms'] })
+    await using spool = new Spool(folder.path, once.catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
+    await spool.add(once, NOON)
+    await expect(spool.add(once, NOON)).rejects.toThrow('the items of rooms were written before')
   })
 
   it('removes its folder when it is disposed of', async () => {
