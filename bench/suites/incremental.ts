@@ -36,6 +36,12 @@ async function quiet({ tide }: Place): Promise<{ requests: number; ms: number; b
   return { requests, ms, before, after: await books() }
 }
 
+/** A load that ran out of memory has raised it. */
+async function memoryLimit({ tide }: Place): Promise<string> {
+  const { rows } = await tide.order({ do: 'rows', sql: `SELECT current_setting('memory_limit') AS limit` })
+  return String(rows?.[0]?.['limit'])
+}
+
 async function run({ rows, rounds }: Options): Promise<Line[]> {
   const smallRows = Math.max(2 * CHANGED, Math.round(rows / SMALL_SHARE))
   await using largeService = await startService('two', rows)
@@ -57,6 +63,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
     times.large.push(ms)
     files.push(fileMb)
   }
+  const limit = await memoryLimit(large)
   const ratio = median(times.large) / median(times.small)
   const growth = ((files.at(-1) ?? 0) / (files[0] ?? 1) - 1) * 100
   return [
@@ -72,7 +79,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
       measured: `${told(growth, 1)} %`,
       goal: '≤ 10 % over 100',
       isMet: files.length >= 100 ? growth <= 10 : undefined,
-      detail: `${told(files[0] ?? 0, 0)} MB → ${told(files.at(-1) ?? 0, 0)} MB`,
+      detail: `${told(files[0] ?? 0, 0)} MB → ${told(files.at(-1) ?? 0, 0)} MB; DuckDB's limit at the end: ${limit}`,
     },
     {
       what: 'requests of a tick that finds no change',

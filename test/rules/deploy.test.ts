@@ -48,7 +48,16 @@ describe('docker-compose.yml', () => {
   })
 })
 
+const memorySetIn = (file: string): readonly string[] =>
+  [...textOf(file).matchAll(/(MALLOC_[A-Z_]+)(?:=|: ')([0-9]+)/g)].map(([, name, value]) => `${name}=${value}`)
+
 describe('Dockerfile', () => {
+  it('sets for memory what the launcher sets, and what the bench and the guide say', () => {
+    expect(memorySetIn('Dockerfile')).toHaveLength(2)
+    for (const file of ['bin/tidemark.js', 'bench/programs/start.ts', 'docs/OPERATING.md'])
+      expect({ file, set: memorySetIn(file) }).toEqual({ file, set: memorySetIn('Dockerfile') })
+  })
+
   const lines = textOf('Dockerfile').split('\n')
 
   it('takes every folder that ships', () => {
