@@ -35,14 +35,12 @@ export interface ChildParts {
 /** Writes one collection of the rows in `win`; gives how many child rows were written. */
 export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
   const { items, replaces } = parts
-  const target = `main.${name(parts.child.name)}`
   if (items === undefined && !replaces) return 0
-  const keysAreSure = parts.child.holds === 'one' || items === undefined || items.ids !== 'unsure'
+  const keysAreSure = items === undefined || items.ids !== 'unsure'
   if (!replaces && keysAreSure) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
   if (!keysAreSure) await mendKeys(sql)
-  if (replaces) await meetHeldChildren(sql, parts, target)
-  return insertChildren(sql, parts, 'kids')
+  return insertChildren(sql, parts, replaces ? await meetHeldChildren(sql, parts) : 'kids')
 }
 
 async function insertChildren(sql: Sql, parts: ChildParts, kids: string): Promise<number> {
@@ -87,6 +85,9 @@ function kidsSql(parts: ChildParts): string {
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
 
+/** How many # an id begins with. */
+const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
+
 /**
  * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all
  * children have one, or none has; only where that isn't so the keys are worked out collection by collection.
@@ -97,51 +98,64 @@ async function mendKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM kids`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
-  // Where only some have an id of their own, a position must not look like somebody's id.
+  // Where only some have an id of their own, a position must not look like somebody's id: it has one # more than any.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE kids AS
     SELECT * EXCLUDE (child_key, own),
-      CASE WHEN own THEN id_sent WHEN bool_or(own) OVER (PARTITION BY sid) THEN '#' || position ELSE position::VARCHAR END AS child_key
+      CASE WHEN own THEN id_sent ELSE repeat('#', coalesce(1 + max(${HASHES}) FILTER (own) OVER (PARTITION BY sid), 0)) || position END
+        AS child_key
     FROM (
       SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY sid, id_sent) = 1, false) AS own
       FROM kids)`)
 }
 
-/** Takes out of `kids` what is there already, removes what is replaced, and marks what left as deleted. */
-async function meetHeldChildren(sql: Sql, parts: ChildParts, target: string): Promise<void> {
-  const key = parts.table.key
-  const match = key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  const sameChild = parts.child.holds === 'many' ? 'AND k.child_key = h.child_key' : ''
-  const unmatched = `NOT EXISTS (SELECT 1 FROM kids k WHERE k.sid = h.sid ${sameChild})`
+/**
+ * Removes the held children that are replaced, and marks those that left as deleted; equal ones stay as they are.
+ * Gives those of `kids` that are to be written.
+ */
+async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
+  const { table, child, history } = parts
+  const target = `main.${name(child.name)}`
+  const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
+  // A single child takes the place of whichever was there.
+  const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
-    SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, c._row_hash AS row_hash, c.is_deleted AS deleted,
-      c._deleted_seen_at AS deleted_seen_at, s."~observed_at" AS observed_at
+    SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, s."~observed_at" AS observed_at,
+      c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
+      ${isSent} AS is_sent, coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
     FROM ${target} c JOIN staged s ON ${match} JOIN win w ON w.sid = s.rowid
-    WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL;
-    CREATE OR REPLACE TEMP TABLE stay AS
-    SELECT h.tid, h.sid, h.child_key FROM held h
-    JOIN kids k ON k.sid = h.sid AND k.child_key = h.child_key AND k.row_hash = h.row_hash AND k.deleted = h.deleted;
-    DELETE FROM kids WHERE (sid, child_key) IN (SELECT (sid, child_key) FROM stay);
-    UPDATE kids SET deleted_seen_at = h.deleted_seen_at
-    FROM held h WHERE h.sid = kids.sid AND h.child_key = kids.child_key AND h.deleted;
-    DELETE FROM held h WHERE tid IN (SELECT tid FROM stay) OR (h.deleted AND ${unmatched})`)
-  await closeVersions(sql, parts.history, {
-    table: parts.child.name,
-    key: [...key, '_child_key'],
-    rows: 'SELECT tid, observed_at AS until FROM held',
-  })
-  await sql.run(`
-    CREATE OR REPLACE TEMP TABLE left_over AS
-    SELECT c.* REPLACE (true AS is_deleted,
-        CASE WHEN c.is_deleted THEN c._delete_evidence ELSE 'absence' END AS _delete_evidence,
-        CASE WHEN c.is_deleted THEN c._deleted_seen_at ELSE h.observed_at END AS _deleted_seen_at,
-        CASE WHEN c.is_deleted THEN c._load_id ELSE ${parts.loadId}::BIGINT END AS _load_id)
-    FROM held h JOIN ${target} c ON c.rowid = h.tid
-    WHERE ${unmatched};
-    DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held);
-    INSERT INTO ${target} BY NAME SELECT * FROM left_over`)
+    LEFT JOIN kids k ON k.sid = s.rowid AND k.child_key = c._child_key
+    WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
+  const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
+    SELECT count(*) AS held, count(*) FILTER (${GOES}) AS goes, count(*) FILTER (${LEFT}) AS left FROM held`)
+  if (counts === undefined || counts.held === 0) return 'kids'
+  if (counts.goes > 0) {
+    await closeVersions(sql, history, {
+      table: child.name,
+      key: [...table.key, '_child_key'],
+      rows: `SELECT tid, observed_at AS until FROM held WHERE ${GOES}`,
+    })
+    if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held WHERE ${GOES})`)
+  }
+  return `(
+    SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
+    FROM kids k LEFT JOIN held h ON h.sid = k.sid AND h.child_key = k.child_key
+    WHERE h.is_same IS NOT true)`
 }
+
+/** Of `held`: those that the row carries no longer. */
+const LEFT = 'NOT is_sent AND NOT was_deleted'
+/** Of `held`: those that don't stay as they are. */
+const GOES = 'NOT is_same AND (is_sent OR NOT was_deleted)'
+
+const leftSql = (target: string, loadId: number): string => `
+  INSERT INTO ${target} BY NAME
+  SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
+    ${loadId}::BIGINT AS _load_id)
+  FROM held h JOIN ${target} c ON c.rowid = h.tid
+  WHERE ${LEFT}`
 
 function freshChildSql(parts: ChildParts): string {
   const values = parts.discovered.map((column) => {

@@ -144,7 +144,7 @@ function stagingRefused(error: unknown, report: Declaration, segment: Segment): 
 }
 
 /** Staged rows can be many; their memory is given back at once. */
-const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held', 'left_over']
+const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 

@@ -65,24 +65,18 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
     asked: parts.askedBefore,
   })
   const columns = names([...parts.tableColumns, ...SYSTEM])
-  const counted = { inserted: wins - updated, updated, unchanged: parts.staged.rows - wins, late }
-  if (updated === 0) {
-    await sql.run(`INSERT INTO ${target} (${columns}) ${freshSql(parts, undefined)}`)
-    return { ...counted, deleted: counts?.deleted ?? 0 }
+  const held = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
+  await sql.run(`INSERT INTO ${target} (${columns}) ${freshSql(parts, held)}`)
+  if (held !== undefined) {
+    await closeVersions(sql, parts.history, {
+      table: parts.table.name,
+      key: parts.table.key,
+      rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
+    })
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
   }
-  const extra = await extraSql(sql, parts, target)
-  await sql.run(`CREATE OR REPLACE TEMP TABLE fresh AS ${freshSql(parts, { target, extra })}`)
-  const [gone] = await sql.rows<{ deleted: number }>(
-    'SELECT count(*) AS deleted FROM fresh WHERE is_deleted AND _deleted_seen_at = _observed_at',
-  )
-  await closeVersions(sql, parts.history, {
-    table: parts.table.name,
-    key: parts.table.key,
-    rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
-  })
-  await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
-  await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
-  return { ...counted, deleted: gone?.deleted ?? 0 }
+  const unchanged = parts.staged.rows - wins
+  return { inserted: wins - updated, updated, unchanged, deleted: counts?.deleted ?? 0, late }
 }
 
 const STAGED_EXTRA = 's."~extra"'
@@ -108,7 +102,7 @@ async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string):
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Which staged rows are to be written, and which rows they replace. */
+/** Which staged rows are to be written, which rows they replace, and whether these are deleted with it. */
 function winSql(parts: MergeParts, target: string): string {
   const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -119,7 +113,7 @@ function winSql(parts: MergeParts, target: string): string {
   const deletedNow = deletedSql({ report, table, knowsGone }, 't.is_deleted')
   return `
     CREATE OR REPLACE TEMP TABLE win AS
-    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AS deleted
+    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
     FROM staged s LEFT JOIN ${target} t ON ${match}
     WHERE t.rowid IS NULL OR (
       (${isNewer} OR ${heldAhead(report, serviceNow)})

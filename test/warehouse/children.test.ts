@@ -60,6 +60,11 @@ describe('a child', () => {
       [{ id: 5 }, { a: 1 }, { id: null }, { id: 6 }, { id: 6 }],
       ['5', '#1', '#2', '#3', '#4'],
     ],
+    [
+      'a position with more marks than an id beside it has',
+      [{ id: '##x' }, { a: 1 }, { id: '#1' }],
+      ['##x', '###1', '#1'],
+    ],
     ['its position where it is no object', [7, 'text', null, [1]], ['0', '1', '2', '3']],
   ])('is known by %s', async (_, rooms, keys) => {
     const event = anEvent()
@@ -319,6 +324,14 @@ describe('an object collection', () => {
     expect(await commission(event)).toEqual([{ _child_key: '0', _payload: '{"rate":2}', is_deleted: 'false' }])
     await event.load({ town: 'Bath' })
     expect(await commission(event)).toHaveLength(1)
+  })
+
+  it('has a key for each where an array of several comes, and the array of one takes their place', async () => {
+    const event = anEvent()
+    await event.load({ commission: [{ id: 5 }, { id: 5, rate: 1 }] })
+    expect(keysOf(await commission(event))).toEqual(['0', '1'])
+    await event.load({ commission: [{ id: 5, rate: 1 }] })
+    expect(keysOf(await commission(event))).toEqual(['5'])
   })
 
   it('may come as an array, and an array collection as a single object', async () => {
