@@ -4,6 +4,9 @@
  */
 import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
 
+const STAMP = '"aggregateRecordModified":"'
+const STAMP_END = 'Z"'
+const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
 const COMMA = 0x2c
 
@@ -23,6 +26,9 @@ export interface Slice {
 export class EventTable {
   readonly rows: number
   readonly #base: BaseRows
+  /** Where each base row's stamp stands, behind its start, and how many of its characters to the millisecond it has. */
+  readonly #stampAt: Float64Array
+  readonly #stampLength: Float64Array
   /** In the order of their stamps, which are later than those of all rows that never changed. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
@@ -31,6 +37,12 @@ export class EventTable {
   constructor(base: BaseRows, rows: number) {
     this.rows = rows
     this.#base = base
+    const { text, starts } = base
+    const texts = Array.from(starts.subarray(1), (end, n) => text.subarray(starts[n], end))
+    this.#stampAt = Float64Array.from(texts, (row) => row.indexOf(STAMP) + STAMP.length)
+    this.#stampLength = Float64Array.from(texts, (row, n) =>
+      Math.min(STAMP_LENGTH_MAX, row.indexOf(STAMP_END, this.#stampAt[n]) - (this.#stampAt[n] as number)),
+    )
     this.#isChanged = new Uint8Array(rows)
   }
 
@@ -95,7 +107,7 @@ export class EventTable {
     return count
   }
 
-  /** `count` rows from `row` on, as they were at first, under their own identifiers. */
+  /** `count` rows from `row` on, as they were at first, under identifiers and stamps of their own. */
   #baseText(row: number, count: number): Buffer {
     const { text, starts } = this.#base
     const pieces: Buffer[] = []
@@ -104,7 +116,13 @@ export class EventTable {
       const some = Math.min(row + count - at, BASE_ROWS - base)
       const from = starts[base] as number
       const piece = Buffer.from(text.subarray(from, (starts[base + some] as number) - 1))
-      for (let n = 0; n < some; n += 1) putId(piece, (starts[base + n] as number) - from + ID_AT, FIRST_ID + at + n)
+      for (let n = 0; n < some; n += 1) {
+        const start = (starts[base + n] as number) - from
+        putId(piece, start + ID_AT, FIRST_ID + at + n)
+        const stamp = new Date(this.#stampOf(at + n)).toISOString()
+        const stampAt = start + (this.#stampAt[base + n] as number)
+        piece.write(stamp, stampAt, this.#stampLength[base + n] as number, 'latin1')
+      }
       pieces.push(piece)
       at += some
     }

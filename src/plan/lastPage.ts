@@ -31,10 +31,12 @@ export class LastPageSearch {
   #isOdd = false
   #leap = 1
   readonly #guess: number
+  readonly #stop: number
 
-  /** Page 1 came full. `guess`: where the last page probably lies. */
-  constructor(guess = 1) {
+  /** Page 1 came full. `guess`: where the last page probably lies; `stop`: a page that no leap leads past. */
+  constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
+    this.#stop = stop
   }
 
   /** The last page, when the search is over and nothing was odd. */
@@ -46,10 +48,15 @@ export class LastPageSearch {
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
-    if (this.#limit === undefined) return this.#full === 1 && this.#guess > 1 ? this.#guess : this.#full + this.#leap
+    if (this.#limit === undefined) return this.#full === 1 && this.#guess > 1 ? this.#guess : this.#leapt
     const highest = this.#isShown ? this.#limit - 1 : this.#limit
     if (this.#full === 1 && this.#guess > 1) return Math.max(2, highest - this.#leap + 1)
     return this.#full + Math.ceil((highest - this.#full) / 2)
+  }
+
+  get #leapt(): number {
+    const to = this.#full + this.#leap
+    return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
   /** Page `number`, which `next` named, was looked at. */

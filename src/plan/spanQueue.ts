@@ -38,6 +38,8 @@ export interface Overfull {
   readonly pageRows: number
   /** The span has to be cut just so. */
   readonly parts?: readonly Span[] | undefined
+  /** Rows that each of these parts probably holds. */
+  readonly partRows?: readonly number[] | undefined
   /** Rows in the span, where the service tells. */
   readonly total?: number | undefined
   /** Stamps of the rows that came. */
@@ -55,6 +57,8 @@ interface Piece {
   readonly span: Span
   /** Rows in it, as far as totals told. */
   rows?: number | undefined
+  /** Rows that probably stand in it. */
+  readonly expected?: number | undefined
   readonly isHeap?: boolean
   /** The rows of the piece behind it are counted with its own. */
   isHead?: boolean
@@ -119,6 +123,11 @@ export class SpanQueue {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
+  /** Rows that the span that was handed out probably holds, where totals or places of pages told. */
+  get rowsExpected(): number | undefined {
+    return this.#asked?.expected ?? this.#asked?.rows
+  }
+
   /** Whether the span that was handed out holds a heap of rows in its last µs. */
   get endsInHeap(): boolean {
     return this.#asked?.isHeap === true
@@ -163,7 +172,7 @@ export class SpanQueue {
     this.#pageRows = pageRows
     this.#cuts = []
     if (parts !== undefined) {
-      this.#divide(parts, total)
+      this.#divide(overfull, parts)
       return
     }
     if (span.since === undefined) {
@@ -193,9 +202,9 @@ export class SpanQueue {
   }
 
   /** Puts the parts in the span's place; what the first one doesn't hold of the total stands in those behind it. */
-  #divide(parts: readonly Span[], total: number | undefined): void {
+  #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
-    const [first, ...others] = parts.map((span): Piece => ({ span }))
+    const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
     const [second] = others
     if (first === undefined) return
     if (second !== undefined && others.length === 1 && total !== undefined) {

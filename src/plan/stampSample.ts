@@ -124,6 +124,23 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
+ * When a later page begins, where all of its rows come after those of the first page by one of their stamps; undefined
+ * where they don't, or where that lies at an edge of the span. Before it stand about the rows of the pages before that
+ * page, and more of those that carry another, earlier stamp.
+ */
+export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
+  for (const column of first[0]?.keys() ?? []) {
+    const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
+    const at = rangeOf(later.map((stamps) => stamps[column] ?? NEVER))?.earliest
+    const comesAfter = begun !== undefined && at !== undefined && at > begun.latest && at !== NEVER
+    if (comesAfter && at > (span.since ?? Number.NEGATIVE_INFINITY) && at < span.until) return at
+  }
+  return undefined
+}
+
+const NEVER = Number.POSITIVE_INFINITY as Instant
+
+/**
  * Where rows of the span would stand that are paged to behind the last page: later than those of the first and the last
  * page, or earlier where the last page's are earlier than the first one's. Where rows carry two stamps the second guess
  * is narrower.

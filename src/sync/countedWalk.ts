@@ -6,7 +6,8 @@
 import { SyncError } from '../errors.ts'
 import { type LastPage, LastPageSearch, type Sight } from '../plan/lastPage.ts'
 import { sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
-import { edgesOf, type RowStamps } from '../plan/stampSample.ts'
+import type { Overfull } from '../plan/spanQueue.ts'
+import { beginningOf, edgesOf, type RowStamps } from '../plan/stampSample.ts'
 import { type Span, splitAt, splitByTotal, canSplit } from '../plan/spans.ts'
 import type { FetchedPage } from './pages.ts'
 import { type Outcome, Walk } from './pageWalk.ts'
@@ -31,14 +32,18 @@ export function oldPart({ parts, span }: Walk): readonly Span[] | undefined {
 export async function counted(before: Walk, first: FetchedPage): Promise<Outcome | undefined> {
   const { parts, span } = before
   const pageRows = first.page.rowCount
-  const last = await lookForLast(before, first)
-  if (last === undefined || span === undefined) return undefined
+  if (span === undefined) return undefined
+  const last = await lookForLast(before, { first, span })
+  if (last === undefined) return undefined
+  if ('parts' in last) return before.split(first, last)
   const total = (last.number - 1) * pageRows + (last.isShort ? last.page.page.rowCount : pageRows)
   const sizes = parts.sizes()
   parts.learn(
     last.number > 1 ? sawFullPage(sizes, pageRows) : sawLastPage(sizes, Math.min(pageRows, parts.reader.pageSize)),
   )
-  if (total > parts.loadRowsMax && canSplit(span))
+  // A part that was planned as one load may hold more; it is loaded in two pieces then, and closes with the second.
+  const most = parts.rowsExpected === undefined ? parts.loadRowsMax : PLANNED_LOADS_MAX * parts.loadRowsMax
+  if (total > most && canSplit(span))
     return before.split(first, { total, parts: splitByTotal(span, total, parts.loadRowsMax) })
   const walk = new Walk(parts, span)
   if (last.isShort) walk.took(last.page)
@@ -68,10 +73,31 @@ async function hidesRows({ parts, span, state }: Walk, first: FetchedPage, last:
   return false
 }
 
-async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | undefined> {
+/** A first part of the span that is about a load, and what follows it, with the rows that each probably holds. */
+type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
+
+/** So many loads may be in a part that was planned as one, before it is cut again. */
+const PLANNED_LOADS_MAX = 2
+/** Of a load's rows: those that carry two stamps may stand in the part before a cut and in the one behind it. */
+const LOAD_SHARE = 0.8
+
+/** Where to look first, and the page behind which more than a load stands, where the span may hold that much. */
+function whereToLook({ parts }: Walk, pageRows: number): { readonly guess: number; readonly stop: number | undefined } {
+  const { rowsExpected = 0, loadRowsMax } = parts
+  const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
+  const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
+  const guess = Math.ceil(rowsExpected / pageRows)
+  return isLoad ? { guess, stop: undefined } : { guess: Math.min(guess, behindLoad), stop: behindLoad }
+}
+
+async function lookForLast(
+  walk: Walk,
+  { first, span }: { readonly first: FetchedPage; readonly span: Span },
+): Promise<Found | LoadAhead | undefined> {
   const { parts } = walk
   const pageRows = first.page.rowCount
-  const search = new LastPageSearch(Math.ceil((parts.rowsExpected ?? 0) / pageRows))
+  const { guess, stop } = whereToLook(walk, pageRows)
+  const search = new LastPageSearch(guess, stop)
   let full = first
   let short: FetchedPage | undefined
   for (let number = search.next(); number !== undefined; number = search.next()) {
@@ -80,6 +106,8 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     search.saw(number, sight)
+    const cut = sight === 'full' && number === stop ? partsAt(walk, span, { first, seen }) : undefined
+    if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, parts.loadRowsMax + 1] }
     if (sight === 'full') full = seen
     // Seen where it stands, or where it is shown again: the one with the lowest number is the last page.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
@@ -87,6 +115,17 @@ async function lookForLast(walk: Walk, first: FetchedPage): Promise<Found | unde
   const { found } = search
   const page = found?.isShort === true ? short : full
   return found && page && { ...found, page }
+}
+
+/** The span up to where the rows of `seen` begin, and from there on; undefined where pages don't follow time. */
+function partsAt(
+  { parts }: Walk,
+  span: Span,
+  { first, seen }: { readonly first: FetchedPage; readonly seen: FetchedPage },
+): readonly Span[] | undefined {
+  const { report } = parts.reader
+  const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), span)
+  return at === undefined ? undefined : splitAt(span, at)
 }
 
 /**

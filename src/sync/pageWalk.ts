@@ -36,7 +36,7 @@ export interface ProveParts {
   readonly endsInHeap?: boolean
   /** An old span without a total may be walked page by page, up to where its last page lies. */
   readonly walksOld?: boolean
-  /** Rows that the span probably holds, where an earlier read told. */
+  /** Rows that the span probably holds, where an earlier read or the cut that made it told. */
   readonly rowsExpected?: number | undefined
   /** False: the span is never cut, since rows without a key would come twice where two parts meet (audit entries). */
   readonly cuts?: boolean
@@ -195,7 +195,7 @@ export class Walk {
     }
   }
 
-  split({ page }: FetchedPage, how: Pick<Overfull, 'parts' | 'total'> = {}, second?: FetchedPage): Outcome {
+  split({ page }: FetchedPage, how: Omit<Overfull, 'pageRows' | 'stamps'> = {}, second?: FetchedPage): Outcome {
     const pages = second === undefined ? [page] : [page, second.page]
     return { kind: 'split', pages, overfull: { ...how, pageRows: this.state.pageRows } }
   }

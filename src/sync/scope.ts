@@ -130,8 +130,8 @@ export class Scope implements AsyncDisposable {
       wholeUntil: this.#youngFrom,
     })
     for (let span = queue.next(); span !== undefined; span = queue.next()) {
-      const { endsInHeap, leavesWhole } = queue
-      const walks = { walksHeap: queue.holdsHeap(span), endsInHeap, walksOld: leavesWhole }
+      const { endsInHeap, leavesWhole, rowsExpected = ask.rowsExpected } = queue
+      const walks = { walksHeap: queue.holdsHeap(span), endsInHeap, walksOld: leavesWhole, rowsExpected }
       const outcome = await this.#prove(reader, { ...ask, ...walks, span })
       if (outcome.kind === 'split') {
         const { overfull, pages } = outcome
@@ -235,7 +235,7 @@ interface ProveAsk {
   readonly walksHeap?: boolean
   readonly endsInHeap?: boolean
   readonly walksOld?: boolean
-  readonly rowsExpected?: number
+  readonly rowsExpected?: number | undefined
   /** Another question than the scope's own: its rows are not kept. */
   readonly question?: Question
 }

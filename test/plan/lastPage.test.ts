@@ -15,8 +15,8 @@ interface Service {
 }
 
 /** Looks until the search is over; gives what it found and the numbers that it looked at. */
-function search(sightOf: (number: number, looked: readonly number[]) => Sight, guess: number) {
-  const last = new LastPageSearch(guess)
+function search(sightOf: (number: number, looked: readonly number[]) => Sight, guess: number, stop?: number) {
+  const last = new LastPageSearch(guess, stop)
   const looked: number[] = []
   for (let number = last.next(); number !== undefined && looked.length < 200; number = last.next()) {
     last.saw(number, sightOf(number, looked))
@@ -35,14 +35,31 @@ const quiet =
 
 const pages = integer({ min: 2, max: 5_000 })
 const guess = oneof(constant(1), integer({ min: 1, max: 6_000 }))
+const stop = oneof(constant(undefined), integer({ min: 2, max: 6_000 }))
 
 describe('the last page', () => {
-  it('is found where it stands, short or full, wherever one begins to look', () => {
+  it('is found where it stands, short or full, wherever one begins to look and stops', () => {
     assert(
-      property(pages, boolean(), guess, (count, isShort, start) => {
+      property(pages, boolean(), guess, stop, (count, isShort, start, before) => {
         const expected: LastPage = { number: count, isShort }
-        expect(search(quiet({ pages: count, isShort }), start).found).toEqual(expected)
+        expect(search(quiet({ pages: count, isShort }), start, before).found).toEqual(expected)
       }),
+    )
+  })
+
+  it('is not looked for behind the stop before that came full', () => {
+    assert(
+      property(
+        pages,
+        boolean(),
+        integer({ min: 2, max: 6_000 }),
+        integer({ min: 1, max: 6_000 }),
+        (count, isShort, at, start) => {
+          const { looked } = search(quiet({ pages: count, isShort }), Math.min(start, at), at)
+          const beyond = looked.findIndex((number) => number > at + 1)
+          expect(beyond === -1 || looked.slice(0, beyond).includes(at)).toBe(true)
+        },
+      ),
     )
   })
 
@@ -61,8 +78,8 @@ describe('the last page', () => {
 
   it('costs a number of looks that grows with the logarithm of the pages', () => {
     assert(
-      property(pages, boolean(), guess, (count, isShort, start) => {
-        const { looked } = search(quiet({ pages: count, isShort }), start)
+      property(pages, boolean(), guess, stop, (count, isShort, start, before) => {
+        const { looked } = search(quiet({ pages: count, isShort }), start, before)
         expect(looked.length).toBeLessThanOrEqual(2 * Math.log2(Math.max(count, start)) + 5)
       }),
     )

@@ -340,6 +340,22 @@ describe('more rows at one instant than a page holds', () => {
 })
 
 describe('a load smaller than a window', () => {
+  it.each([
+    // Events match by either of two stamps, so some stand in two parts.
+    ['events', 1.6],
+    ['budgets', 1.3],
+  ] as const)(
+    'is cut off at the stamp of the page behind it, so that a first sync of %s in many loads costs at most %f times its pages',
+    async (report, times) => {
+      const pages = 150
+      const settings = { ...EUR, defaults: { page_size: 50 }, limits: { load_rows_max: 3_000 } }
+      await using tide = await aTide({ sandbox: { rows: pages * 50 - 7, collections: false }, settings })
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+      expect(asked(tide, report)).toBeLessThanOrEqual(times * pages)
+    },
+  )
+
   it('never takes deleted budgets for live ones, nor closes a window that is not all there', async () => {
     const settings = { ...EUR, defaults: { page_size: 20 }, limits: { load_rows_max: 25 } }
     await using tide = await aTide({ sandbox: { rows: 150, collections: false }, settings })
