@@ -257,12 +257,19 @@ class PageScan {
       if (field.name === CHILD_ID_FIELD && json.kind !== Kind.null)
         this.#id = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
     }
-    if (found !== undefined && json.kind !== Kind.null && this.#plan.key.includes(field.name)) {
+    if (found !== undefined && json.kind !== Kind.null && this.#isKey(field)) {
       found.push(
         Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? this.#bytes.toString('utf8', at, end) : json.whole,
       )
     }
     return json.space(end)
+  }
+
+  readonly #keyFields: (boolean | undefined)[] = []
+
+  /** Asked for each field of each row. */
+  #isKey({ id, name }: CatalogField): boolean {
+    return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
   /**
