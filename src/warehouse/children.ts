@@ -139,9 +139,12 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held WHERE ${GOES})`)
   }
+  // Of two held children with one key, as they could be before keys were mended, one stays: each kid is written once.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
-    FROM kids k LEFT JOIN held h ON h.sid = k.sid AND h.child_key = k.child_key
+    FROM kids k LEFT JOIN (
+      SELECT sid, child_key, max(deleted_seen_at) AS deleted_seen_at, bool_or(is_same) AS is_same
+      FROM held GROUP BY sid, child_key) h ON h.sid = k.sid AND h.child_key = k.child_key
     WHERE h.is_same IS NOT true)`
 }
 

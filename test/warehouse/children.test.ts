@@ -172,6 +172,16 @@ describe('the children of a row', () => {
     ])
   })
 
+  it('that share a key, as an older version left them, become one with the next change', async () => {
+    const event = anEvent()
+    await event.load({ meetingRooms: [{ id: 1, v: 1 }] })
+    await opened.warehouse.rows(
+      `INSERT INTO main.events__meeting_rooms SELECT * REPLACE (0::UBIGINT AS _row_hash) FROM main.events__meeting_rooms WHERE event_id = ${event.id}`,
+    )
+    await event.load({ town: 'Bath', meetingRooms: [{ id: 1, v: 1 }] })
+    expect(await event.rooms()).toEqual(['1 {"id":1,"v":1}'])
+  })
+
   it('stay when the row does not carry their collection', async () => {
     const event = anEvent()
     await event.load({ meetingRooms: [{ id: 1 }], permissions: [{ id: 2 }] })
