@@ -32,24 +32,22 @@ export function writeDigest(out: Buffer, at: number, { first, second, isObject }
 }
 
 /** The same for the same bytes, wherever they stand. */
-export function digestOf(bytes: Buffer, from: number, to: number): Digest {
+export function digestOf(view: DataView, from: number, to: number): Digest {
   let first = (to - from) | 0
   let second = ~first
   let i = from
   for (; i + 4 <= to; i += 4) {
-    const word =
-      (bytes[i] as number) |
-      ((bytes[i + 1] as number) << 8) |
-      ((bytes[i + 2] as number) << 16) |
-      ((bytes[i + 3] as number) << 24)
+    const word = view.getInt32(i, true)
     first = mixed(first, word, 0xcc9e2d51 | 0)
     second = mixed(second, word, 0x85ebca77 | 0)
   }
   for (; i < to; i += 1) {
-    first = mixed(first, bytes[i] as number, 0xcc9e2d51 | 0)
-    second = mixed(second, bytes[i] as number, 0x85ebca77 | 0)
+    const byte = view.getUint8(i)
+    first = mixed(first, byte, 0xcc9e2d51 | 0)
+    second = mixed(second, byte, 0x85ebca77 | 0)
   }
-  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE, isObject: bytes[from] === OPEN_OBJECT }
+  const isObject = view.getUint8(from) === OPEN_OBJECT
+  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE, isObject }
 }
 
 /** Multiply and rotate, as MurmurHash3 does for each word. */

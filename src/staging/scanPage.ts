@@ -94,6 +94,8 @@ const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
+  /** The same bytes, four at a time. */
+  readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
   readonly #children: ChildLines
@@ -105,6 +107,7 @@ class PageScan {
   constructor(bytes: Buffer, plan: ScanPlan) {
     this.#json = new JsonBytes(bytes, plan.mark)
     this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#plan = plan
     this.#lines = new StagedLines(this.#json)
     this.#children = new ChildLines(this.#json)
@@ -287,7 +290,7 @@ class PageScan {
     json.dropSplices(spliced)
     if (this.#position > 0) {
       this.#children.of(field).sawIds(this.#ids)
-      json.splices.push({ at, remove: end - at, insert: digestOf(this.#bytes, at, end) })
+      json.splices.push({ at, remove: end - at, insert: digestOf(this.#view, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
     return end

@@ -98,16 +98,19 @@ describe('the ids of items', () => {
   })
 })
 
+const viewOf = (bytes: Buffer) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+
 describe('a fingerprint', () => {
   it('differs where one byte differs, wherever the bytes stand', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.nat(39), fc.nat(7), (bytes, at, shift) => {
         const text = Buffer.from(bytes)
+        const digest = digestOf(viewOf(text), 0, text.length)
         const moved = Buffer.concat([Buffer.alloc(shift), text])
-        expect(digestOf(moved, shift, shift + text.length)).toEqual(digestOf(text, 0, text.length))
+        expect(digestOf(viewOf(moved), shift, shift + text.length)).toEqual(digest)
         const other = Buffer.from(text)
         other[at % text.length] = (other[at % text.length] as number) ^ 1
-        expect(digestOf(other, 0, other.length)).not.toEqual(digestOf(text, 0, text.length))
+        expect(digestOf(viewOf(other), 0, other.length)).not.toEqual(digest)
       }),
     )
   })
