@@ -19,12 +19,14 @@ import { dropEntries, mergeEntries } from './entries.ts'
 import type { Fence, Fences } from './fences.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
 import { merge, type Merged } from './merge.ts'
+import { insertNew, mayBeAllNew, NotAllNew } from './newRows.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
 import { forgetMended, recordRejected, type Retried, takeRejected } from './rejected.ts'
 import { clearedBy } from './settings.ts'
-import { name, names, text, time } from './sqlText.ts'
-import { type LoadRules, type Staged, stage } from './stage.ts'
+import { time } from './sqlText.ts'
+import { type LoadRules, type Staged, stage, type StageParts } from './stage.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from './tables.ts'
+import { entryWindowsSql, type EntryWindow, goneKeysSql } from './told.ts'
 import { type History, historyOf } from './versions.ts'
 
 export type { LoadRules } from './stage.ts'
@@ -65,13 +67,6 @@ export interface LoadInput {
   readonly run?: RunRecord | undefined
 }
 
-export interface EntryWindow {
-  /** Values of the report's asked columns, in their order. */
-  readonly record: readonly (string | number)[]
-  readonly since: Instant
-  readonly until: Instant
-}
-
 export interface LoadResult extends Merged {
   readonly loadId: number
   readonly rows: number
@@ -110,20 +105,38 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   const table = tableOf(report)
   const plan = planColumns(place, table, input)
   const discovered = plan.columns(table.name)
+  const parts = segment && { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }
   try {
-    const staged =
-      segment === undefined
-        ? undefined
-        : await stage(database, { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }).catch(
-            (error: unknown) => {
-              throw stagingRefused(error, report, segment)
-            },
-          )
-    return await commit(place, { input, table, staged, plan })
+    if (parts !== undefined && (await mayBeAllNew(database, { report, segment, wants: wantsOf(input) }))) {
+      const loaded = await commit(place, { input, table, plan, allNew: parts }).catch(unlessNotAllNew)
+      if (loaded !== undefined) return loaded
+    }
+    const staged = parts && (await stage(database, parts).catch(refuses(parts)))
+    return await commit(place, { input, table, plan, staged })
   } finally {
     await database.run(DROP_TEMPORARY)
   }
 }
+
+/** What a load does with its rows beside writing them: for that they are staged. */
+const wantsOf = ({ askedBefore, replaces, reconcile, retries, gone, followers }: LoadInput): readonly unknown[] => [
+  askedBefore,
+  replaces,
+  reconcile,
+  retries,
+  ...(gone ?? []),
+  ...(followers ?? []),
+]
+
+function unlessNotAllNew(error: unknown): undefined {
+  if (!(error instanceof NotAllNew)) throw error
+}
+
+const refuses =
+  ({ report, segment }: StageParts) =>
+  (error: unknown): never => {
+    throw stagingRefused(error, report, segment)
+  }
 
 /**
  * What DuckDB can't read although it was scanned: told with the report and the place, never as a bare driver message.
@@ -151,11 +164,14 @@ const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held']
 interface Commit {
   readonly input: LoadInput
   readonly table: ReportTable
-  readonly staged: Staged | undefined
   readonly plan: ColumnPlan
+  /** Rows that are taken to be new, each of them. */
+  readonly allNew?: StageParts
+  readonly staged?: Staged | undefined
 }
 
-async function commit(place: LoadPlace, { input, table, staged, plan }: Commit): Promise<LoadResult> {
+/** Throws `NotAllNew` where it was told that all rows are. */
+async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: Commit): Promise<LoadResult> {
   const { database, mark } = place
   const { report, segment } = input
   const discovered = plan.columns(table.name)
@@ -172,10 +188,14 @@ async function commit(place: LoadPlace, { input, table, staged, plan }: Commit):
       const told = await recordChanges(sql, where, needed)
       changes.push(...told.map((change) => ({ table: changed, change })))
     }
+    const columns = [...table.asked, ...table.fields, ...discovered].map((column) => column.name)
     const merged =
-      staged === undefined
-        ? await mergeNothing(sql, table, { input, history })
-        : await mergeStaged(sql, { input, table, staged, discovered, mark, loadId, history })
+      allNew !== undefined
+        ? await insertNew(sql, { ...allNew, tableColumns: columns, loadId }).catch(refuses(allNew))
+        : staged === undefined
+          ? await mergeNothing(sql, table, { input, history })
+          : await mergeStaged(sql, { input, table, staged, tableColumns: columns, mark, loadId, history })
+    if (merged === undefined) throw new NotAllNew()
     const childrenWritten =
       staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged, input, history })
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
@@ -241,7 +261,7 @@ interface MergeStep {
   readonly input: LoadInput
   readonly table: ReportTable
   readonly staged: Staged
-  readonly discovered: readonly DiscoveredColumn[]
+  readonly tableColumns: readonly string[]
   readonly mark: string
   readonly loadId: number
   readonly history: History | undefined
@@ -260,8 +280,7 @@ async function mergeNothing(
 }
 
 async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
-  const { input, table, staged, discovered, mark, loadId, history } = step
-  const tableColumns = [...table.asked, ...table.fields, ...discovered].map((column) => column.name)
+  const { input, table, staged, tableColumns, mark, loadId, history } = step
   if (input.replaces !== undefined) {
     await sql.run(entryWindowsSql(table, input.replaces))
     return mergeEntries(sql, {
@@ -272,7 +291,7 @@ async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {
       gone: { history, at: input.serviceNow ?? input.now },
     })
   }
-  if (input.gone !== undefined) await sql.run(goneSql(table, input.gone))
+  if (input.gone !== undefined) await sql.run(goneKeysSql(table, input.gone))
   const knowsGone = input.gone !== undefined
   const { report, serviceNow, askedBefore, yields = false } = input
   const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
@@ -311,27 +330,6 @@ async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number>
   }
   return written
 }
-
-function goneSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
-  const types = new Map([...table.asked, ...table.fields].map((column) => [column.name, column.type]))
-  const columns = table.key.map((column) => `${name(column)} ${types.get(column) ?? 'VARCHAR'}`)
-  const values = keys.map((key) => `(${key.map(literal).join(', ')})`)
-  return `
-    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')});
-    ${values.length === 0 ? '' : `INSERT INTO gone_keys VALUES ${values.join(', ')};`}`
-}
-
-function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
-  const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
-  const values = windows.map(
-    (window) => `(${window.record.map(literal).join(', ')}, ${time(window.since)}, ${time(window.until)})`,
-  )
-  return `
-    CREATE OR REPLACE TEMP TABLE asked_windows (${columns.join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ);
-    ${values.length === 0 ? '' : `INSERT INTO asked_windows (${names(table.asked.map((column) => column.name))}, since, until) VALUES ${values.join(', ')};`}`
-}
-
-const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))
 
 /** Bytes of all files of a segment. */
 export const stagedBytes = (segment: Segment | undefined): number =>

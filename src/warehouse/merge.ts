@@ -13,6 +13,7 @@ import { countLate, type Late } from './late.ts'
 import { name, names, text, time } from './sqlText.ts'
 import { closeVersions, type History } from './versions.ts'
 import { isNewerSql } from './newest.ts'
+import type { StagedColumn } from './reading.ts'
 import type { Staged } from './stage.ts'
 
 export interface MergeParts {
@@ -66,7 +67,11 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
   })
   const columns = names([...parts.tableColumns, ...SYSTEM])
   const held = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
-  await sql.run(`INSERT INTO ${target} (${columns}) ${freshSql(parts, held)}`)
+  const isAll = held === undefined && wins === parts.staged.rows
+  const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
+  await sql.run(
+    `INSERT INTO ${target} (${columns}) ${freshSql({ ...parts, columns: parts.staged.columns, rows }, held)}`,
+  )
   if (held !== undefined) {
     await closeVersions(sql, parts.history, {
       table: parts.table.name,
@@ -138,13 +143,19 @@ function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, h
 const goneSql = (table: ReportTable): string =>
   `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
 
+export interface FreshParts extends Pick<MergeParts, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
+  readonly columns: readonly StagedColumn[]
+  /** What stands behind FROM: staged rows, as `s`, and `win` as `w` where rows are replaced. */
+  readonly rows: string
+}
+
 /**
  * The rows as they will stand: carried columns from the service, the others from the row that is replaced. Without
  * `held` no row of the load replaces another.
  */
-function freshSql(parts: MergeParts, held: { target: string; extra: string } | undefined): string {
-  const { report, table, staged, tableColumns, loadId } = parts
-  const carried = new Map(staged.columns.map((column) => [column.name, column.carried]))
+export function freshSql(parts: FreshParts, held?: { target: string; extra: string }): string {
+  const { report, table, columns, tableColumns, loadId, rows } = parts
+  const carried = new Map(columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
     const quoted = name(column)
     if (table.asked.some((asked) => asked.name === column)) return `s.${quoted}`
@@ -167,6 +178,6 @@ function freshSql(parts: MergeParts, held: { target: string; extra: string } | u
       ${loadId}::BIGINT AS _load_id,
       ${held?.extra ?? STAGED_EXTRA} AS _extra,
       s."~row_hash" AS _row_hash
-    FROM win w JOIN staged s ON s.rowid = w.sid
+    FROM ${rows}
     ${held === undefined ? '' : `LEFT JOIN ${held.target} t ON t.rowid = w.replaced`}`
 }

@@ -58,8 +58,17 @@ export interface Staged {
   carries(field: string): string
 }
 
-/** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
-export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
+/** How the rows of a load are read. */
+export interface RowReading {
+  readonly columns: readonly StagedColumn[]
+  readonly collections: readonly CarriedCollection[]
+  /** A query of the load's rows as `staged` holds them; it needs the temporary table `staged_pages`. */
+  readonly sql: string
+  readonly carries: Staged['carries']
+}
+
+/** Fills the temporary table `staged_pages`, and says how the rows are read: through, while their pages are held. */
+export async function readRows(sql: Sql, parts: StageParts): Promise<RowReading> {
   const { report, table, segment, discovered, mark, rules } = parts
   const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
   const columns = reading.columns()
@@ -69,9 +78,7 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
     return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
   })
   await sql.run(pagesSql(table, segment))
-  // The rows are read through, their pages held.
-  await sql.rowsInOrder(`
-    CREATE OR REPLACE TEMP TABLE staged AS
+  const rows = `
     SELECT
       r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",
       ${table.asked.map((column) => `p.${name(column.name)},`).join(' ')}
@@ -83,7 +90,19 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
       ${reading.rejectReason(rules.contract)} AS "~reason"
     FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
       maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
-    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`)
+    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`
+  const carries = (field: string): string => {
+    const found = segment.catalog.field(field)
+    return found === undefined ? 'false' : reading.carried([found])
+  }
+  return { columns, collections, sql: rows, carries }
+}
+
+/** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
+export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
+  const { report, table, segment, mark, rules } = parts
+  const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
   if (rules.contract === 'reject') await refuseItems(sql, parts)
   const [counted] = await sql.rows<{ rows: number; refused: number }>(
     `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
@@ -93,16 +112,7 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
   const rows = segment.rows - refused
   const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
-  return {
-    columns,
-    collections,
-    rejected,
-    rows: rows - duplicates,
-    carries: (field) => {
-      const found = segment.catalog.field(field)
-      return found === undefined ? 'false' : reading.carried([found])
-    },
-  }
+  return { columns, collections, rejected, rows: rows - duplicates, carries }
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {

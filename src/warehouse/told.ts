@@ -1,0 +1,34 @@
+/** What a load is told beside its rows, as temporary tables: keys that are gone, windows whose entries it replaces. */
+import type { ReportTable } from '../../schema/tables.ts'
+import type { Instant } from '../instant.ts'
+import { name, names, text, time } from './sqlText.ts'
+
+export interface EntryWindow {
+  /** Values of the report's asked columns, in their order. */
+  readonly record: readonly (string | number)[]
+  readonly since: Instant
+  readonly until: Instant
+}
+
+/** Makes `gone_keys`: keys that a second read showed to be deleted, each with the columns of the table's key. */
+export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
+  const types = new Map([...table.asked, ...table.fields].map((column) => [column.name, column.type]))
+  const columns = table.key.map((column) => `${name(column)} ${types.get(column) ?? 'VARCHAR'}`)
+  const values = keys.map((key) => `(${key.map(literal).join(', ')})`)
+  return `
+    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')});
+    ${values.length === 0 ? '' : `INSERT INTO gone_keys VALUES ${values.join(', ')};`}`
+}
+
+/** Makes `asked_windows`. */
+export function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
+  const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
+  const values = windows.map(
+    (window) => `(${window.record.map(literal).join(', ')}, ${time(window.since)}, ${time(window.until)})`,
+  )
+  return `
+    CREATE OR REPLACE TEMP TABLE asked_windows (${columns.join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ);
+    ${values.length === 0 ? '' : `INSERT INTO asked_windows (${names(table.asked.map((column) => column.name))}, since, until) VALUES ${values.join(', ')};`}`
+}
+
+const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))
