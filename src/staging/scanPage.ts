@@ -57,6 +57,7 @@ export interface ScannedPage {
   lines(pageIndex: number): Buffer
 }
 
+const QUOTE = 0x22
 const COMMA = 0x2c
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
@@ -253,8 +254,12 @@ class PageScan {
     const json = this.#json
     const at = json.colon(nameEnd)
     const escapes = json.escapes
-    const end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
-    field.kinds |= json.kind === Kind.text ? textKind(this.#bytes, at, end) : json.kind
+    let end: number
+    if (this.#bytes[at] === QUOTE) {
+      end = json.string(at)
+      json.kind = textKind(this.#bytes, at, end)
+    } else end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
+    field.kinds |= json.kind
     if (found === undefined) {
       this.#fields.saw(field.id, at, json.escapes === escapes ? end : -end)
       if (field.name === CHILD_ID_FIELD && json.kind !== Kind.null)
@@ -356,13 +361,18 @@ function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
   return true
 }
 
-const isDigit = (c: number | undefined): boolean => c !== undefined && c >= 0x30 && c <= 0x39
+const isDigit = (c = 0): boolean => c >= 0x30 && c <= 0x39
 
 /** Tells dates and date-times from other text by their look; whether they exist is found when they are cast. */
 function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const length = end - at - 2
   if (length < 10 || length > 40 || bytes[at + 5] !== 0x2d || bytes[at + 8] !== 0x2d) return Kind.text
-  for (const digit of [1, 2, 3, 4, 6, 7, 9, 10]) if (!isDigit(bytes[at + digit])) return Kind.text
+  if (!isDigit(bytes[at + 1]) || !isDigit(bytes[at + 2]) || !isDigit(bytes[at + 3]) || !isDigit(bytes[at + 4])) {
+    return Kind.text
+  }
+  if (!isDigit(bytes[at + 6]) || !isDigit(bytes[at + 7]) || !isDigit(bytes[at + 9]) || !isDigit(bytes[at + 10])) {
+    return Kind.text
+  }
   if (length === 10) return Kind.date
   const isTime =
     (bytes[at + 11] === 0x54 || bytes[at + 11] === 0x20) && bytes[at + 14] === 0x3a && isDigit(bytes[at + 13])

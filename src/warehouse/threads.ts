@@ -2,7 +2,7 @@
 import type { Database } from './duckdb.ts'
 
 /** A load of so many staged bytes is one of many, as a rule: the walk goes on beside it. */
-const BESIDE_BYTES_MIN = 32 * 1024 * 1024
+const BESIDE_BYTES_MIN = 16 * 1024 * 1024
 
 /**
  * Does a load of so many staged bytes. A large one leaves one thread to what fetches and scans beside it: with all of them

@@ -58,7 +58,7 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
 
 const threadsSet = (statements: readonly string[]) => statements.filter((sql) => sql.startsWith('SET threads'))
 
-describe('a load of 32 MiB or more', () => {
+describe('a load of 16 MiB or more', () => {
   it('leaves one thread to the walk beside it, and the others have all of them', async () => {
     const statements: string[] = []
     const around: AroundStatement = (sql, run) => {
@@ -66,13 +66,13 @@ describe('a load of 32 MiB or more', () => {
       return run()
     }
     await using opened = await small(4, '512MB', around)
-    const rows = Array.from({ length: 40 }, (_, n) => ({ ...large(MIB), eventId: n }))
-    await loadRows(opened, events, rows.slice(0, 20))
+    const rows = Array.from({ length: 20 }, (_, n) => ({ ...large(MIB), eventId: n }))
+    await loadRows(opened, events, rows.slice(0, 10))
     expect(threadsSet(statements)).toEqual([])
     await loadRows(opened, events, rows)
     expect(threadsSet(statements)).toEqual(['SET threads = 3', 'SET threads = 4'])
     const [held] = await opened.warehouse.rows('SELECT count(*) AS rows FROM events')
-    expect(held).toEqual({ rows: 40 })
+    expect(held).toEqual({ rows: 20 })
   })
 
   it('gives the thread back when it fails', async () => {
