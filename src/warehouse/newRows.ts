@@ -58,7 +58,7 @@ export async function insertNew(sql: Sql, parts: NewRowsParts): Promise<Merged |
   const key = table.key.length === 1 ? names(table.key) : `(${names(table.key)})`
   const [found] = await sql.rows<{ keys: number; held: number; deleted: number }>(`
     SELECT count(DISTINCT ${key}) AS keys, count(*) FILTER (is_deleted) AS deleted, (
-      SELECT count(*) FROM ${target} WHERE _load_id <> ${loadId}
+      SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
   // A row that came twice or doesn't fit leaves fewer keys than rows were sent.
