@@ -107,7 +107,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   const discovered = plan.columns(table.name)
   const parts = segment && { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }
   try {
-    if (parts !== undefined && (await mayBeAllNew(database, { report, segment, wants: wantsOf(input) }))) {
+    if (parts !== undefined && onlyWrites(input) && (await mayBeAllNew(database, parts))) {
       const loaded = await commit(place, { input, table, plan, allNew: parts }).catch(unlessNotAllNew)
       if (loaded !== undefined) return loaded
     }
@@ -118,15 +118,10 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** What a load does with its rows beside writing them: for that they are staged. */
-const wantsOf = ({ askedBefore, replaces, reconcile, retries, gone, followers }: LoadInput): readonly unknown[] => [
-  askedBefore,
-  replaces,
-  reconcile,
-  retries,
-  ...(gone ?? []),
-  ...(followers ?? []),
-]
+/** Whether a load has nothing to do with its rows but to write them; for all else they are staged. */
+const onlyWrites = ({ report, askedBefore, replaces, reconcile, retries, gone, followers }: LoadInput): boolean =>
+  report.perRecord === undefined &&
+  [askedBefore, replaces, reconcile, retries, ...(gone ?? []), ...(followers ?? [])].every((each) => each === undefined)
 
 function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error

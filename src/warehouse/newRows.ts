@@ -3,9 +3,7 @@
  * time. Whether all of them are new isn't known before. It is looked up in the transaction that writes them, and where
  * it isn't so nothing of that transaction stays, and the load is staged as any other.
  */
-import type { Declaration } from '../../schema/report.ts'
 import { SYSTEM_COLUMNS } from '../../schema/tables.ts'
-import type { Segment } from '../staging/spool.ts'
 import type { Sql } from './duckdb.ts'
 import { freshSql, type Merged } from './merge.ts'
 import { name, names } from './sqlText.ts'
@@ -16,22 +14,15 @@ export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
-/** What of a load says whether all of its rows may be new. */
-export interface Asked {
-  readonly report: Declaration
-  readonly segment?: Segment | undefined
-  /** What has to be known of each row, beside what its table gets; undefined: nothing. */
-  readonly wants: readonly unknown[]
-}
-
 /**
- * Whether it is worth trying: the load's rows have no items and nobody else wants to know of them, and every load of the
- * report so far brought nothing but new rows, as those of a first sync do.
+ * Whether it is worth trying: the rows have no items, and every load of the report so far brought nothing but new rows,
+ * as those of a first sync do.
  */
-export async function mayBeAllNew(sql: Sql, { report, segment, wants }: Asked): Promise<boolean> {
-  if (segment === undefined || segment.rows === 0 || report.perRecord !== undefined) return false
-  if (segment.rejected.length > 0 || segment.collections.length > 0) return false
-  if (wants.some((each) => each !== undefined)) return false
+export async function mayBeAllNew(
+  sql: Sql,
+  { report, segment }: Pick<StageParts, 'report' | 'segment'>,
+): Promise<boolean> {
+  if (segment.rows === 0 || segment.rejected.length > 0 || segment.collections.length > 0) return false
   const others = await sql.rows(
     'SELECT 1 FROM tidemark.loads WHERE report = $1 AND (rows <> inserted OR rejected > 0) LIMIT 1',
     [report.name],
