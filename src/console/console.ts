@@ -55,7 +55,7 @@ export interface Console extends AsyncDisposable {
 
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
-/** Requests of one address without a login. */
+/** Requests of one address without a login; for a file of the page, of this file. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Errors: CONFIG_INVALID for an address that may not be listened on; CONSOLE_PORT_TAKEN. */

@@ -16,7 +16,9 @@ const SERVED = /\.(?:js|css|svg)$/
 export async function addPages(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open, from = PAGE }: { open: boolean; from?: string }) =>
-    app.get(url, { config: { open } }, (_, reply) => {
+    // Each file has a count of its own: one opening of the page asks for all of them, and behind a proxy all people share
+    // its address.
+    app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
       // Looked at again each time, so that an upgrade shows at once; the answer is short while nothing has changed.
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(file, from, { cacheControl: false })

@@ -301,6 +301,26 @@ describe('every answer', () => {
   })
 })
 
+describe('an address that asks often', () => {
+  it('opens the login 120 times in a minute: each file of the page has a count of its own', async () => {
+    const { body } = await console.knock('/login')
+    const files = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? '')
+    expect(files.length).toBeGreaterThan(4)
+    for (let opened = 0; opened < 120; opened += 1) {
+      for (const file of files) expect((await console.knock(file)).status, file).toBe(200)
+    }
+  })
+
+  it('is refused a file after it has asked 600 times for it, and nothing else', async () => {
+    const ask = () => console.knock('/page/live.js')
+    const statuses = new Set<number>()
+    for (let asked = 0; asked < 1_300 && !statuses.has(429); asked += 1) statuses.add((await ask()).status)
+    expect([...statuses]).toEqual([200, 429])
+    expect((await console.knock('/page/clock.js')).status).toBe(200)
+    expect((await console.knock('/healthz')).status).toBe(200)
+  })
+})
+
 describe('10,000 guesses', () => {
   it('find nothing: ten are looked at, the rest waits, even the right one; who is logged in goes on', async () => {
     const counted = new Map<number, number>()

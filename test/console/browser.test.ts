@@ -220,6 +220,26 @@ describe('a person', () => {
     await page.getByRole('heading', { name: 'Reports' }).waitFor()
   })
 
+  it.each([
+    ['a file of the page', '**/page/charts.js', 'A part of this page did not come'],
+    ['what the page asks first', '**/api/overview', 'This could not be shown'],
+  ])(
+    'who opens the page while %s is refused is told so, and sees it by itself once it is not',
+    LONG,
+    async (...refused) => {
+      await using person = await aPerson(browser, console)
+      const { page } = person
+      const [, path, told] = refused
+      let isRefused = true
+      await page.route(path, (route) => (isRefused ? route.fulfill({ status: 429 }) : route.continue()))
+      await page.getByLabel('Token of the console').fill(TOKEN)
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByRole('heading', { name: told }).waitFor()
+      isRefused = false
+      await page.getByRole('heading', { name: 'Reports' }).waitFor()
+    },
+  )
+
   it('looks at the queues behind the same login', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person

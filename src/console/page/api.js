@@ -1,5 +1,10 @@
 /** Talks to the console's own API: reads, and acts with the header that no page of another site can send. */
 
+import { timeLimit } from './clock.js'
+
+/** Nothing that is read takes as long; what is asked to be done may. */
+const READ_MS_MAX = 30_000
+
 /** What went wrong and what to do about it. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
@@ -15,7 +20,7 @@ export class Failure extends Error {
  * @param {string} path
  * @returns {Promise<Result>}
  */
-export const read = (path) => ask(path, { headers: { accept: 'application/json' } })
+export const read = (path) => ask(path, { headers: { accept: 'application/json' }, signal: timeLimit(READ_MS_MAX) })
 
 /**
  * @template Result
@@ -32,15 +37,18 @@ export function act(path, body, method = 'POST') {
 
 /** @param {string} path @param {RequestInit} init */
 async function ask(path, init) {
-  const response = await fetch(path, { ...init, credentials: 'same-origin', redirect: 'error' }).catch(() => {
-    throw new Failure({
-      code: 'WORKER_LOST',
-      message: 'the worker does not answer',
-      cure: 'Look whether it runs; this page goes on by itself when it is back.',
-    })
-  })
-  const said = await response.json().catch(() => ({}))
+  const response = await fetch(path, { ...init, credentials: 'same-origin', redirect: 'error' }).catch(lost)
+  const said = await response.json().catch(response.ok ? lost : () => ({}))
   if (response.ok) return said
   if (response.status === 401 && path !== '/api/session') location.assign('/login')
   throw new Failure(said.error ?? { code: String(response.status), message: 'the worker answered oddly', cure: '' })
+}
+
+/** No answer, or half of one. @returns {never} */
+function lost() {
+  throw new Failure({
+    code: 'WORKER_LOST',
+    message: 'the worker does not answer',
+    cure: 'Look whether it runs; this page goes on by itself when it is back.',
+  })
 }

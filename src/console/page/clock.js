@@ -10,3 +10,6 @@ export function after(ms, action) {
 
 /** @param {number} ms @returns {Promise<void>} */
 export const sleep = (ms) => new Promise((resolve) => void after(ms, resolve))
+
+/** Ends what is asked with it. @param {number} ms */
+export const timeLimit = (ms) => AbortSignal.timeout(ms)

@@ -4,7 +4,7 @@ import { said } from './format.js'
 
 /** @typedef {{ view: string, name: string, query: URLSearchParams }} Place */
 
-/** Filled once, when the page begins. @type {string[]} */
+/** Filled once, before the first view is drawn. @type {string[]} */
 export const reportNames = []
 
 /** @param {Place} place @param {{ view: string, states: readonly string[] }} parts */

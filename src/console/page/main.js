@@ -61,6 +61,7 @@ async function show({ isNew }) {
   const view = viewOf(place)
   if (isNew) markPlace(place, view)
   try {
+    await nameReports()
     const data = /** @type {never} */ (await view.load(place))
     // Another view was asked for meanwhile.
     if (mine !== drawing) return
@@ -74,14 +75,22 @@ async function show({ isNew }) {
     }
     if (isNew) main.querySelector('h1')?.focus({ preventScroll: true })
   } catch (error) {
-    if (mine === drawing) tellFailure(error, isNew)
+    if (mine === drawing) tellFailure(error, isNew || main.dataset['shown'] !== location.hash)
   }
   if (mine === drawing) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
 }
 
-/** What is shown already stays; it is better than nothing. @param {unknown} error @param {boolean} isNew */
-function tellFailure(error, isNew) {
-  if (!isNew) return
+/** Once; the names are the configuration's, and a worker with another one is another process. */
+async function nameReports() {
+  if (reportNames.length > 0) return
+  const { reports } = /** @type {import('../api/shapes.ts').Overview} */ (await read('/api/overview'))
+  // Two views may have asked in the same moment.
+  if (reportNames.length === 0) reportNames.push(...reports.map((each) => each.report))
+}
+
+/** What is shown already stays; it is better than nothing. @param {unknown} error @param {boolean} isWanted */
+function tellFailure(error, isWanted) {
+  if (!isWanted) return
   const { message, cure } = error instanceof Failure ? error : { message: String(error), cure: '' }
   fill(main, el('h1', { tabindex: '-1' }, 'This could not be shown'), el('p', {}, message), el('p', {}, cure))
 }
@@ -134,7 +143,5 @@ function drawRunning({ running }) {
   fill(place, runningCard(running.filter(isShown)))
 }
 
-const { reports } = /** @type {import('../api/shapes.ts').Overview} */ (await read('/api/overview'))
-reportNames.push(...reports.map((each) => each.report))
 begin()
 await show({ isNew: true })
