@@ -13,14 +13,14 @@ export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
 ): Promise<Database> {
-  if (lake !== undefined) return openLake(lake, { readOnly: true, memory: limits.warehouseMemory, ...more })
+  if (lake !== undefined) return openLake(lake, { readOnly: true, memory: limits.queryMemory, ...more })
   if (!existsSync(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
       cure: 'Run "tidemark sync": it publishes at its end.',
       data: { path: published },
     })
   }
-  return known(await Database.open(published, { readOnly: true, memory: limits.warehouseMemory, ...more }))
+  return known(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
 /** Errors: those of opening; WAREHOUSE_NEWER for books that this program would misread. */
@@ -40,8 +40,8 @@ async function known(database: Database): Promise<Database> {
 /** The warehouse itself: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
-    ? openToRead(warehouse, limits.warehouseMemory)
-    : openLake(lake, { readOnly: true, memory: limits.warehouseMemory })
+    ? openToRead(warehouse, limits.queryMemory)
+    : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
 /** Whether the warehouse may be there; a lake says so only when it is opened. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || existsSync(warehouse)
@@ -56,7 +56,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   if (config.lake !== undefined) return lakeIfThere(config)
   if (existsSync(config.warehouse)) {
     try {
-      return { database: await openToRead(config.warehouse, config.limits.warehouseMemory), file: 'warehouse' }
+      return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
     } catch (error) {
       if (asSyncError(error).code !== 'WAREHOUSE_LOCKED') throw error
     }

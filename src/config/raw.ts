@@ -84,7 +84,12 @@ const limits = z
       .string()
       .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
       .default('128MB')
-      .describe('Memory that DuckDB may take'),
+      .describe('Memory that DuckDB may take for loads'),
+    query_memory: z
+      .string()
+      .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
+      .default('1GB')
+      .describe('Memory that DuckDB may take for reading: query, export, verify, all readers of serve together'),
     warehouse_threads: z
       .int()
       .min(1)

@@ -97,6 +97,7 @@ function limitsOf(raw: RawConfig['limits']): Limits {
     walkPagesMax: raw.walk_pages_max,
     walkAttemptsMax: raw.walk_attempts_max,
     warehouseMemory: raw.warehouse_memory,
+    queryMemory: raw.query_memory,
     ...(raw.warehouse_threads !== undefined && { warehouseThreads: raw.warehouse_threads }),
   }
 }

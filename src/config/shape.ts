@@ -114,6 +114,8 @@ export interface Limits {
   readonly walkAttemptsMax: number
   /** Passed to DuckDB as written, such as `1GB`. */
   readonly warehouseMemory: string
+  /** The same, for what reads. */
+  readonly queryMemory: string
   readonly warehouseThreads?: number
 }
 

@@ -305,7 +305,9 @@ function queryError(thrown: unknown): SyncError {
   if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
   if (/No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
   return new SyncError('QUERY_FAILED', message.replace('Failed to extract statements: ', ''), {
-    cure: 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
+    cure: OUT_OF_MEMORY.test(message)
+      ? 'Raise limits.query_memory, for instance to 4GB, or ask for fewer columns or rows at once.'
+      : 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
     cause: thrown,
   })
 }
@@ -320,6 +322,8 @@ function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> 
   return row
 }
 
+const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
+
 /** DuckDB's message → our error. The texts were read off DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
@@ -331,9 +335,9 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       cause: thrown,
     })
   }
-  if (/Out of Memory Error|Allocation failure|bad_alloc/i.test(message) && !/No space left/.test(message)) {
+  if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
     return new SyncError('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, {
-      cure: 'Raise limits.warehouse_memory, for instance to 1GB, and run it again: nothing of it was kept, nothing committed was lost.',
+      cure: 'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: nothing of it was kept, nothing committed was lost.',
       data: { path },
       cause: thrown,
     })

@@ -47,6 +47,18 @@ describe('tidemark query', () => {
     expect((await world.run('query', '--format', 'csv', 'SELECT 1 AS a WHERE false')).stdout).toBe('a\n')
   })
 
+  it('takes the memory of limits.query_memory, and says what to raise when that is spent', async () => {
+    const usually = await world.run('query', '--format', 'csv', "SELECT current_setting('memory_limit') AS allowed")
+    expect(usually.stdout).toContain('953.6 MiB')
+    // The file is one JSON object, as YAML may be.
+    const usual = await readFile(path.join(world.folder, 'tidemark.yaml'), 'utf8')
+    const limits = { query_memory: '32MB' }
+    await writeFile(path.join(world.folder, 'narrow.yaml'), JSON.stringify({ ...JSON.parse(usual), limits }))
+    const narrow = await world.run('query', '--config', 'narrow.yaml', 'SELECT list(range) FROM range(20_000_000)')
+    expect(narrow).toMatchObject({ code: 1, stdout: '' })
+    expect(narrow.stderr).toMatch(/Out of Memory[^]*QUERY_FAILED[^]*Raise limits\.query_memory/)
+  })
+
   it('writes parquet, with every type and digit, and leaves nothing beside it', async () => {
     const file = path.join(world.folder, 'kinds.parquet')
     const sql = `${EVERY_KIND}; -- a comment`

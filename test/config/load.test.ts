@@ -99,6 +99,7 @@ describe('sources', () => {
       walkPagesMax: 100_000,
       walkAttemptsMax: 4,
       warehouseMemory: '128MB',
+      queryMemory: '1GB',
     })
     expect((await configOf({ yaml: '# nothing yet\n' })).console.port).toBe(7717)
   })

@@ -127,6 +127,7 @@ export class Machine {
           walkPagesMax: WALK_PAGES_MAX,
           walkAttemptsMax: 4,
           warehouseMemory: MEMORY,
+          queryMemory: MEMORY,
         },
         concurrency: settings.concurrency,
         identity: 'simulation',

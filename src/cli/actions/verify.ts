@@ -85,7 +85,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   }
   const settings = {
     path: path.join(folder, 'scratch.duckdb'),
-    memory: limits.warehouseMemory,
+    memory: limits.queryMemory,
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)

@@ -20,7 +20,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   if (!existsSync(warehouse)) return checkFolder(check, warehouse)
   try {
-    await using database = await openToRead(warehouse, limits.warehouseMemory)
+    await using database = await openToRead(warehouse, limits.queryMemory)
     const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
     return ok(check, `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`)
   } catch (thrown) {
@@ -48,7 +48,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   if (!existsSync(published)) return checkFolder(check, published)
   try {
-    await using database = await openToRead(published, limits.warehouseMemory)
+    await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
   } catch (thrown) {

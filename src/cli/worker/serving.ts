@@ -36,7 +36,7 @@ export async function startServing(
 ): Promise<Serving | undefined> {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
-  const { warehouseMemory: memory, warehouseThreads: threads } = limits
+  const { queryMemory: memory, warehouseThreads: threads } = limits
   const server = await LiveServer.start({ ...serve, token, extensions, published, memory, threads })
   log.info({ address: `quack:${serve.host}:${serve.port}` }, 'the published copy is served')
   return {
