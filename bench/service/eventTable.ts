@@ -1,6 +1,7 @@
 /**
  * One events report of any size in memory: base rows repeated under identifiers of their own, an index over stamps, and
- * the rows that were changed since. Windows are answered as the service would: inclusive bounds, one order, pages.
+ * the rows that were changed since. Windows are answered as the service would: inclusive bounds, one order, pages. What
+ * fits into memory is written once, so that a page is a view: a service elsewhere would not take the reader's processors.
  */
 import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
 
@@ -8,7 +9,9 @@ const STAMP = '"aggregateRecordModified":"'
 const STAMP_END = 'Z"'
 const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
-const COMMA = 0x2c
+const COMMA = Buffer.from(',')
+/** Of rows that are written once; of a larger report each page is written when it is asked for. */
+const KEPT_BYTES_MAX = 6_000_000_000
 
 interface Changed {
   readonly row: number
@@ -32,6 +35,8 @@ export class EventTable {
   /** In the order of their stamps, which are later than those of all rows that never changed. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
+  /** The rows as they were at first, `BASE_ROWS` in each. */
+  readonly #kept: readonly Buffer[]
   #revision = 0
 
   constructor(base: BaseRows, rows: number) {
@@ -44,10 +49,13 @@ export class EventTable {
       Math.min(STAMP_LENGTH_MAX, row.indexOf(STAMP_END, this.#stampAt[n]) - (this.#stampAt[n] as number)),
     )
     this.#isChanged = new Uint8Array(rows)
+    const isKept = (rows / BASE_ROWS) * text.length <= KEPT_BYTES_MAX
+    const blocks = Array.from({ length: isKept ? Math.ceil(rows / BASE_ROWS) : 0 }, (_, n) => n * BASE_ROWS)
+    this.#kept = blocks.map((first) => this.#written(first, Math.min(BASE_ROWS, rows - first)))
   }
 
-  /** One page as JSON text. */
-  page({ sinceMs, untilMs, start, count }: Slice): Buffer {
+  /** One page as the pieces of its JSON text. */
+  page({ sinceMs, untilMs, start, count }: Slice): Buffer[] {
     const first = this.#firstAt(sinceMs)
     const last = this.#firstAt(untilMs + 0.0001)
     const late = this.#changed.filter((each) => each.stampMs >= sinceMs && each.stampMs <= untilMs)
@@ -57,7 +65,7 @@ export class EventTable {
     const from = Math.max(0, start - unchanged)
     const to = Math.max(0, start + count - unchanged)
     for (const { text } of late.slice(from, to)) texts.push(text)
-    return joined(texts)
+    return [Buffer.from('['), ...texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text])), Buffer.from(']')]
   }
 
   /** Stamps `count` rows with `nowMs`: every row one step on, so that each list has a changed item too. */
@@ -73,13 +81,8 @@ export class EventTable {
     return [...again].map((row) => FIRST_ID + row)
   }
 
-  /** The text of one row as it is now. */
-  text(row: number): Buffer {
-    return this.#changed.find((each) => each.row === row)?.text ?? this.#baseText(row, 1)
-  }
-
   #changedText(row: number, stamp: string): Buffer {
-    const text = this.#baseText(row, 1).toString('utf8')
+    const text = Buffer.concat(this.#baseTexts(row, 1)).toString('utf8')
     const stamped = text
       .replace(/"recordModified":"[^"]*"/, `"recordModified":"${stamp}"`)
       .replace(/"aggregateRecordModified":"[^"]*"/, `"aggregateRecordModified":"${stamp}"`)
@@ -88,14 +91,14 @@ export class EventTable {
     return Buffer.from(stamped)
   }
 
-  /** Row texts with commas between them; `start` counts rows that never changed. */
+  /** Row texts that commas belong between; `start` counts rows that never changed. */
   #unchanged({ first, last }: { first: number; last: number }, start: number, count: number): Buffer[] {
-    if (this.#changed.length === 0) return [this.#baseText(first + start, count)]
+    if (this.#changed.length === 0) return this.#baseTexts(first + start, count)
     const texts: Buffer[] = []
     let seen = 0
     for (let row = first; row < last && texts.length < count; row += 1) {
       if (this.#isChanged[row] === 1) continue
-      if (seen >= start) texts.push(this.#baseText(row, 1))
+      if (seen >= start) texts.push(...this.#baseTexts(row, 1))
       seen += 1
     }
     return texts
@@ -107,26 +110,34 @@ export class EventTable {
     return count
   }
 
-  /** `count` rows from `row` on, as they were at first, under identifiers and stamps of their own. */
-  #baseText(row: number, count: number): Buffer {
-    const { text, starts } = this.#base
+  /** `count` rows from `row` on, as they were at first. */
+  #baseTexts(row: number, count: number): Buffer[] {
+    const { starts } = this.#base
     const pieces: Buffer[] = []
     for (let at = row; at < row + count; ) {
       const base = at % BASE_ROWS
       const some = Math.min(row + count - at, BASE_ROWS - base)
-      const from = starts[base] as number
-      const piece = Buffer.from(text.subarray(from, (starts[base + some] as number) - 1))
-      for (let n = 0; n < some; n += 1) {
-        const start = (starts[base + n] as number) - from
-        putId(piece, start + ID_AT, FIRST_ID + at + n)
-        const stamp = new Date(this.#stampOf(at + n)).toISOString()
-        const stampAt = start + (this.#stampAt[base + n] as number)
-        piece.write(stamp, stampAt, this.#stampLength[base + n] as number, 'latin1')
-      }
-      pieces.push(piece)
+      const kept = this.#kept[(at - base) / BASE_ROWS]
+      pieces.push(kept?.subarray(starts[base], (starts[base + some] as number) - 1) ?? this.#written(at, some))
       at += some
     }
-    return pieces.length === 1 ? (pieces[0] as Buffer) : joined(pieces, '')
+    return pieces
+  }
+
+  /** Rows of one block, with identifiers and stamps of their own and commas between them. */
+  #written(row: number, count: number): Buffer {
+    const { text, starts } = this.#base
+    const base = row % BASE_ROWS
+    const from = starts[base] as number
+    const bytes = Buffer.from(text.subarray(from, (starts[base + count] as number) - 1))
+    for (let n = 0; n < count; n += 1) {
+      const start = (starts[base + n] as number) - from
+      putId(bytes, start + ID_AT, FIRST_ID + row + n)
+      const stamp = new Date(this.#stampOf(row + n)).toISOString()
+      const stampAt = start + (this.#stampAt[base + n] as number)
+      bytes.write(stamp, stampAt, this.#stampLength[base + n] as number, 'latin1')
+    }
+    return bytes
   }
 
   /** Rows are spread over the stamps of the base rows, between which they are evenly spaced. */
@@ -158,16 +169,4 @@ function putId(bytes: Buffer, at: number, id: number): void {
     bytes[at + digit] = ZERO + (rest % 10)
     rest = Math.floor(rest / 10)
   }
-}
-
-function joined(texts: readonly Buffer[], brackets = '[]'): Buffer {
-  const length = texts.reduce((sum, text) => sum + text.length + 1, brackets.length)
-  const out = Buffer.allocUnsafe(length)
-  let end = out.write(brackets.slice(0, 1), 0, 'latin1')
-  texts.forEach((text, n) => {
-    if (n > 0) out[end++] = COMMA
-    end += text.copy(out, end)
-  })
-  end += out.write(brackets.slice(1), end, 'latin1')
-  return out.subarray(0, end)
 }

@@ -20,13 +20,13 @@ interface Asked {
   readonly pageSize?: number
 }
 
-function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: Asked): Buffer {
+function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: Asked): Buffer[] {
   const count = Math.min(pageSize, PAGE_ROWS_MAX)
   const sinceMs = modifiedSince === undefined ? Number.NEGATIVE_INFINITY : timeOf(modifiedSince)
   const untilMs = modifiedUntil === undefined ? Number.POSITIVE_INFINITY : timeOf(modifiedUntil)
   counters.requests += 1
   const body = table.page({ sinceMs, untilMs, start: (pageNumber - 1) * count, count })
-  counters.bytes += body.length
+  counters.bytes += bytesOf(body)
   return body
 }
 
@@ -36,7 +36,8 @@ function timeOf(text: string): number {
   return Date.parse(text) + Number(`0.${micros}`)
 }
 
-async function answer(request: IncomingMessage): Promise<Buffer> {
+/** The pieces of its body. */
+async function answer(request: IncomingMessage): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)
   const asked = pieces.length === 0 ? {} : (JSON.parse(Buffer.concat(pieces).toString('utf8')) as Record<string, never>)
@@ -51,11 +52,14 @@ async function answer(request: IncomingMessage): Promise<Buffer> {
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await answer(request)
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
-  response.end(body)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytesOf(body) })
+  response.cork()
+  for (const piece of body) response.write(piece)
+  response.end()
 }
 
-const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const bytesOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+const json = (value: unknown): Buffer[] => [Buffer.from(JSON.stringify(value))]
 
 const server = createServer({ keepAliveTimeout: 65_000 }, (request: IncomingMessage, response: ServerResponse) => {
   void serve(request, response)
