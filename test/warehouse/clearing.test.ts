@@ -69,13 +69,20 @@ describe('what a load may clear up', () => {
   })
 })
 
-it('payloads are written with zstd, which takes less time and room than what DuckDB would choose', async () => {
+it.each([
+  ['payloads are written with zstd, which takes less time and room than what DuckDB would choose', '_payload', 'ZSTD'],
+  [
+    'keys of children are written as they are, since each load that replaces rows looks for some',
+    '_child_key',
+    'Uncompressed',
+  ],
+])('%s', async (_, column, compression) => {
   await using opened = await aWarehouse()
-  const rows = Array.from({ length: 50 }, (_, n) => ({ eventId: n, meetingRooms: [{ id: n, text: `room ${n}` }] }))
+  const rows = Array.from({ length: 50 }, (_each, n) => ({ eventId: n, meetingRooms: [{ id: n, text: `room ${n}` }] }))
   await loadRows(opened, events, rows)
   await opened.warehouse.rows('CHECKPOINT')
   const used = await opened.warehouse.rows(`
     SELECT DISTINCT compression FROM pragma_storage_info('events__meeting_rooms')
-    WHERE column_name = '_payload' AND segment_type = 'JSON'`)
-  expect(used).toEqual([{ compression: 'ZSTD' }])
+    WHERE column_name = '${column}' AND segment_type IN ('JSON', 'VARCHAR')`)
+  expect(used).toEqual([{ compression }])
 })
