@@ -63,6 +63,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #around: AroundStatement
   #tail: Promise<unknown> = Promise.resolve()
   #closed = false
+  #clears = CLEARED_MIN
 
   private constructor(
     path: string,
@@ -156,13 +157,20 @@ export class Database implements Sql, AsyncDisposable {
         rows: (sql, values) => this.#read(sql, values),
         rowsInOrder: (sql) => this.#read(sql, undefined, true),
       })
-      await this.#execute('COMMIT', undefined, `SET max_vacuum_tasks = ${clears(result)}`)
+      await this.#execute('COMMIT', undefined, this.#toClear(clears(result)))
       return result
     } catch (error) {
       // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
+  }
+
+  /** Undefined where it is set so already: the server for readers has its settings locked. */
+  #toClear(clears: number): string | undefined {
+    if (clears === this.#clears) return undefined
+    this.#clears = clears
+    return `SET max_vacuum_tasks = ${clears}`
   }
 
   /** Runs `work` while no other statement runs; it may run statements of its own outside a transaction. */

@@ -86,3 +86,10 @@ it.each([
     WHERE column_name = '${column}' AND segment_type IN ('JSON', 'VARCHAR')`)
   expect(used).toEqual([{ compression }])
 })
+
+it('a database whose settings are locked, as that for readers is, still commits', async () => {
+  await using database = await Database.open(':memory:', { memory: '64MB' })
+  await database.run('SET lock_configuration = true')
+  await database.transaction((sql) => sql.run('CREATE TABLE shown AS SELECT 1 AS n'))
+  expect(await database.rows('FROM shown')).toEqual([{ n: 1 }])
+})
