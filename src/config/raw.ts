@@ -73,6 +73,14 @@ const defaults = z
   .prefault({})
   .describe('What holds for every report that does not say otherwise (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
+/** Kept as it is written, for DuckDB to read. */
+const memory = (usual: string, purpose: string) =>
+  z
+    .string()
+    .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
+    .default(usual)
+    .describe(`Memory that DuckDB may take for ${purpose}`)
+
 const limits = z
   .strictObject({
     load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
@@ -80,16 +88,8 @@ const limits = z
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
     walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
-    warehouse_memory: z
-      .string()
-      .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('128MB')
-      .describe('Memory that DuckDB may take for loads'),
-    query_memory: z
-      .string()
-      .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
-      .default('1GB')
-      .describe('Memory that DuckDB may take for reading: query, export, verify, all readers of serve together'),
+    warehouse_memory: memory('128MB', 'loads'),
+    query_memory: memory('1GB', 'reading: query, export, verify, all readers of serve together'),
     warehouse_threads: z
       .int()
       .min(1)

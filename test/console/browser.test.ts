@@ -2,10 +2,10 @@
  * The console in a real browser: a person logs in, watches a run, backfills, cancels, mends a rejected row, pauses and
  * resumes, with the mouse or with keys alone, in light and dark, on a phone; axe-core finds nothing wrong in any view.
  */
-import type { Browser } from 'playwright-core'
+import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, launched, logIn, tooWide, violations } from './browser.ts'
+import { aPerson, giveToken, launched, logIn, tooWide, violations } from './browser.ts'
 import { aConsole, type Consoled, TOKEN } from './support.ts'
 
 let browser: Browser
@@ -18,6 +18,9 @@ const SETTINGS = {
 /** A machine may be busy with other things. */
 const LONG = { timeout: 240_000 }
 const SCHEMES = ['light', 'dark'] as const
+
+const REFUSED = (route: Route): Promise<void> => route.fulfill({ status: 429 })
+const HANGING = (): Promise<void> => Promise.resolve()
 
 beforeAll(async () => {
   browser = await launched(inject('chromium'))
@@ -221,21 +224,20 @@ describe('a person', () => {
   })
 
   it.each([
-    ['a file of the page', '**/page/charts.js', 'A part of this page did not come'],
-    ['what the page asks first', '**/api/overview', 'This could not be shown'],
+    ['a file of it is refused', '**/page/charts.js', REFUSED, 'A part of this page did not come'],
+    ['what it asks first is refused', '**/api/overview', REFUSED, 'This could not be shown'],
+    ['what it asks first is never answered', '**/api/overview', HANGING, 'This could not be shown'],
   ])(
-    'who opens the page while %s is refused is told so, and sees it by itself once it is not',
+    'who opens the page while %s is told so, and sees it by itself afterwards',
     LONG,
-    async (...refused) => {
+    async (_, path, trouble, told) => {
       await using person = await aPerson(browser, console)
       const { page } = person
-      const [, path, told] = refused
-      let isRefused = true
-      await page.route(path, (route) => (isRefused ? route.fulfill({ status: 429 }) : route.continue()))
-      await page.getByLabel('Token of the console').fill(TOKEN)
-      await page.getByRole('button', { name: 'Log in' }).click()
+      let isOver = false
+      await page.route(path, (route) => (isOver ? route.continue() : trouble(route)))
+      await giveToken(person)
       await page.getByRole('heading', { name: told }).waitFor()
-      isRefused = false
+      isOver = true
       await page.getByRole('heading', { name: 'Reports' }).waitFor()
     },
   )

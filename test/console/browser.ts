@@ -47,9 +47,14 @@ export async function aPerson(
   }
 }
 
-export async function logIn({ page }: Pick<Person, 'page'>): Promise<void> {
+export async function giveToken({ page }: Pick<Person, 'page'>): Promise<void> {
   await page.getByLabel('Token of the console').fill(TOKEN)
   await page.getByRole('button', { name: 'Log in' }).click()
+}
+
+export async function logIn(person: Pick<Person, 'page'>): Promise<void> {
+  const { page } = person
+  await giveToken(person)
   await page.getByRole('navigation').waitFor()
   await page.locator('main h1').first().waitFor()
 }
