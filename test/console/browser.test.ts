@@ -5,7 +5,7 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, giveToken, launched, logIn, tooWide, violations } from './browser.ts'
+import { aPerson, giveToken, launched, logIn, lostWhenDrawnAnew, tooWide, violations } from './browser.ts'
 import { aConsole, type Consoled, TOKEN } from './support.ts'
 
 let browser: Browser
@@ -143,6 +143,44 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
+  it.each([
+    ['the mouse', 'mouse'],
+    ['the space bar', 'keyboard'],
+  ] as const)('presses with %s what they meant although the page is drawn anew meanwhile', LONG, async (_, by) => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/events')
+    for (const [name, next] of [
+      ['Pause', 'Resume'],
+      ['Resume', 'Pause'],
+    ] as const) {
+      const button = page.getByRole('button', { name })
+      await button.hover()
+      await button.focus()
+      await (by === 'mouse' ? page.mouse.down() : page.keyboard.down('Space'))
+      const answered = page.waitForResponse(/\/api\/reports\/events/)
+      await page.evaluate('dispatchEvent(new Event("hashchange"))')
+      await (await answered).finished()
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))')
+      await (by === 'mouse' ? page.mouse.up() : page.keyboard.up('Space'))
+      await page.getByRole('button', { name: next }).waitFor()
+    }
+    expect(person.complaints).toEqual([])
+  })
+
+  it('is shown what is new although a press never ends', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await page.getByRole('heading', { name: 'Reports' }).hover()
+    await page.mouse.down()
+    await console.ask('/api/pause', { reports: ['events'] })
+    await page.evaluate('dispatchEvent(new Event("hashchange"))')
+    await page.getByRole('heading', { name: 'events is paused' }).waitFor()
+    await console.ask('/api/resume', { reports: ['events'] })
+  })
+
   it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
@@ -200,6 +238,18 @@ describe('a person', () => {
     await focusOn('Skip to the content')
     await page.keyboard.press('Enter')
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
+  })
+
+  it('stays where they are with the keys when the page is drawn anew', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    await logIn(person)
+    await person.page.locator('#running').waitFor({ state: 'hidden' })
+    await console.ask('/api/pause', { reports: ['office_reservations'] })
+    for (const view of VIEWS) {
+      await person.view(view)
+      expect(await lostWhenDrawnAnew(person.page), view).toEqual([])
+    }
+    await console.ask('/api/resume', { reports: ['office_reservations'] })
   })
 
   it('keeps the colours that they chose', LONG, async () => {

@@ -14,6 +14,9 @@ export const launched = (executablePath: string): Promise<Browser> =>
 /** A busy machine may take its time: the test's own limit ends what never comes. */
 const PATIENCE_MS = 200_000
 
+/** Of a view with many alike. */
+const PLACES_MAX = 12
+
 /** What the page complained of: scripts that failed, what the policy refused. */
 export interface Person extends AsyncDisposable {
   readonly page: Page
@@ -65,6 +68,26 @@ export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE)
   return await page.evaluate<string[]>(`axe.run(document).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`)
+}
+
+/** What loses the focus when a view is drawn anew, as its switch between light and dark makes it do; a line each. */
+export async function lostWhenDrawnAnew(page: Page): Promise<string[]> {
+  return await page.evaluate<string[]>(`(async () => {
+    const main = document.getElementById('main')
+    const places = () => [...main.querySelectorAll('h1, a, button, input, select, summary')]
+    const lost = []
+    for (let place = 0; place < Math.min(places().length, ${PLACES_MAX}); place += 1) {
+      const { localName, id, href, textContent } = places()[place]
+      places()[place].focus()
+      const drawn = new Promise((resolve) => new MutationObserver(resolve).observe(main, { childList: true, subtree: true }))
+      document.getElementById('theme').click()
+      await drawn
+      await new Promise((resolve) => setTimeout(resolve))
+      const now = document.activeElement
+      if (now.localName !== localName || now.id !== id || now.href !== href) lost.push(textContent)
+    }
+    return lost
+  })()`)
 }
 
 /** How far the page is wider than its window, in pixels. */

@@ -48,17 +48,35 @@ function filled(element, attributes, children) {
 const textOr = (child) => (typeof child === 'number' ? String(child) : child)
 
 /**
- * Replaces what a place holds. Where the focus was, and what was unfolded, stays so: elements are known by their id.
+ * Replaces what a place holds. Where the focus was, and what was unfolded, stays so.
  * @param {HTMLElement} place
  * @param {...Child} children
  */
 export function fill(place, ...children) {
-  const focused = place.contains(document.activeElement) ? document.activeElement?.id : ''
+  const focusedAgain = place.contains(document.activeElement) ? counterpart(place, document.activeElement) : null
   const open = [...place.querySelectorAll('details[open][id]')].map(({ id }) => id)
   place.replaceChildren(...children.filter((child) => child != null && child !== false).map(textOr))
   for (const id of open) document.getElementById(id)?.setAttribute('open', '')
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true })
+  focusedAgain?.()?.focus({ preventScroll: true })
 }
+
+/**
+ * Finds what will have come into an element's place: by its id, else as the one that says the same.
+ * @param {HTMLElement} place
+ * @param {Element | null} element
+ * @returns {() => HTMLElement | null | undefined}
+ */
+function counterpart(place, element) {
+  if (element === null || element.id) return () => document.getElementById(element?.id ?? '')
+  const told = toldBy(element)
+  const alike = () => [...place.querySelectorAll(element.localName)].filter((each) => toldBy(each) === told)
+  const position = alike().indexOf(element)
+  return () => /** @type {HTMLElement | undefined} */ (alike()[position])
+}
+
+/** @param {Element} element */
+const toldBy = (element) =>
+  [element.getAttribute('href'), element.getAttribute('aria-label'), element.textContent].join('\n')
 
 /** @param {string} id */
 export function byId(id) {

@@ -9,7 +9,7 @@ let state = { begun: 0, running: [] }
 export const liveNow = () => state
 
 /**
- * @param {{ onState: (state: LiveState, hasChanged: boolean) => void, onConnection: (isThere: boolean) => void }} listener
+ * @param {{ onState: (hasChanged: boolean) => void, onConnection: (isThere: boolean) => void }} listener
  */
 export function watchLive({ onState, onConnection }) {
   const source = new EventSource('/api/live')
@@ -18,7 +18,7 @@ export function watchLive({ onState, onConnection }) {
   source.addEventListener('message', ({ data }) => {
     const before = namesOf(state)
     state = JSON.parse(data)
-    onState(state, namesOf(state) !== before)
+    onState(namesOf(state) !== before)
   })
 }
 

@@ -9,10 +9,11 @@ import { forgetCharts } from './charts.js'
 import { after } from './clock.js'
 import { byId, el, fill } from './dom.js'
 import { reportNames } from './filters.js'
-import { watchLive } from './live.js'
+import { liveNow, watchLive } from './live.js'
 import { noticeOf } from './notices.js'
 import * as overview from './overview.js'
 import { runningCard } from './pieces.js'
+import { released } from './press.js'
 import * as rejected from './rejected.js'
 import * as report from './report.js'
 import * as run from './run.js'
@@ -63,6 +64,7 @@ async function show({ isNew }) {
   try {
     await nameReports()
     const data = /** @type {never} */ (await view.load(place))
+    await released()
     // Another view was asked for meanwhile.
     if (mine !== drawing) return
     const kept = isNew || view.keeps === undefined ? null : document.getElementById(view.keeps)
@@ -75,6 +77,7 @@ async function show({ isNew }) {
     }
     if (isNew) main.querySelector('h1')?.focus({ preventScroll: true })
   } catch (error) {
+    await released()
     if (mine === drawing) tellFailure(error, isNew || main.dataset['shown'] !== location.hash)
   }
   if (mine === drawing) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
@@ -92,7 +95,12 @@ async function nameReports() {
 function tellFailure(error, isWanted) {
   if (!isWanted) return
   const { message, cure } = error instanceof Failure ? error : { message: String(error), cure: '' }
-  fill(main, el('h1', { tabindex: '-1' }, 'This could not be shown'), el('p', {}, message), el('p', {}, cure))
+  fill(
+    main,
+    el('h1', { id: 'title', tabindex: '-1' }, 'This could not be shown'),
+    el('p', {}, message),
+    el('p', {}, cure),
+  )
 }
 
 /** @param {Place} place @param {View} view */
@@ -123,15 +131,16 @@ function begin() {
       banner.hidden = isThere
       banner.textContent = isThere ? '' : 'The worker does not answer. This page goes on by itself when it is back.'
     },
-    onState: (state, hasChanged) => {
+    onState: (hasChanged) => {
       if (hasChanged) void show({ isNew: false })
-      else drawRunning(state)
+      else void drawRunning()
     },
   })
 }
 
-/** Only what goes on; the rest of the view stays as it is. @param {import('./live.js').LiveState} state */
-function drawRunning({ running }) {
+/** Only what goes on; the rest of the view stays as it is. */
+async function drawRunning() {
+  await released()
   const place = document.getElementById('running')
   if (place === null) return
   const { view, name } = placeNow()
@@ -140,7 +149,7 @@ function drawRunning({ running }) {
     if (view === 'reports') return run.report === name
     return view !== 'runs' || run.run_id === name
   }
-  fill(place, runningCard(running.filter(isShown)))
+  fill(place, runningCard(liveNow().running.filter(isShown)))
 }
 
 begin()

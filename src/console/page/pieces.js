@@ -128,4 +128,4 @@ export function cureText(cure, canResume) {
 
 /** @param {string} title @param {string} [text] */
 export const lead = (title, text) =>
-  el('div', { class: 'lead' }, el('h1', { tabindex: '-1' }, title), text ? el('p', {}, text) : null)
+  el('div', { class: 'lead' }, el('h1', { id: 'title', tabindex: '-1' }, title), text ? el('p', {}, text) : null)

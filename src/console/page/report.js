@@ -28,7 +28,7 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
       el(
         'div',
         { class: 'head' },
-        el('h1', { tabindex: '-1' }, report),
+        el('h1', { id: 'title', tabindex: '-1' }, report),
         pill(running.length > 0 && state !== 'paused' ? 'running' : state),
       ),
       state === 'off' ? null : buttons(standing),

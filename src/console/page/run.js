@@ -37,7 +37,7 @@ const heading = ({ report, kind, state, run_id: id }) =>
   el(
     'div',
     { class: 'lead' },
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, `${said(kind)} of ${report}`), pill(state)),
+    el('div', { class: 'head' }, el('h1', { id: 'title', tabindex: '-1' }, `${said(kind)} of ${report}`), pill(state)),
     el('p', {}, el('a', { href: `#/reports/${report}` }, report), ' · ', el('span', { class: 'code' }, id)),
   )
 
