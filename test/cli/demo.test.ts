@@ -18,6 +18,7 @@ describe('tidemark demo', () => {
     const { code, stdout, stderr } = await place.run('demo')
     expect(code).toBe(0)
     expect(stderr).not.toMatch(/warn|error/i)
+    expect(stdout, 'what was read at first').toMatch(/^events +\d+ +\d{3} +300 +\d+ +\d+$/m)
     expect(stdout).toMatch(/^events__meeting_rooms +\d/m)
     expect(stdout).toMatch(/^events +\d+ +\d+ +1 +4 +1$/m)
     expect(stdout.match(/\(\d+ rows?\)/g)).toHaveLength(3)

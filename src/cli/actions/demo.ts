@@ -34,12 +34,14 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
 
   out.write(heading('2. A worker: first it reads everything'))
   await using worker = await startWorker(shell, config, folder)
-  out.write('It runs on the embedded queue, in a process of its own, and does what it is asked.\n')
+  out.write('It runs on the embedded queue, in a process of its own, begins at once, and does what it is asked.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, as long as this goes on.\n\n`)
-  const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: {} }, worker.remote)
+  // Its schedule has begun with most reports by now: what the books say of all their runs is told, not this one.
+  const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: { quiet: true } }, worker.remote)
   if (hasFailed(first)) return failed(shell, first)
+  out.write(tableOf(await readSince(config, 0)))
+  out.write(`All eight reports in ${duration(first.elapsedMs)}.\n\n`)
   out.write(await tablesText(config))
-  out.write(`All eight reports in ${duration(first.elapsedMs)}.\n`)
 
   out.write(heading('3. Meanwhile, people work with the service'))
   const before = await lastLoad(config)
@@ -47,9 +49,11 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write(changed.map((each) => `${changeText(each)}\n`).join(''))
 
   out.write(heading('4. The worker reads only what changed'))
-  const second = await syncInWorker(shell, { config, wanted: reportNames, loudness: {} }, worker.remote)
+  const second = await syncInWorker(shell, { config, wanted: reportNames, loudness: { quiet: true } }, worker.remote)
   if (hasFailed(second)) return failed(shell, second)
-  out.write(await differencesText(config, before))
+  const changes = await readSince(config, before)
+  const moved = changes.filter(({ inserted, updated, deleted }) => inserted + updated + deleted > 0)
+  out.write(`${tableOf(changes)}${counted(moved.length, 'report')} changed.\n`)
   await showQueries(shell, config, changed[0]?.key ?? 0)
   out.write(closingText())
   if (out.isTerminal) await looking(shell, worker.console, token)
@@ -133,24 +137,28 @@ async function lastLoad(config: Config): Promise<number> {
   return last?.id ?? 0
 }
 
-/** From the books: what was asked for just now, and what the worker had read by itself before. */
-async function differencesText(config: Config, before: number): Promise<string> {
+interface Read extends Readonly<Record<(typeof FIGURES)[number], number>> {
+  readonly report: string
+  readonly pages: number
+}
+
+/** From the books, in the order of the reports: what was asked for, and what the worker has read by itself. */
+async function readSince(config: Config, load: number): Promise<Read[]> {
   await using copy = await openPublished(config)
-  const changes = await copy.rows<{ report: string; pages: number } & Record<(typeof FIGURES)[number], number>>(`
+  const read = await copy.rows<Read>(`
     SELECT report, coalesce(any_value(w.pages), 0)::BIGINT AS pages, ${FIGURES.map((figure) => `sum(${figure})::BIGINT AS ${figure}`).join(', ')}
     FROM tidemark.loads LEFT JOIN (
-      SELECT report, sum(pages) AS pages FROM tidemark.windows WHERE load_id > ${before} GROUP BY report) w USING (report)
-    WHERE load_id > ${before} GROUP BY report`)
+      SELECT report, sum(pages) AS pages FROM tidemark.windows WHERE load_id > ${load} GROUP BY report) w USING (report)
+    WHERE load_id > ${load} GROUP BY report`)
+  return reportNames.flatMap((name) => read.filter(({ report }) => report === name))
+}
+
+function tableOf(read: readonly Read[]): string {
   const heads = ['pages', 'rows read', 'new', 'changed', 'deleted'] as const
-  const rows = reportNames.flatMap((report) => {
-    const found = changes.find((each) => each.report === report)
-    return found === undefined
-      ? []
-      : [[report, grouped(found.pages), ...FIGURES.map((figure) => grouped(found[figure]))]]
-  })
-  const drawn = table([{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))], rows)
-  const moved = changes.filter(({ inserted, updated, deleted }) => inserted + updated + deleted > 0)
-  return `${drawn}${counted(moved.length, 'report')} changed.\n`
+  return table(
+    [{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))],
+    read.map((each) => [each.report, grouped(each.pages), ...FIGURES.map((figure) => grouped(each[figure]))]),
+  )
 }
 
 const FIGURES = ['rows', 'inserted', 'updated', 'deleted'] as const
