@@ -130,10 +130,11 @@ describe('a served copy', () => {
 })
 
 describe('a worker with serve', () => {
-  it('serves what it published, with a token of its own that it says once, on standard error', async () => {
+  it('serves what it published, with a token and a memory of its own; the token it says once, on standard error', async () => {
     const port = await freePort()
     const address = `quack:127.0.0.1:${port}`
-    const settings = { serve: address.replace(':', '://'), extensions: extensionsFolder() }
+    const limits = { query_memory: '192MB' }
+    const settings = { serve: address.replace(':', '://'), extensions: extensionsFolder(), limits }
     await using shop = await aWorkshop({ store: 'embedded', settings })
     const worker = shop.worker()
     await until(() => worker.said().includes('is served') && worker.said().includes('"published"'))
@@ -143,6 +144,9 @@ describe('a worker with serve', () => {
     await until(
       async () => (await reader.ask('SELECT count(*)::INTEGER AS n FROM tide.events')).rows?.[0]?.['n'] === 40,
     )
+    const asked = `SELECT current_setting(''memory_limit'') AS memory`
+    const memory = await reader.ask(`FROM quack_query('${address}', '${asked}', token := '${token}')`)
+    expect(memory).toEqual({ rows: [{ memory: '183.1 MiB' }] })
     const { code, stdout, stderr } = await stop(worker)
     expect(code).toBe(0)
     expect(stdout).not.toContain(token)
