@@ -5,7 +5,7 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, giveToken, launched, logIn, lostWhenDrawnAnew, tooWide, violations } from './browser.ts'
+import { aPerson, giveToken, launched, logIn, lookedAt, lostWhenDrawnAnew, tooWide, violations } from './browser.ts'
 import { aConsole, type Consoled, TOKEN } from './support.ts'
 
 let browser: Browser
@@ -137,6 +137,7 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.locator('.pill', { hasText: 'paused' }).waitFor()
     await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Reports' }).waitFor()
     await page.getByRole('heading', { name: 'events is paused' }).waitFor()
     await page.getByRole('button', { name: 'Resume' }).click()
     await page.getByRole('heading', { name: 'events is paused' }).waitFor({ state: 'detached' })
@@ -251,6 +252,29 @@ describe('a person', () => {
     }
     await console.ask('/api/resume', { reports: ['office_reservations'] })
   })
+
+  it(
+    'opens more windows than a browser has connections, and finds each fresh when they come back to it',
+    LONG,
+    async () => {
+      await using person = await aPerson(browser, console)
+      const { page } = person
+      await logIn(person)
+      await page.getByRole('heading', { name: 'Reports' }).waitFor()
+      await lookedAt(page, false)
+      for (let others = 0; others < 7; others += 1) {
+        const other = await page.context().newPage()
+        await other.goto(console.url)
+        await other.getByRole('heading', { name: 'Reports' }).waitFor()
+        await lookedAt(other, false)
+      }
+      await console.ask('/api/pause', { reports: ['events'] })
+      expect(await page.getByRole('heading', { name: 'events is paused' }).count()).toBe(0)
+      await lookedAt(page, true)
+      await page.getByRole('heading', { name: 'events is paused' }).waitFor()
+      await console.ask('/api/resume', { reports: ['events'] })
+    },
+  )
 
   it('keeps the colours that they chose', LONG, async () => {
     await using person = await aPerson(browser, console, { colorScheme: 'light' })

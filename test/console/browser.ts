@@ -70,6 +70,12 @@ export async function violations(page: Page): Promise<string[]> {
     violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`)
 }
 
+/** Tells a page whether its window is in front: without a screen, none ever goes behind another. */
+export const lookedAt = (page: Page, isLookedAt: boolean): Promise<void> =>
+  page.evaluate(`
+    Object.defineProperty(document, 'hidden', { value: ${!isLookedAt}, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+
 /** What loses the focus when a view is drawn anew, as its switch between light and dark makes it do; a line each. */
 export async function lostWhenDrawnAnew(page: Page): Promise<string[]> {
   return await page.evaluate<string[]>(`(async () => {

@@ -12,14 +12,22 @@ export const liveNow = () => state
  * @param {{ onState: (hasChanged: boolean) => void, onConnection: (isThere: boolean) => void }} listener
  */
 export function watchLive({ onState, onConnection }) {
-  const source = new EventSource('/api/live')
-  source.addEventListener('open', () => onConnection(true))
-  source.addEventListener('error', () => onConnection(false))
-  source.addEventListener('message', ({ data }) => {
-    const before = namesOf(state)
-    state = JSON.parse(data)
-    onState(namesOf(state) !== before)
-  })
+  /** @type {EventSource | undefined} */
+  let source
+  const watch = () => {
+    source?.close()
+    // A browser opens six connections to one address: six pages that listen behind others would leave none to ask with.
+    source = document.hidden ? undefined : new EventSource('/api/live')
+    source?.addEventListener('open', () => onConnection(true))
+    source?.addEventListener('error', () => onConnection(false))
+    source?.addEventListener('message', ({ data }) => {
+      const before = namesOf(state)
+      state = JSON.parse(data)
+      onState(namesOf(state) !== before)
+    })
+  }
+  document.addEventListener('visibilitychange', watch)
+  watch()
 }
 
 /** Changes when a run begins or ends, not while it goes on. @param {LiveState} now */

@@ -57,6 +57,8 @@ let callOff = () => {}
 /** @param {{ isNew: boolean }} how */
 async function show({ isNew }) {
   callOff()
+  // Nobody looks; it is drawn when somebody does.
+  if (document.hidden && !isNew) return
   const mine = (drawing += 1)
   const place = placeNow()
   const view = viewOf(place)
@@ -120,6 +122,7 @@ function begin() {
     main.focus()
   })
   addEventListener('hashchange', () => void show({ isNew: true }))
+  document.addEventListener('visibilitychange', () => void show({ isNew: false }))
   whenActed(() => void show({ isNew: false }))
   themeSwitch(byId('theme'), () => void show({ isNew: false }))
   byId('logout').addEventListener('click', () => {
