@@ -7,16 +7,16 @@ import { isPerRecord, type ReportName } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
 import { cancelBackfill } from '../src/sync/backfillEnd.ts'
 import { type Planned, previewBackfill } from '../src/sync/backfillPreview.ts'
-import { nameBackfill } from '../src/sync/backfillRequest.ts'
 import { retryRejected } from '../src/sync/retryRejected.ts'
+import { BackfillNames } from './backfillNames.ts'
 import type { ControlRequest } from './controlRequest.ts'
 import type { Housekeeping } from './housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from './outcome.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
-import type { BackfillJob } from './queues.ts'
 import type { QueueDepth, Requests } from './requests.ts'
 import { type RunningDocument, runningDocument, type Runs } from './runs.ts'
+import { callOffWaiting, type WaitingRun, waitingRuns } from './waitingRuns.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
 
 /** What a command shows of the books; the shape is the command's own. */
@@ -49,9 +49,18 @@ export class Control {
   readonly #closing = new AbortController()
   /** The retry that was asked for last: a report takes one at a time, and two people may ask at once. */
   #retrying: Promise<unknown> = Promise.resolve()
+  readonly #backfillNames: BackfillNames
 
   constructor(parts: ControlParts) {
     this.#parts = parts
+    const { rooms, requests } = parts
+    const startOf = (report: ReportName) => rooms.settings.reports[report].start
+    this.#backfillNames = new BackfillNames({
+      books: rooms.warehouse.backfills,
+      requests,
+      clock: rooms.clock,
+      startOf,
+    })
   }
 
   /** Lets go of everybody who still waits. */
@@ -121,21 +130,20 @@ export class Control {
 
   /** One that is known with this range goes on. */
   async #backfill(asked: readonly AskedBackfill[], asking: Asking): Promise<object> {
-    const { rooms, requests, housekeeping } = this.#parts
-    const named = new Map<ReportName, BackfillJob>()
-    for (const { report, from, to } of asked) {
-      const { start } = rooms.settings.reports[report]
-      const parts = { books: rooms.warehouse.backfills, start, now: rooms.clock.now() }
-      const { goesOn: _, ...job } = await nameBackfill({ report, from, to }, parts)
-      named.set(report, job)
-    }
-    const ask = async (report: ReportName) => {
-      const job = named.get(report)
-      if (job !== undefined) await requests.backfill(job)
-    }
-    const ended = await this.#followed('backfill', ask, asking).allOf([...named.keys()])
-    const published = await housekeeping.published()
-    return { ends: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), ended: result })), ...published }
+    const { requests, housekeeping } = this.#parts
+    const ranges = asked.map(({ report, from, to }) => ({ report, from, to }))
+    return this.#backfillNames.during(ranges, async (named) => {
+      const ask = async (report: ReportName) => {
+        const job = named.get(report)
+        if (job !== undefined) await requests.backfill(job)
+      }
+      const ended = await this.#followed('backfill', ask, asking).allOf([...named.keys()])
+      const published = await housekeeping.published()
+      return {
+        ends: ended.map(({ outcome, result }) => ({ ...outcomeDocument(outcome), ended: result })),
+        ...published,
+      }
+    })
   }
 
   async #planBackfill(asked: readonly AskedBackfill[], signal: AbortSignal): Promise<{ plans: readonly Planned[] }> {
@@ -163,10 +171,8 @@ export class Control {
    */
   async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
     const { rooms, requests, housekeeping } = this.#parts
-    const refused = (await rooms.warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
-    const reports = named.filter((report) => !onlyRefused || refused.some((pause) => pause.report === report))
+    const reports = await rooms.warehouse.resume(named, { onlyRefused })
     if (reports.length === 0) return { resumed: [] }
-    await rooms.warehouse.resume(reports)
     for (const report of reports) await rooms.client.resume(report)
     for (const { backfillId, report, state, since, until } of await rooms.warehouse.backfills.open()) {
       if (!reports.includes(report) || state === 'failed') continue
@@ -179,22 +185,18 @@ export class Control {
 
   /** A run, a backfill, or a job that waits. Error: USAGE_INVALID when there is no such thing. */
   async #cancel(id: string): Promise<object> {
-    const { rooms, runs, requests, housekeeping } = this.#parts
+    const { rooms, runs, housekeeping } = this.#parts
     const report = await cancelBackfill(rooms, id)
     const wasRunning = runs.callOff(id, CALLED_OFF)
+    const waited = await callOffWaiting(this.#parts, id)
     if (report !== undefined) {
-      for (const job of await requests.waiting('backfill')) {
-        if ((job.data as { backfillId?: string }).backfillId === id) await job.remove()
-      }
       await housekeeping.published()
       return { cancelled: id, what: `the backfill of ${report}` }
     }
     if (wasRunning) return { cancelled: id, what: 'a run' }
-    for (const queue of ['incremental', 'reconcile'] as const) {
-      const job = (await requests.waiting(queue)).find((each) => each.id === id)
-      if (job === undefined) continue
-      await job.remove()
-      return { cancelled: id, what: `a run of ${job.name} that had not begun` }
+    if (waited !== undefined) {
+      const what = waited.kind === 'backfill' ? 'a backfill' : 'a run'
+      return { cancelled: id, what: `${what} of ${waited.report} that had not begun` }
     }
     throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
       cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers.',
@@ -228,10 +230,9 @@ export class Control {
 
   async #activity(): Promise<Activity> {
     const { requests, runs } = this.#parts
-    const waiting = await requests.waiting('incremental')
     return {
       running: runs.running.map(runningDocument),
-      waiting: waiting.map(({ id = '', name }) => ({ id, report: name })),
+      waiting: await waitingRuns(requests),
       queues: await requests.depths(),
     }
   }
@@ -251,7 +252,7 @@ export type { Planned } from '../src/sync/backfillPreview.ts'
 /** What runs and what waits. */
 export interface Activity {
   readonly running: readonly RunningDocument[]
-  readonly waiting: readonly { readonly id: string; readonly report: string }[]
+  readonly waiting: readonly WaitingRun[]
   readonly queues: Readonly<Record<string, QueueDepth>>
 }
 

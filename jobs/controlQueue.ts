@@ -6,8 +6,8 @@ import type { Answer, Control } from './control.ts'
 import { ControlRequest } from './controlRequest.ts'
 import type { Crew } from './crew.ts'
 
-/** Commands that wait for their runs; each holds a place. */
-const REQUESTS_AT_ONCE = 8
+/** Commands that wait for their runs hold a place each, and one that pauses or cancels must not wait for them. */
+const REQUESTS_AT_ONCE = 200
 /** What a job's progress holds: ended reports, and how far a long one is. */
 const EVENTS_MAX = 500
 

@@ -41,6 +41,8 @@ export class Followed {
     const { runs, ask, signal } = this.#parts
     const ended = new Map<ReportName, EndedRun>()
     const all = Promise.withResolvers<void>()
+    // The asker may leave while the jobs are still being added, when nobody listens to it yet.
+    all.promise.catch(() => undefined)
     const before = runs.begun
     const leave = runs.follow((event) => {
       this.#take(event, { reports, before, ended })

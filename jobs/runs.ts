@@ -88,6 +88,11 @@ export class Runs {
     return run !== undefined
   }
 
+  /** Tells who waits for a run that has not begun that it never will. */
+  neverBegins(kind: RunName, outcome: ReportOutcome): void {
+    this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
+  }
+
   /** Until the returned function is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)

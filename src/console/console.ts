@@ -68,7 +68,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
   })
-  const errands = new Errands(options.clock)
+  const errands = new Errands(options.clock, options.log)
   const gate: GateParts = {
     token,
     host: options.host,

@@ -7,6 +7,7 @@ import type { ControlRequest } from '../../jobs/controlRequest.ts'
 import type { Clock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'
+import type { Log } from '../log.ts'
 import type { Errand } from './api/shapes.ts'
 import type { Desk } from './desk.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
@@ -17,11 +18,13 @@ const REMEMBERED_MAX = 50
 
 export class Errands {
   readonly #clock: Clock
+  readonly #log: Log
   readonly #errands = new Map<string, Errand>()
   readonly #closing = new AbortController()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, log: Log) {
     this.#clock = clock
+    this.#log = log
   }
 
   /** Newest first. */
@@ -45,6 +48,7 @@ export class Errands {
       error: null,
     }
     this.#errands.set(errand.id, errand)
+    this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'asked for in the console')
     const [oldest] = this.#errands.keys()
     if (this.#errands.size > REMEMBERED_MAX && oldest !== undefined) this.#errands.delete(oldest)
     const done = this.#carryOut(desk, request, errand)
@@ -71,6 +75,11 @@ export class Errands {
     }
     const failed = errand.error !== null || errand.outcomes.some(({ error }) => error !== null)
     errand.state = failed ? 'failed' : 'done'
+    const { id, what, state, error } = errand
+    this.#log.info(
+      { errand: id, what, state, ...(error !== null && { code: error.code }) },
+      'what the console asked for has ended',
+    )
   }
 }
 

@@ -26,13 +26,14 @@ export interface LiveParts {
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  /** What it was sent last, and when anything was. */
+  sent: string
   sentMs: number
 }
 
 export class Live {
   readonly #parts: LiveParts
   readonly #streams = new Set<Stream>()
-  #last = ''
   #callOff: (() => void) | undefined
 
   constructor(parts: LiveParts) {
@@ -49,12 +50,12 @@ export class Live {
     reply.hijack()
     const headers = { ...reply.getHeaders(), 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
     reply.raw.writeHead(200, headers as Record<string, string>)
-    const stream: Stream = { request, reply, sentMs: this.#parts.clock.monotonicMs() }
+    const sent = this.#now()
+    const stream: Stream = { request, reply, sent, sentMs: this.#parts.clock.monotonicMs() }
     this.#streams.add(stream)
     reply.raw.on('close', () => this.#streams.delete(stream))
     reply.raw.on('error', () => this.#streams.delete(stream))
-    this.#last = this.#now()
-    reply.raw.write(`retry: 2000\ndata: ${this.#last}\n\n`)
+    reply.raw.write(`retry: 2000\ndata: ${sent}\n\n`)
     this.#callOff ??= this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
@@ -69,22 +70,25 @@ export class Live {
     const now = this.#now()
     const nowMs = this.#parts.clock.monotonicMs()
     for (const stream of this.#streams) {
-      if (now !== this.#last) this.#send(stream, `data: ${now}\n\n`)
-      else if (nowMs - stream.sentMs > SIGN_EVERY_MS) this.#send(stream, ': still here\n\n')
+      if (now !== stream.sent) {
+        if (this.#send(stream, `data: ${now}\n\n`)) stream.sent = now
+      } else if (nowMs - stream.sentMs > SIGN_EVERY_MS) this.#send(stream, ': still here\n\n')
     }
-    this.#last = now
     if (this.#streams.size > 0) this.#callOff = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
-  #send(stream: Stream, text: string): void {
+  /** False: it was not sent. */
+  #send(stream: Stream, text: string): boolean {
     if (!this.#parts.mayLook(stream.request)) {
       stream.reply.raw.end()
       this.#streams.delete(stream)
-      return
+      return false
     }
+    // A slow reader is sent what is so once it has taken what it has; all between is outdated by then.
+    if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
-    // What a slow reader has not taken yet makes the rest outdated.
-    if (!stream.reply.raw.writableNeedDrain) stream.reply.raw.write(text)
+    stream.reply.raw.write(text)
+    return true
   }
 
   #now(): string {

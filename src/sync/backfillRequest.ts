@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
-import type { BackfillBook, BackfillBooks } from '../warehouse/backfills.ts'
+import type { BackfillBook } from '../warehouse/backfills.ts'
 import { checkRange } from './backfillRange.ts'
 
 export interface BackfillRequest {
@@ -24,9 +24,11 @@ export interface NamedBackfill {
   readonly goesOn: boolean
 }
 
+export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
+
 export interface RequestParts {
   /** Where open backfills stand; undefined: there is no warehouse yet. */
-  readonly books: Pick<BackfillBooks, 'open'> | undefined
+  readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
   readonly now: Instant
 }
@@ -39,7 +41,7 @@ export async function nameBackfill(
   const { report } = asked
   const from = asked.from ?? start
   checkRange({ report, from, to: asked.to ?? now }, { start, now })
-  const isSame = ({ since, until }: BackfillBook) => since === from && (asked.to === undefined || asked.to === until)
+  const isSame = ({ since, until }: OpenBackfill) => since === from && (asked.to === undefined || asked.to === until)
   const open = (await books?.open(report))?.find(isSame)
   const [backfillId, to] = open === undefined ? [randomUUID(), asked.to ?? now] : [open.backfillId, open.until]
   return { backfillId, report, from, to, goesOn: open !== undefined }

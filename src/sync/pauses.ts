@@ -16,7 +16,9 @@ export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportNam
   // What an operator paused stays paused; what was refused to another client is tried again.
   const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === rooms.settings.identity
   const outdated = paused.filter((pause) => !holds(pause))
-  await (outdated.length === 0 ? Promise.resolve() : rooms.warehouse.resume(outdated.map((pause) => pause.report)))
+  const names = outdated.map(({ report }) => report)
+  // An operator may have paused one meanwhile.
+  if (names.length > 0) await rooms.warehouse.resume(names, { onlyRefused: true })
   const held = paused.filter(holds)
   const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
   // The credentials are everybody's: while they are refused, no report asks for a token.

@@ -211,11 +211,21 @@ export async function pauses(sql: Sql): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Whoever resumes one report after refused credentials has seen to them: they held all reports. */
-export async function clearPauses(sql: Sql, resumed: readonly ReportName[]): Promise<void> {
-  if (resumed.length === 0) return
+/**
+ * Gives those that are resumed; `onlyRefused`: of those that are named, the ones that no operator paused. Whoever resumes
+ * one report after refused credentials has seen to them: they held all reports.
+ */
+export async function clearPauses(
+  sql: Sql,
+  named: readonly ReportName[],
+  { onlyRefused = false } = {},
+): Promise<readonly ReportName[]> {
+  const refused = onlyRefused ? (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED') : []
+  const resumed = onlyRefused ? named.filter((report) => refused.some((pause) => pause.report === report)) : named
+  if (resumed.length === 0) return []
   await sql.run(`
     UPDATE tidemark.report_states
     SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL
     WHERE report IN (${resumed.map(text).join(', ')}) OR paused_code = 'CREDENTIALS_REFUSED'`)
+  return resumed
 }

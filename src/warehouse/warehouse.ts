@@ -232,8 +232,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  resume(reports: readonly ReportName[]): Promise<void> {
-    return this.#database.transaction((sql) => clearPauses(sql, reports))
+  /** Gives those that are resumed. */
+  resume(
+    reports: readonly ReportName[],
+    which: { readonly onlyRefused?: boolean } = {},
+  ): Promise<readonly ReportName[]> {
+    return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
 
   coverage({ report, scope }: { report: ReportName; scope: string }): Promise<Coverage | undefined> {

@@ -34,7 +34,7 @@ export async function pause(shell: Shell, names: readonly string[], { config }: 
 
 export async function resume(shell: Shell, names: readonly string[], { config }: PauseOptions): Promise<ExitCode> {
   const reports = [...known(names)]
-  const work = (warehouse: Warehouse) => warehouse.resume(reports)
+  const work = async (warehouse: Warehouse) => void (await warehouse.resume(reports))
   const code = await askedOrDone(shell, { do: 'resume', reports }, { config, work })
   shell.out.write(`resumed: ${reports.join(', ')}\n`)
   return code

@@ -16,10 +16,7 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
   )
   try {
     await using warehouse = await openWarehouse(config)
-    const refused = (await warehouse.pauses()).filter(({ code }) => code !== 'REPORT_PAUSED')
-    const resumed = refused.map(({ report }) => report).filter((report) => isReportName(report) && readable.has(report))
-    if (resumed.length > 0) await warehouse.resume(resumed)
-    return told(resumed)
+    return told(await warehouse.resume([...readable].filter(isReportName), { onlyRefused: true }))
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_LOCKED') return []

@@ -9,17 +9,17 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import type { Config } from '../../config/config.ts'
 import type { Shell } from '../shell.ts'
-import { type Asking, lost, type OnEvent } from './asked.ts'
+import { type Asking, lost } from './asked.ts'
 
 const LOOK_EVERY_MS = 250
 
 interface QueueRemote {
-  readonly send: (request: ControlRequest, onEvent: OnEvent) => Promise<Answer>
+  readonly send: (request: ControlRequest, asking: Pick<Asking, 'onEvent' | 'signal'>) => Promise<Answer>
   readonly close: () => Promise<void>
 }
 
 /** Undefined when no worker listens there, or nobody can be reached: then the work is done here. */
-export async function queueRemote({ clock, stop }: Shell, config: Config): Promise<QueueRemote | undefined> {
+export async function queueRemote({ clock }: Shell, config: Config): Promise<QueueRemote | undefined> {
   const store = await openStore(config.queue, { directory: '', clock }).catch(() => undefined)
   if (store === undefined) return undefined
   const isThere = await store.workersOf('control').then(
@@ -30,8 +30,8 @@ export async function queueRemote({ clock, stop }: Shell, config: Config): Promi
     await store.close()
     return undefined
   }
-  const send = (request: ControlRequest, onEvent: OnEvent) =>
-    askThrough(store, request, { onEvent, clock, signal: stop.signal })
+  const send: QueueRemote['send'] = (request, { onEvent, signal }) =>
+    askThrough(store, request, { onEvent, clock, signal })
   return { send, close: () => store.close() }
 }
 

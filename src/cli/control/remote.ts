@@ -7,21 +7,21 @@ import type { Answer } from '../../../jobs/control.ts'
 import { errorFrom } from '../../../jobs/wire.ts'
 import type { Config } from '../../config/config.ts'
 import type { Shell } from '../shell.ts'
-import type { OnEvent } from './asked.ts'
+import type { Asking, OnEvent } from './asked.ts'
 import { answersAt, askSocket } from './socketClient.ts'
 import { socketPathOf } from './socketPath.ts'
 
 export interface Remote extends AsyncDisposable {
-  /** Rejects with the error that the work ended in; WORKER_LOST when the worker went away. */
-  ask<T>(request: ControlRequest, onEvent?: OnEvent): Promise<T>
+  /** Rejects with the error that the work ended in; WORKER_LOST when the worker went away; `signal` ends the wait. */
+  ask<T>(request: ControlRequest, onEvent?: OnEvent, signal?: AbortSignal): Promise<T>
 }
 
 /** The worker, where one runs; undefined: whoever asks does the work itself. */
 export async function findWorker(shell: Shell, config: Config): Promise<Remote | undefined> {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) {
-    const send = (request: ControlRequest, onEvent: OnEvent) =>
-      askSocket(path, request, { onEvent, clock: shell.clock, signal: shell.stop.signal })
+    const send: Send = (request, { onEvent, signal }) =>
+      askSocket(path, request, { onEvent, clock: shell.clock, signal })
     return remoteOver(shell, send, () => Promise.resolve())
   }
   if (config.queue === 'embedded') return undefined
@@ -30,18 +30,17 @@ export async function findWorker(shell: Shell, config: Config): Promise<Remote |
   return found && remoteOver(shell, found.send, found.close)
 }
 
-function remoteOver(
-  shell: Shell,
-  send: (request: ControlRequest, onEvent: OnEvent) => Promise<Answer>,
-  close: () => Promise<void>,
-): Remote {
+type Send = (request: ControlRequest, asking: Pick<Asking, 'onEvent' | 'signal'>) => Promise<Answer>
+
+function remoteOver(shell: Shell, send: Send, close: () => Promise<void>): Remote {
   const goesOn = () => shell.err.write('The worker goes on with it; "tidemark status" shows how far it is.\n')
   return {
-    ask: async <T>(request: ControlRequest, onEvent: OnEvent = () => undefined) => {
+    ask: async <T>(request: ControlRequest, onEvent: OnEvent = () => undefined, leaves?: AbortSignal) => {
       const { signal } = shell.stop
       if (request.do !== 'status') signal.addEventListener('abort', goesOn)
       try {
-        const answer = await send(request, onEvent)
+        const ends = leaves === undefined ? signal : AbortSignal.any([signal, leaves])
+        const answer = await send(request, { onEvent, signal: ends })
         if ('error' in answer) throw errorFrom(answer.error)
         return answer.result as T
       } finally {

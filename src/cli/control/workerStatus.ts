@@ -11,7 +11,7 @@ import { findWorker } from './remote.ts'
 export interface WorkerStatus {
   readonly standings: readonly Standing[]
   readonly running: readonly RunningRun[]
-  readonly waiting: readonly { readonly id: string; readonly report: string }[]
+  readonly waiting: readonly { readonly id: string; readonly report: string; readonly kind: string }[]
   readonly queues: Readonly<Record<string, QueueDepth>>
   /** Where the console of that worker listens. */
   readonly console?: string
@@ -74,7 +74,7 @@ export function nextText({ next, running, standings }: WorkerStatus, now: Instan
 }
 
 /** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
-export function depthText({ running, queues, console }: WorkerStatus): string {
+export function depthText({ running, waiting, queues, console }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>
       `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,
@@ -83,7 +83,8 @@ export function depthText({ running, queues, console }: WorkerStatus): string {
     .filter(([name]) => name !== 'ticks' && name !== 'control')
     .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
   const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
-  const runsText = runs.length === 0 ? '' : `${runs.join('')}\n`
+  const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits\n`)
+  const runsText = runs.length + waits.length === 0 ? '' : `${[...runs, ...waits].join('')}\n`
   const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
   return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`
 }

@@ -39,11 +39,11 @@ export function deskElsewhere(shell: Shell, config: Config): Desk {
   const books = publishedReader(config)
   return {
     isOwner: false,
-    answer: async (request, { tell }) => {
+    answer: async (request, { tell, signal }) => {
       try {
         await using worker = await findWorker(shell, config)
         if (worker === undefined) return { error: nobody().toJSON() }
-        return { result: await worker.ask(request, tell) }
+        return { result: await worker.ask(request, tell, signal) }
       } catch (thrown) {
         return { error: asSyncError(thrown).toJSON() }
       }

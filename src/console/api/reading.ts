@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isPerRecord } from '../../../schema/index.ts'
 import type { Activity, Answer } from '../../../jobs/control.ts'
+import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { linesOfRun } from '../../runLogs.ts'
 import { attentionOf } from '../attention.ts'
@@ -21,6 +22,7 @@ import { type Endpoint, endpoint } from './endpoint.ts'
 import { Backfill, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './shapes.ts'
 
 export interface ReadingParts {
+  readonly clock: Clock
   readonly settings: AllSettings
   /** Where the log lines of runs lie. */
   readonly runLogs: string
@@ -93,11 +95,11 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
   }),
 ]
 
-async function overview(desk: Desk, { settings }: ReadingParts): Promise<Overview> {
+async function overview(desk: Desk, { settings, clock }: ReadingParts): Promise<Overview> {
   const standings = await desk.standings()
   const recent = await recentRows(desk.books)
   const pauses = await pausesOf(desk.books)
-  const activity = await activityOf(desk)
+  const activity = await activityOf(desk, clock)
   return {
     owner: desk.isOwner,
     reports: standings.map((standing) => ({
@@ -113,11 +115,19 @@ async function overview(desk: Desk, { settings }: ReadingParts): Promise<Overvie
   }
 }
 
-/** Nobody may answer, where the owner is elsewhere; then nothing is known to run. */
-async function activityOf(desk: Desk): Promise<Activity> {
-  const asking = { tell: () => undefined, signal: new AbortController().signal }
-  const answer: Answer = await desk.answer({ do: 'activity' }, asking)
-  if ('result' in answer) return answer.result as Activity
+/** Whoever looks at the overview waits no longer for what runs. */
+const ACTIVITY_MS_MAX = 2_000
+
+/** Nobody may answer in time, where the owner is elsewhere; then nothing is known to run. */
+async function activityOf(desk: Desk, clock: Clock): Promise<Activity> {
+  const asking = new AbortController()
+  const late = Promise.withResolvers<undefined>()
+  const callOff = clock.after(ACTIVITY_MS_MAX, () => late.resolve(undefined))
+  const asked: Promise<Answer> = desk.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
+  const answer = await Promise.race([asked, late.promise])
+  callOff()
+  if (answer === undefined) asking.abort()
+  if (answer !== undefined && 'result' in answer) return answer.result as Activity
   return { running: desk.running(), waiting: [], queues: {} }
 }
 

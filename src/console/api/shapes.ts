@@ -84,7 +84,7 @@ export const Overview = z.object({
   ),
   attention: z.array(Attention).describe('What somebody should look at, worst first'),
   running: z.array(RunningRun),
-  waiting: z.array(z.object({ id: z.string(), report: z.string() })),
+  waiting: z.array(z.object({ id: z.string(), report: z.string(), kind: z.string() })),
   queues: z.record(z.string(), Depth),
 })
 export type Overview = z.infer<typeof Overview>

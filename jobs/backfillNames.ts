@@ -1,0 +1,67 @@
+/**
+ * Which backfill a request means. One that is in the books, that waits in its queue, or that somebody asked for a moment
+ * ago, with the same range, is the same: two presses of a button read nothing twice.
+ */
+import type { ReportName } from '../schema/index.ts'
+import type { Clock } from '../src/clock.ts'
+import type { Instant } from '../src/instant.ts'
+import { type BackfillRequest, nameBackfill } from '../src/sync/backfillRequest.ts'
+import type { BackfillBooks } from '../src/warehouse/backfills.ts'
+import type { BackfillJob } from './queues.ts'
+import type { Requests } from './requests.ts'
+
+export type NamedJobs = ReadonlyMap<ReportName, BackfillJob>
+
+export interface BackfillNamesParts {
+  readonly books: Pick<BackfillBooks, 'open'>
+  readonly requests: Pick<Requests, 'underWay'>
+  readonly clock: Pick<Clock, 'now'>
+  /** From where the report is configured to start. */
+  readonly startOf: (report: ReportName) => Instant
+}
+
+export class BackfillNames {
+  readonly #parts: BackfillNamesParts
+  /** Those that somebody waits for: a job is in its queue only a moment after it was named. */
+  readonly #given = new Set<BackfillJob>()
+  #giving: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: BackfillNamesParts) {
+    this.#parts = parts
+  }
+
+  /** Holds the names while the work goes on. Error: USAGE_INVALID for a range that can't be. */
+  async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
+    // One request after the other, so that the second sees what the first was given.
+    const giving = this.#giving.then(() => this.#name(asked))
+    this.#giving = giving.catch(() => undefined)
+    const named = await giving
+    try {
+      return await work(named)
+    } finally {
+      for (const job of named.values()) this.#given.delete(job)
+    }
+  }
+
+  async #name(asked: readonly BackfillRequest[]): Promise<NamedJobs> {
+    const { requests, clock, startOf } = this.#parts
+    const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
+    const named = new Map<ReportName, BackfillJob>()
+    for (const request of asked) {
+      const { report } = request
+      const known = [...waiting, ...this.#given].filter((job) => job.report === report).map(asOpen)
+      const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }
+      const parts = { books, start: startOf(report), now: clock.now() }
+      const { goesOn: _, ...job } = await nameBackfill(request, parts)
+      named.set(report, job)
+    }
+    for (const job of named.values()) this.#given.add(job)
+    return named
+  }
+}
+
+const asOpen = ({ backfillId, from, to }: BackfillJob) => ({
+  backfillId,
+  since: from as Instant,
+  until: to as Instant,
+})

@@ -1,0 +1,139 @@
+/** People who ask the worker for something, and ask twice, or leave, or change their minds. */
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BackfillNames } from '../../jobs/backfillNames.ts'
+import { Followed } from '../../jobs/followed.ts'
+import { Requests } from '../../jobs/requests.ts'
+import { Runs } from '../../jobs/runs.ts'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import { callOffWaiting, waitingRuns } from '../../jobs/waitingRuns.ts'
+import { askThrough } from '../../src/cli/control/queueClient.ts'
+import { socketPathOf } from '../../src/cli/control/socketPath.ts'
+import { systemClock as clock } from '../../src/clock.ts'
+import { plusMs } from '../../src/instant.ts'
+import { aWarehouse, type OpenWarehouse } from '../support/warehouse.ts'
+import { aWorkshop, hasSaid, OWNS, until } from './support.ts'
+
+const LONG = { timeout: 300_000 }
+const RARELY = { defaults: { every: '1h', reconcile_every: 'never' } }
+const never = new AbortController().signal
+
+describe('while nobody works on the queues', () => {
+  let opened: OpenWarehouse
+  let store: QueueStore
+  let requests: Requests
+  beforeAll(async () => {
+    opened = await aWarehouse()
+    store = await openStore('embedded', { directory: join(opened.folder, 'queue'), clock })
+    requests = new Requests(store)
+  }, LONG.timeout)
+  afterAll(async () => {
+    await store.close()
+    await opened[Symbol.asyncDispose]()
+  })
+
+  const follow = (runs: Runs, signal: AbortSignal, ask = () => requests.incremental('events')) =>
+    new Followed({ kind: 'incremental', ask, runs, requests, clock, tell: () => undefined, signal }).allOf(['events'])
+
+  it('who waits for a run that is called off is told so, and it is not asked for again', LONG, async () => {
+    const runs = new Runs()
+    const waits = follow(runs, never)
+    await until(async () => (await waitingRuns(requests)).length === 1)
+    const [waiting] = await waitingRuns(requests)
+    expect(waiting).toMatchObject({ report: 'events', kind: 'incremental' })
+    expect(await callOffWaiting({ requests, runs }, waiting?.id ?? '')).toEqual(waiting)
+    const [{ outcome } = { outcome: undefined }] = await waits
+    expect(outcome).toMatchObject({ report: 'events', state: 'failed', error: { code: 'CANCELLED' } })
+    expect(await waitingRuns(requests)).toEqual([])
+    expect(await callOffWaiting({ requests, runs }, waiting?.id ?? '')).toBeUndefined()
+  })
+
+  it('who leaves while the job is still being added ends only their own wait', LONG, async () => {
+    const asking = new AbortController()
+    const gone = new Error('the asker is gone')
+    const ask = async () => {
+      asking.abort(gone)
+      await clock.sleep(50)
+    }
+    await expect(follow(new Runs(), asking.signal, ask)).rejects.toBe(gone)
+    await expect(follow(new Runs(), asking.signal, ask)).rejects.toBe(gone)
+  })
+
+  it('a backfill that is asked for twice is one, while it is named, waits, and can be called off', LONG, async () => {
+    const start = plusMs(clock.now(), -86_400_000)
+    const names = new BackfillNames({ books: opened.warehouse.backfills, requests, clock, startOf: () => start })
+    const asked = [{ report: 'events', from: start, to: undefined }] as const
+    const add = (named: Parameters<Parameters<typeof names.during>[1]>[0]) => {
+      const job = named.get('events')
+      return job === undefined ? Promise.resolve('') : requests.backfill(job).then(() => job.backfillId)
+    }
+    const [first, second] = await Promise.all([names.during(asked, add), names.during(asked, add)])
+    expect(second).toBe(first)
+    expect(await names.during(asked, add), 'nobody waits for it any more').toBe(first)
+    expect(await waitingRuns(requests)).toEqual([{ id: first, report: 'events', kind: 'backfill' }])
+    const other = [{ report: 'events', from: plusMs(start, 1_000), to: undefined }] as const
+    expect(await names.during(other, async (named) => named.get('events')?.backfillId)).not.toBe(first)
+    expect(await callOffWaiting({ requests, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
+    expect(await waitingRuns(requests)).toEqual([])
+  })
+
+  it('a pause that is asked for last stays, whatever was asked a moment before', LONG, async () => {
+    const { warehouse } = opened
+    const paused = {
+      report: 'events',
+      code: 'REPORT_PAUSED',
+      reason: 'by hand',
+      cure: 'Resume it.',
+      with: 'x',
+    } as const
+    await warehouse.pause(paused, clock.now())
+    await Promise.all([warehouse.resume(['events']), warehouse.pause(paused, clock.now())])
+    expect(await warehouse.pauses()).toHaveLength(1)
+    expect(await warehouse.resume(['events'], { onlyRefused: true })).toEqual([])
+    expect(await warehouse.pauses()).toHaveLength(1)
+    await warehouse.pause({ ...paused, code: 'REPORT_FORBIDDEN' }, clock.now())
+    expect(await warehouse.resume(['events', 'budgets'], { onlyRefused: true })).toEqual(['events'])
+    expect(await warehouse.pauses()).toEqual([])
+  })
+})
+
+it('a worker goes on when commands are ended the moment they ask', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'embedded', settings: RARELY })
+  const worker = shop.worker()
+  await until(() => hasSaid(worker, OWNS))
+  const socketPath = socketPathOf(join(shop.folder, 'data', 'warehouse.duckdb'))
+  const body = JSON.stringify({ do: 'sync', reports: ['events', 'budgets'] })
+  for (let ms = 0; ms < 30; ms += 1) {
+    const asked = request({ socketPath, method: 'POST', path: '/', agent: false })
+    asked.on('error', () => undefined)
+    asked.end(body)
+    await clock.sleep(ms)
+    asked.destroy()
+  }
+  expect(await shop.status()).toMatchObject({ from: 'worker' })
+})
+
+it('a pause from elsewhere is not kept waiting by commands that wait for their runs', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'redis', settings: RARELY })
+  const worker = shop.worker()
+  await until(() => hasSaid(worker, 'published'))
+  const store = await openStore(shop.redis?.url ?? '', { directory: '', clock })
+  try {
+    const ask = (asked: Parameters<typeof askThrough>[1]) =>
+      askThrough(store, asked, { onEvent: () => undefined, clock, signal: never })
+    shop.sandbox.setFaults(['slow@events:600000'])
+    let synced = 0
+    const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))
+    await until(async () => (await shop.status()).running?.length === 1)
+    expect(await ask({ do: 'pause', reports: ['budgets'] })).toEqual({ result: { paused: ['budgets'] } })
+    expect(synced).toBe(0)
+    const [run] = (await shop.status()).running ?? []
+    shop.sandbox.setFaults([])
+    expect(await ask({ do: 'cancel', id: run?.runId ?? '' })).toMatchObject({ result: { what: 'a run' } })
+    await Promise.all(syncs)
+  } finally {
+    await store.close()
+  }
+})
