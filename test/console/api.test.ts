@@ -1,6 +1,7 @@
 /** The API: each address answers what its document says, and does what the command of that name does. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../src/clock.ts'
 import { reportsOnly, until } from '../jobs/support.ts'
 import { aConsole, type Consoled, TOKEN } from './support.ts'
 
@@ -204,6 +205,32 @@ describe('the API', () => {
       if (/"running":\[\{[^]*"running":\[\]/.test(told)) break
     }
     expect(told).toMatch(/"report":"enquiries","kind":"incremental"/)
+    console.workshop.sandbox.setFaults([])
+    expect((await asked).state).toBe('done')
+  }, 120_000)
+
+  it('tells every page that a run has ended, though others are opened in that moment', async () => {
+    console.workshop.sandbox.setFaults(['slow@enquiries:600'])
+    const leave = new AbortController()
+    const look = (signal = leave.signal) =>
+      fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` }, signal })
+    const stream = await look()
+    const asked = ended('/api/sync', { reports: ['enquiries'] })
+    let isOver = false
+    const others = (async () => {
+      while (!isOver) {
+        await look(AbortSignal.timeout(1_000)).catch(() => undefined)
+        await systemClock.sleep(60)
+      }
+    })()
+    let told = ''
+    for await (const piece of stream.body as unknown as AsyncIterable<Uint8Array>) {
+      told += Buffer.from(piece).toString()
+      if (/"running":\[\{[^]*"running":\[\]/.test(told)) break
+    }
+    isOver = true
+    leave.abort()
+    await others
     console.workshop.sandbox.setFaults([])
     expect((await asked).state).toBe('done')
   }, 120_000)

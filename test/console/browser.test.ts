@@ -158,7 +158,7 @@ describe('a person', () => {
     ] as const) {
       const button = page.getByRole('button', { name })
       await button.hover()
-      await button.focus()
+      if (by === 'keyboard') await button.focus()
       await (by === 'mouse' ? page.mouse.down() : page.keyboard.down('Space'))
       const answered = page.waitForResponse(/\/api\/reports\/events/)
       await page.evaluate('dispatchEvent(new Event("hashchange"))')
@@ -217,24 +217,32 @@ describe('a person', () => {
       }
       throw new TypeError(`keys never reach "${name}"`)
     }
+    const focusIs = (id: string) => page.locator(`[id="${id}"]:focus`).waitFor()
     await focusOn('events')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
     await focusOn('Pause')
     await page.keyboard.press('Space')
     await page.locator('.pill', { hasText: 'paused' }).waitFor()
-    await page.reload()
-    await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
+    await focusIs('title')
     await focusOn('Resume')
     await page.keyboard.press('Enter')
     await page.locator('.pill', { hasText: 'paused' }).waitFor({ state: 'detached' })
-    await page.reload()
-    await page.getByRole('heading', { level: 1, name: 'events' }).waitFor()
+    await focusIs('title')
     await focusOn('Reconcile')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
+    await page.evaluate('dispatchEvent(new Event("hashchange"))')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await focusIs('reconcile-events')
+    await person.view('runs')
+    await page.getByLabel('State').focus()
+    for (const state of ['running', 'done', 'failed']) {
+      await page.keyboard.press('ArrowDown')
+      await page.locator(`main[data-shown="#/runs?state=${state}"]`).waitFor()
+    }
+    await focusIs('filter-state')
     await page.reload()
     await focusOn('Skip to the content')
     await page.keyboard.press('Enter')
@@ -315,6 +323,17 @@ describe('a person', () => {
       await page.getByRole('heading', { name: 'Reports' }).waitFor()
     },
   )
+
+  it('sees live progress again after the worker was away behind a proxy', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    let isAway = true
+    await page.route('**/api/live', (route) => (isAway ? route.fulfill({ status: 502 }) : route.continue()))
+    await logIn(person)
+    await page.locator('#connection').getByText('The worker does not answer.').waitFor()
+    isAway = false
+    await page.locator('#connection').waitFor({ state: 'hidden' })
+  })
 
   it('looks at the queues behind the same login', LONG, async () => {
     await using person = await aPerson(browser, console)

@@ -21,17 +21,28 @@ export function whenActed(listener) {
 /** @param {Act} what */
 export function actButton(what) {
   const { label, id, tone = '' } = what
-  const button = el('button', { type: 'button', id, class: tone, click: () => void press(button, what) }, label)
-  return button
+  return el('button', { type: 'button', id, class: tone, click: pressed(() => press(what)) }, label)
 }
 
-/** @param {HTMLButtonElement} button @param {Act} what */
-async function press(button, { path, body, question }) {
-  if (question !== undefined && !(await asked(question))) return button.focus()
-  button.disabled = true
-  await carryOut(path, body)
-  button.disabled = false
+/** @param {Act} what */
+async function press({ id, path, body, question }) {
+  if (question === undefined || (await asked(question))) await carryOut(path, body)
+  // The page may have been drawn anew behind the question.
+  else document.getElementById(id)?.focus()
 }
+
+/**
+ * For a button: while what it began goes on, it does nothing. It isn't disabled, as that would take the focus from it.
+ * @param {() => Promise<void>} work
+ */
+export const pressed =
+  (work) =>
+  (/** @type {Event} */ { currentTarget }) => {
+    const button = /** @type {HTMLButtonElement} */ (currentTarget)
+    if (button.ariaDisabled === 'true') return
+    button.ariaDisabled = 'true'
+    void work().finally(() => (button.ariaDisabled = null))
+  }
 
 /** @param {string} path @param {object} body */
 export async function carryOut(path, body) {

@@ -2,8 +2,10 @@
 
 import { timeLimit } from './clock.js'
 
-/** Nothing that is read takes as long; what is asked to be done may. */
+/** Nothing that is read takes as long. */
 const READ_MS_MAX = 30_000
+/** What takes longer is begun and looked at again; only a plan asks the service first. */
+const ACT_MS_MAX = 120_000
 
 /** What went wrong and what to do about it. */
 export class Failure extends Error {
@@ -31,8 +33,9 @@ export const read = (path) => ask(path, { headers: { accept: 'application/json' 
  */
 export function act(path, body, method = 'POST') {
   const own = { 'x-tidemark-console': '1', accept: 'application/json' }
-  if (body === undefined) return ask(path, { method, headers: own })
-  return ask(path, { method, headers: { ...own, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+  const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' }
+  return ask(path, { method, headers, ...sent, signal: timeLimit(ACT_MS_MAX) })
 }
 
 /** @param {string} path @param {RequestInit} init */

@@ -1,5 +1,5 @@
 /** Reading a range again: the form with its dry run, and what became of those that were asked for. */
-import { cancelButton, carryOut } from './acts.js'
+import { cancelButton, carryOut, pressed } from './acts.js'
 import { act, Failure, read } from './api.js'
 import { byId, el, fill } from './dom.js'
 import { field, reportNames, select } from './filters.js'
@@ -41,10 +41,10 @@ export const drawKept = ({ backfills }) => [
 /** @param {string} id */
 const timeInput = (id) => el('input', { id, name: id, placeholder: '2024-01-31T08:00Z', autocomplete: 'off' })
 
-/** @param {() => Promise<void>} sends */
-const sending = (sends) => (/** @type {Event} */ event) => {
+/** @param {Event} event */
+function submitted(event) {
   event.preventDefault()
-  void sends()
+  void dryRun()
 }
 
 /** @param {string | null} chosen */
@@ -53,7 +53,7 @@ function form(chosen) {
   const failure = el('p', { id: 'backfill-failure', class: 'failure', role: 'alert' })
   return el(
     'form',
-    { class: 'card', 'aria-label': 'Backfill', submit: sending(dryRun) },
+    { class: 'card', 'aria-label': 'Backfill', submit: submitted },
     el(
       'div',
       { class: 'form' },
@@ -67,7 +67,7 @@ function form(chosen) {
       'div',
       { class: 'actions' },
       el('button', { type: 'submit', id: 'backfill-plan' }, 'Dry run'),
-      el('button', { type: 'button', id: 'backfill-begin', class: 'primary', click: sending(begin) }, 'Begin backfill'),
+      el('button', { type: 'button', id: 'backfill-begin', class: 'primary', click: pressed(begin) }, 'Begin backfill'),
     ),
     plan,
   )

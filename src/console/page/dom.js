@@ -48,16 +48,17 @@ function filled(element, attributes, children) {
 const textOr = (child) => (typeof child === 'number' ? String(child) : child)
 
 /**
- * Replaces what a place holds. Where the focus was, and what was unfolded, stays so.
+ * Replaces what a place holds. Where the focus was, and what was unfolded, stays so; the focus of what is gone goes to the
+ * view's title, or keys would begin at the page's top again.
  * @param {HTMLElement} place
  * @param {...Child} children
  */
 export function fill(place, ...children) {
-  const focusedAgain = place.contains(document.activeElement) ? counterpart(place, document.activeElement) : null
+  const focused = place.contains(document.activeElement) ? counterpart(place, document.activeElement) : null
   const open = [...place.querySelectorAll('details[open][id]')].map(({ id }) => id)
   place.replaceChildren(...children.filter((child) => child != null && child !== false).map(textOr))
   for (const id of open) document.getElementById(id)?.setAttribute('open', '')
-  focusedAgain?.()?.focus({ preventScroll: true })
+  if (focused !== null) (focused() ?? document.getElementById('title'))?.focus({ preventScroll: true })
 }
 
 /**

@@ -28,7 +28,7 @@ import { themeSwitch } from './theme.js'
  *   load: (place: Place) => Promise<unknown>,
  *   draw: (data: never, place: Place) => Child[],
  *   keeps?: string,
- *   drawKept?: (data: never) => Child[],
+ *   drawKept?: (data: never, place: Place) => Child[],
  * }} View
  */
 
@@ -50,7 +50,11 @@ function placeNow() {
   return { view, name: decodeURIComponent(name), query: new URLSearchParams(query) }
 }
 
+/** @param {Place} place */
+const spotOf = ({ view, name }) => `${view}/${name}`
+
 const main = byId('main')
+let spot = ''
 let drawing = 0
 let callOff = () => {}
 
@@ -70,14 +74,16 @@ async function show({ isNew }) {
     // Another view was asked for meanwhile.
     if (mine !== drawing) return
     const kept = isNew || view.keeps === undefined ? null : document.getElementById(view.keeps)
-    if (kept !== null && view.drawKept !== undefined) fill(kept, ...view.drawKept(data))
+    if (kept !== null && view.drawKept !== undefined) fill(kept, ...view.drawKept(data, place))
     else {
       forgetCharts()
       fill(main, ...view.draw(data, place))
       // What is shown, for who waits for it.
       main.dataset['shown'] = location.hash
     }
-    if (isNew) main.querySelector('h1')?.focus({ preventScroll: true })
+    // Another choice in the same view leaves the focus where it was made.
+    if (isNew && spotOf(place) !== spot) byId('title').focus({ preventScroll: true })
+    spot = spotOf(place)
   } catch (error) {
     await released()
     if (mine === drawing) tellFailure(error, isNew || main.dataset['shown'] !== location.hash)

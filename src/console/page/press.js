@@ -31,7 +31,9 @@ const CAPTURE = { capture: true }
 addEventListener('pointerdown', press, CAPTURE)
 // A button is pressed by the space bar as by a pointer; the other keys act as they go down.
 addEventListener('keydown', ({ key }) => key === ' ' && press(), CAPTURE)
-for (const end of ['pointerup', 'pointercancel', 'keyup', 'blur']) {
+for (const end of ['pointerup', 'pointercancel', 'keyup']) {
   // The click itself comes behind the release.
   addEventListener(end, () => void after(0, release), CAPTURE)
 }
+// The window's own: an element loses the focus as another one is pressed.
+addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -25,17 +25,24 @@ export function load(place) {
   return read(`/api/rejected?${asked}`)
 }
 
+/** Somebody may be choosing while the list is drawn anew. */
+export const keeps = 'rejected-list'
+
 /** @param {Rejected} data @param {Place} place */
-export function draw({ total, rows }, place) {
+export const draw = (data, place) => [
+  lead(
+    'Rejected rows',
+    'Each is kept as it was sent; everything else was loaded. Once the cause is mended, load them again.',
+  ),
+  filters(place, { view: 'rejected', states: [] }),
+  el('div', { id: keeps, class: 'section' }, ...drawKept(data, place)),
+]
+
+/** @param {Rejected} data @param {Place} place */
+export function drawKept({ total, rows }, place) {
   const reports = reportNames.filter((name) => rows.some(({ report }) => report === name))
   return [
-    lead(
-      'Rejected rows',
-      total === 0
-        ? 'Every row that came could be stored.'
-        : `${counted(total, 'row')} could not be stored. Each is kept as it was sent; everything else was loaded. Once the cause is mended, load them again.`,
-    ),
-    filters(place, { view: 'rejected', states: [] }),
+    el('p', {}, total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`),
     total === 0 ? null : el('div', { class: 'actions' }, ...reports.map(retryOf)),
     rows.length === 0 ? null : el('ul', { class: 'card flush rows' }, ...rows.map(rowOf)),
     pager(total, place),

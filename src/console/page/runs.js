@@ -17,10 +17,18 @@ export const load = ({ query }) => {
   return read(`/api/runs?${asked}`)
 }
 
+/** Somebody may be choosing while the list is drawn anew. */
+export const keeps = 'run-list'
+
 /** @param {{ runs: Run[] }} data @param {Place} place */
-export const draw = ({ runs }, place) => [
+export const draw = (data, place) => [
   lead('Runs', 'Each execution for one report, with what came of it. Open one to read its log.'),
   filters(place, { view: 'runs', states: ['running', 'done', 'failed', 'stopped'] }),
+  el('div', { id: keeps, class: 'section' }, ...drawKept(data)),
+]
+
+/** @param {{ runs: Run[] }} data */
+export const drawKept = ({ runs }) => [
   runs.length === 0
     ? el('p', { class: 'card' }, 'There is no such run.')
     : el('div', { class: 'card flush' }, runsTable(runs)),
