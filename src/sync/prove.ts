@@ -131,12 +131,38 @@ async function agreement(before: Walk): Promise<Outcome> {
     const first = await walk.page(1)
     await parts.keep(first)
     await walk.untilExhausted(2)
-    if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)) return walk.proven('agreed')
-    const cut = finer(walk)
+    const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
+    const cut = agrees ? await cutForHidden(walk) : finer(walk)
+    if (agrees && cut === undefined) return walk.proven('agreed')
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous)
+}
+
+/**
+ * Two walks agree, and the total counts more rows than they brought: how to cut, if it is true. Parts tell. A service that
+ * pages to so many rows only counts them all the same, so parts add up; one that miscounts does so in each part.
+ */
+async function cutForHidden({ parts, span, state }: Walk): Promise<readonly Span[] | undefined> {
+  const { totalCount: total, distinct } = state
+  if (parts.cuts === false || span === undefined || total === undefined || total <= distinct) return undefined
+  let counted = 0
+  for (const part of canSplit(span) ? halves(span) : (atFloor(span, parts) ?? [])) {
+    const { page } = await parts.reader.read(parts.ask(part), 1)
+    counted += page.envelope.totalCount ?? 0
+  }
+  if (counted !== total) return undefined
+  return canSplit(span) ? splitByTotal(span, total, plannedRows(Math.max(1, distinct))) : atFloor(span, parts)
+}
+
+/** For counting: apart by the least there is, since a row where they meet would count twice. */
+function halves({ since, until }: Span & { since: Instant }): readonly Span[] {
+  const middle = since + Math.floor((until - since) / 2)
+  return [
+    { since, until: middle as Instant },
+    { since: (middle + 1) as Instant, until },
+  ]
 }
 
 /**

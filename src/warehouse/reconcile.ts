@@ -16,8 +16,9 @@ import type { Staged } from './stage.ts'
 
 /** Share of a table that one reconcile may mark as deleted without being asked to. */
 export const DELETED_SHARE_MAX = 0.1
-/** So few deletions are never a mass delete. */
+/** So few deletions are no mass delete, as long as so many of the rows stay. */
 const DELETED_ROWS_SURE = 10
+const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
@@ -206,7 +207,8 @@ async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Pro
 }
 
 function checkBrake(report: string, deleted: number, live: number): void {
-  if (deleted <= DELETED_ROWS_SURE || deleted <= live * DELETED_SHARE_MAX) return
+  const isFew = deleted <= DELETED_ROWS_SURE && deleted <= live * (1 - KEPT_SHARE_SURE)
+  if (isFew || deleted <= live * DELETED_SHARE_MAX) return
   throw new SyncError('MASS_DELETE_STOPPED', `${deleted} of ${live} rows would be marked as deleted at once`, {
     report,
     cure: `If the service really lost them, run "tidemark reconcile ${report} --allow-mass-delete". If not, look at the filters and permissions of this client: nothing was marked.`,

@@ -216,9 +216,8 @@ describe('the API', () => {
       fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` }, signal })
     const stream = await look()
     const asked = ended('/api/sync', { reports: ['enquiries'] })
-    let isOver = false
     const others = (async () => {
-      while (!isOver) {
+      while (!leave.signal.aborted) {
         await look(AbortSignal.timeout(1_000)).catch(() => undefined)
         await systemClock.sleep(60)
       }
@@ -228,7 +227,6 @@ describe('the API', () => {
       told += Buffer.from(piece).toString()
       if (/"running":\[\{[^]*"running":\[\]/.test(told)) break
     }
-    isOver = true
     leave.abort()
     await others
     console.workshop.sandbox.setFaults([])

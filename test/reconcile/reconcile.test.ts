@@ -102,6 +102,22 @@ describe('the brake', () => {
   })
 })
 
+describe('the brake on a small table', () => {
+  it('lets a few deletions pass, and stops those that leave less than half of it', async () => {
+    await using tide = await aTide({ sandbox: { rows: 8 }, settings })
+    await tide.sync('merf_submissions')
+    const { world } = tide.sandbox
+    const [first, ...others] = world.liveKeys('merf_submissions') as [number, ...number[]]
+    world.softDelete('merf_submissions', first)
+    await reconcile(tide, 'merf_submissions')
+    expect(await reconcile(tide, 'merf_submissions')).toMatchObject({ deleted: 1 })
+    for (const key of others) world.softDelete('merf_submissions', key)
+    await reconcile(tide, 'merf_submissions')
+    await expect(reconcile(tide, 'merf_submissions')).rejects.toMatchObject({ code: 'MASS_DELETE_STOPPED' })
+    expect(await tide.warehouse.rows(`SELECT 1 FROM merf_submissions WHERE is_deleted`)).toHaveLength(1)
+  })
+})
+
 describe('a reconcile that was stopped', () => {
   it('goes on where it stopped and ends with the same result', async () => {
     await using tide = await aTide({

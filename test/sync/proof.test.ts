@@ -6,7 +6,15 @@
 import { describe, expect, it } from 'vitest'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-import { bodiesOf, differencesButAbsence, differencesOf, failureOf, stampAlike, WORLD_REPORTS } from './stories.ts'
+import {
+  bodiesOf,
+  differencesButAbsence,
+  differencesOf,
+  failureOf,
+  spread,
+  stampAlike,
+  WORLD_REPORTS,
+} from './stories.ts'
 
 const EUR = { currencies: ['EUR'] }
 const DAY_MS = 86_400_000
@@ -25,23 +33,6 @@ const secondReads = (tide: Tide, report: WorldReport) =>
     ({ includeDeleted, modifiedUntil = '' }) =>
       includeDeleted === false && Date.parse(modifiedUntil) < Date.now() + DAY_MS,
   )
-
-/** Stamps rows of the report evenly into the minutes before now. */
-function spread(tide: Tide, report: WorldReport, { rows, minutes }: { rows: number; minutes: number }): void {
-  const { world } = tide.sandbox
-  const table = world.tables[report]
-  const keys = world.liveKeys(report).slice(0, rows)
-  const now = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
-  for (const [n, key] of keys.entries()) {
-    const row = table.rowOf(key) as number
-    const at = now - Math.floor((n * minutes * 600_000_000) / rows)
-    world.edit(report, key)
-    table.change(row, () => {
-      table.stamps.setModified(row, at)
-      table.stamps.setAggregate(row, at)
-    })
-  }
-}
 
 describe('on a quiet service', () => {
   it('a first sync of an envelope report costs at most a tenth more than its pages', async () => {

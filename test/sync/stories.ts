@@ -103,3 +103,20 @@ export function stampAlike({ sandbox: { world } }: Tide, report: WorldReport, ke
     })
   }
 }
+
+/** Stamps rows of the report evenly into the minutes before now. */
+export function spread(tide: Tide, report: WorldReport, { rows, minutes }: { rows: number; minutes: number }): void {
+  const { world } = tide.sandbox
+  const table = world.tables[report]
+  const keys = world.liveKeys(report).slice(0, rows)
+  const now = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
+  for (const [n, key] of keys.entries()) {
+    const row = table.rowOf(key) as number
+    const at = now - Math.floor((n * minutes * 600_000_000) / rows)
+    world.edit(report, key)
+    table.change(row, () => {
+      table.stamps.setModified(row, at)
+      table.stamps.setAggregate(row, at)
+    })
+  }
+}
