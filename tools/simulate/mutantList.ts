@@ -55,8 +55,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'one walk is proof enough',
     file: 'src/sync/prove.ts',
-    from: 'if (walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state))',
-    to: 'if (walk.state.rows >= 0)',
+    from: 'walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)',
+    to: 'walk.state.rows >= 0',
   },
   {
     name: 'young spans are counted too',
