@@ -40,6 +40,20 @@ it('a budget that comes malformed in the second read is there, and not taken for
   expect(await differencesOf(tide, 'budgets')).toEqual([])
 })
 
+it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', async () => {
+  await using tide = await aTide({ sandbox: { rows: 12 } })
+  await tide.sync('budgets')
+  const { world } = tide.sandbox
+  const [odd, readable] = world.liveKeys('budgets') as [number, number]
+  world.softDelete('budgets', odd)
+  world.softDelete('budgets', readable)
+  world.putRow('budgets', odd, { budgetId: '"abc"' })
+  world.putRow('budgets', readable, { budgetId: `"${readable}"` })
+  expect(await tide.sync('budgets')).toMatchObject([{ state: 'done' }])
+  expect(new Set(await deletedOf(tide, readable))).toEqual(new Set([true]))
+  expect(await tide.warehouse.rows('SELECT DISTINCT key FROM tidemark.rejected_rows')).toEqual([{ key: 'abc' }])
+})
+
 it('no load takes deleted budgets for live ones that a walk over a longer span brought before it was cut', async () => {
   const settings = { currencies: ['EUR'], defaults: { page_size: 20 }, limits: { load_rows_max: 25 } }
   await using tide = await aTide({ sandbox: { rows: 150, collections: false }, settings })

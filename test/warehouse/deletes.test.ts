@@ -97,6 +97,23 @@ describe('a budget', () => {
     expect(await budgetFlags(7)).toEqual([{ target_currency: 'EUR', ...GONE_AT_1, _delete_evidence: 'diff' }])
   })
 
+  it('is deleted by a key that came as text, and a gone key that no row can have harms nothing', async () => {
+    const sent = [budget(20), { ...budget(21), budgetId: '21' }, { ...budget(22), budgetId: 'abc' }, budget(23)]
+    const gone: Given['gone'] = [
+      ['"21"', 'EUR'],
+      ['"2\\u0033"', 'EUR'],
+      ['"abc"', 'EUR'],
+      ['"\\ud800"', 'EUR'],
+      ['20.0', 'EUR'],
+      ['[20]', 'EUR'],
+    ]
+    expect(await loadBudgets(sent, { minute: 1, gone })).toMatchObject({ inserted: 3, deleted: 2, rejected: 1 })
+    expect(await budgetFlags(20)).toEqual([{ target_currency: 'EUR', ...LIVE }])
+    for (const id of [21, 23]) {
+      expect(await budgetFlags(id)).toEqual([{ target_currency: 'EUR', ...GONE_AT_1, _delete_evidence: 'diff' }])
+    }
+  })
+
   it('is not brought back by an answer that is older than its deletion', async () => {
     await loadBudgets([budget(9)], { minute: 0, gone: [] })
     await loadBudgets([budget(9)], { minute: 5, gone: [[9, 'EUR']] })
