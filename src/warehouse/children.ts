@@ -128,16 +128,16 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
     LEFT JOIN kids k ON k.sid = s.rowid AND k.child_key = c._child_key
     WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
   const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
-    SELECT count(*) AS held, count(*) FILTER (${GOES}) AS goes, count(*) FILTER (${LEFT}) AS left FROM held`)
+    SELECT count(*) AS held, count(*) FILTER (${GOES}) AS goes, count(*) FILTER (${LEFT}) AS left FROM held h`)
   if (counts === undefined || counts.held === 0) return 'kids'
   if (counts.goes > 0) {
     await closeVersions(sql, history, {
       table: child.name,
       key: [...table.key, '_child_key'],
-      rows: `SELECT tid, observed_at AS until FROM held WHERE ${GOES}`,
+      rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${GOES}`,
     })
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held WHERE ${GOES})`)
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
   }
   // Of two held children with one key, as they could be before keys were mended, one stays: each kid is written once.
   return `(
@@ -148,10 +148,10 @@ async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
     WHERE h.is_same IS NOT true)`
 }
 
-/** Of `held`: those that the row carries no longer. */
-const LEFT = 'NOT is_sent AND NOT was_deleted'
-/** Of `held`: those that don't stay as they are. */
-const GOES = 'NOT is_same AND (is_sent OR NOT was_deleted)'
+/** Of `held h`: those that the row carries no longer. */
+const LEFT = 'NOT h.is_sent AND NOT h.was_deleted'
+/** Of `held h`: those that don't stay as they are. */
+const GOES = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `
   INSERT INTO ${target} BY NAME

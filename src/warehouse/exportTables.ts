@@ -142,10 +142,10 @@ interface Range {
 async function rangesOf(sql: Sql, table: OneTable, held: HeldTable): Promise<Range[]> {
   const layout = held.columns.map((column) => `${column.name} ${column.type}`).join()
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
-    SELECT low::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
+    SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state
-    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS low FROM ${sourceOf(table)})
-    GROUP BY low ORDER BY low`)
+    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS "~low" FROM ${sourceOf(table)})
+    GROUP BY "~low" ORDER BY "~low"`)
   const fingerprint = (state: string) => createHash('sha256').update(`${layout}\n${state}`).digest('hex').slice(0, 32)
   if (rows.length === 0) return [{ keys: '', first: undefined, rows: 0, deleted: 0, fingerprint: fingerprint('') }]
   return rows.map(({ state, ...range }) => ({

@@ -48,13 +48,14 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
+  // A name without a table is looked for in `staged` first, where the service's fields are: theirs have no ~.
   return `
-    SELECT arg_max(tid, (NOT is_wrong, version, seen_at, nth)) FROM (
-      SELECT rowid AS tid, ${key}, "~observed_at" AS seen_at, "~ordinal" AS nth,
-        ${isStampedAhead(report, columns, row)} AS is_wrong, ${versionOf(report, columns, row)} AS version,
-        max(CASE WHEN is_wrong THEN (seen_at, nth) END) OVER (PARTITION BY ${key}) AS last_wrong
+    SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
+      SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
+        ${isStampedAhead(report, columns, row)} AS "~is_wrong", ${versionOf(report, columns, row)} AS version,
+        max(CASE WHEN "~is_wrong" THEN ("~observed_at", "~ordinal") END) OVER (PARTITION BY ${key}) AS last_wrong
       FROM staged
-    ) WHERE last_wrong IS NULL OR (seen_at, nth) >= last_wrong
+    ) WHERE last_wrong IS NULL OR ("~observed_at", "~ordinal") >= last_wrong
     GROUP BY ${key}`
 }
 
