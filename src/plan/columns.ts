@@ -2,14 +2,15 @@
  * Which columns undocumented fields get: their types from the kinds of values that all rows were seen to hold, and
  * their names from the fields' own. Pure: the warehouse carries out what is decided here (product contract §4).
  */
-import { type DuckType, snakeCase } from '../../schema/tables.ts'
+import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, NUMBERS, only, SCALARS } from './kinds.ts'
 
 /** Discovered columns that one table may get; what comes after stays in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
-/** A column of that name would hide the one by which DuckDB knows its rows. */
-const RESERVED = ['rowid']
+const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
+/** The first would hide the one by which DuckDB knows its rows, the others are a version's own (`history: true`). */
+const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
   readonly field: string
@@ -81,9 +82,7 @@ export interface Known {
 /** What has to change so that every scalar of the fields has a column that holds it. */
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
-  const taken = new Set(
-    [...RESERVED, ...known.taken, ...known.columns.map((column) => column.name)].map((each) => each.toLowerCase()),
-  )
+  const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
   // Told once for a table: where keys are data, every load brings more of them.
@@ -106,6 +105,22 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
     count += 1
     return [{ change: 'added', column: { field: field.name, name: freeName(field.name, taken), type } }]
   })
+}
+
+const takenNames = ({ taken, columns }: Pick<Known, 'taken' | 'columns'>): Set<string> =>
+  new Set([...RESERVED, ...taken, ...columns.map((column) => column.name)].map((each) => each.toLowerCase()))
+
+export interface Renamed {
+  readonly from: string
+  readonly column: DiscoveredColumn
+}
+
+/** Columns that got a name before it was one of a version's own, under another one. */
+export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
+  const taken = takenNames(known)
+  return known.columns
+    .filter((column) => VERSION_NAMES.includes(column.name))
+    .map((column) => ({ from: column.name, column: { ...column, name: freeName(column.field, taken) } }))
 }
 
 /** The name of a field's column, before it has to differ from another one. */

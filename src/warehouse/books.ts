@@ -10,6 +10,7 @@ import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from './duckdb.ts'
 import { text, time } from './sqlText.ts'
+import { freeVersionNames } from './tables.ts'
 import { keptReports, switchHistory } from './versions.ts'
 
 /** A window that this load closes, and the marks that it moves. */
@@ -177,7 +178,9 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
   const kept = await keptReports(sql)
   for (const { report, history } of states) {
-    if (history !== undefined && history.on !== kept.has(report)) await switchHistory(sql, { report, ...history })
+    if (history === undefined || history.on === kept.has(report)) continue
+    if (history.on) await freeVersionNames(sql, reportOf(report))
+    await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {
     if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])

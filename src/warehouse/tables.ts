@@ -2,8 +2,16 @@
  * Tables, comments and `current` views, made from the declarations and kept in step with the columns that the
  * service's data adds. A view is made anew whenever its table changes, in the same transaction.
  */
-import { CHILD_COLUMNS, type ChildTable, type Column, type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
-import type { ColumnChange, DiscoveredColumn } from '../plan/columns.ts'
+import {
+  CHILD_COLUMNS,
+  type ChildTable,
+  type Column,
+  type ReportTable,
+  SYSTEM_COLUMNS,
+  tableOf,
+} from '../../schema/tables.ts'
+import type { Declaration } from '../../schema/report.ts'
+import { type ColumnChange, type DiscoveredColumn, type Renamed, renamesFor } from '../plan/columns.ts'
 import type { Sql } from './duckdb.ts'
 import { name, names, text } from './sqlText.ts'
 import { closedName, remakeHistoryView, wasKept } from './versions.ts'
@@ -183,6 +191,33 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   const byTable = new Map<string, DiscoveredColumn[]>()
   for (const { table, ...column } of rows) byTable.set(table, [...(byTable.get(table) ?? []), column])
   return byTable
+}
+
+/** Before versions are kept: discovered columns of a file from before may have the names that versions need. */
+export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
+  const table = tableOf(report)
+  const discovered = await discoveredColumns(sql)
+  const own = [table, ...table.children].map(({ name: each }) => ({
+    each,
+    taken: (each === table.name ? reportColumns(table) : childColumns(table)).map((column) => column.name),
+  }))
+  for (const { each, taken } of own) {
+    for (const renamed of renamesFor({ columns: discovered.get(each) ?? [], taken }))
+      await sql.run(renameSql({ report: report.name, table: each }, renamed))
+  }
+}
+
+function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: Renamed): string {
+  return `
+    DROP VIEW current.${name(table)};
+    ALTER TABLE main.${name(table)} RENAME COLUMN ${name(from)} TO ${name(column.name)};
+    UPDATE tidemark.columns SET column_name = ${text(column.name)}
+    WHERE table_name = ${text(table)} AND field = ${text(column.field)};
+    INSERT INTO tidemark.schema_changes
+    SELECT ${text(report)}, ${text(table)}, ${text(column.name)}, 'renamed', ${text(column.type)}, ${text(column.type)},
+      coalesce(max(load_id), 0), now()
+    FROM tidemark.loads;
+    ${viewSql(table)}`
 }
 
 const commentSql = (target: string, column: string, comment: string): string =>

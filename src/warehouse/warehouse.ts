@@ -186,8 +186,12 @@ export class Warehouse implements AsyncDisposable {
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
+  /** Where versions begin to be kept, columns may be renamed: no load may know them by the names from before. */
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
-    return this.#database.transaction((sql) => recordReportStates(sql, states))
+    return this.#afterOtherLoads(async () => {
+      this.#discovered = undefined
+      await this.#database.transaction((sql) => recordReportStates(sql, states))
+    })
   }
 
   /** Records that were shown as modified, or never asked about, since they were last asked. */
