@@ -115,7 +115,7 @@ function winSql(parts: MergeParts, target: string): string {
   const fresh = { alias: 's', observedAt: 's."~observed_at"', columns: stagedColumns }
   const held = { alias: 't', observedAt: 't._observed_at', columns: tableColumns }
   const isNewer = isNewerSql(report, fresh, { other: held, yields: yields === true })
-  const deletedNow = deletedSql({ report, table, knowsGone }, 't.is_deleted')
+  const deletedNow = deletedSql({ report, table, knowsGone }, HELD_FLAG)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
@@ -133,6 +133,12 @@ function heldAhead(report: Declaration, serviceNow: Instant | undefined): string
   if (serviceNow === undefined || report.newerBy.length > 0) return 'false'
   return `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS))}`
 }
+
+/**
+ * What a held row says where the row that replaces it carries no flag: a row that was deleted because it was absent is
+ * there again.
+ */
+const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */
 function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, held: string): string {
@@ -166,7 +172,7 @@ export function freshSql(parts: FreshParts, held?: { target: string; extra: stri
     return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
   })
   const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
-  const deleted = deletedSql(parts, wasDeleted)
+  const deleted = deletedSql(parts, held === undefined ? 'false' : HELD_FLAG)
   const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
   const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
   return `

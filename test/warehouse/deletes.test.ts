@@ -12,6 +12,7 @@ beforeAll(async () => {
 afterAll(() => opened[Symbol.asyncDispose]())
 
 const minutes = (count: number): Instant => plusMs(NOON, count * 60_000)
+const NOON_TEXT = '2026-03-01T12:00:00Z'
 const FLAGS = ['is_deleted', '_delete_evidence', '_deleted_seen_at']
 const GONE_AT_1 = { is_deleted: 'true', _deleted_seen_at: '2026-03-01 12:01:00+00' }
 const LIVE = { is_deleted: 'false', _delete_evidence: null, _deleted_seen_at: null }
@@ -53,6 +54,45 @@ describe('an event', () => {
     await loadEvent(4, 1, { isDeleted: true })
     expect(await texts(opened, 'current.events', { columns: ['event_id'], where: 'event_id = 4' })).toEqual([])
     expect(await texts(opened, 'main.events', { columns: ['event_id'], where: 'event_id = 4' })).toHaveLength(1)
+  })
+})
+
+/** Two complete reconciles that don't find the events which are held. */
+async function missTwice({ warehouse }: OpenWarehouse, minute: number): Promise<void> {
+  const place = { report: events, scope: '', asked: { start: minutes(-600), filters: {} } }
+  for (const reconcileId of ['first', 'second']) {
+    const begun = { reconcileId, startedAt: minutes(minute), reached: undefined }
+    await warehouse.reconcile(place, begun)
+    const found = { runId: 'run-1', now: minutes(minute), missed: 0, differed: 0, allowMassDelete: false }
+    await warehouse.endReconcile({ ...place, ...begun, ...found })
+  }
+}
+
+const summary = (totalChanges: number) => [{ eventId: 1, eventName: 'x', modifiedAt: NOON_TEXT, totalChanges }]
+const flags = async (own: OpenWarehouse) => (await texts(own, 'main.events', { columns: FLAGS }))[0]
+
+describe('an event that reconciles did not find', () => {
+  it.each([
+    ['as it was', 1],
+    ['changed', 2],
+  ])('is back when its summary is shown again, %s', async (_, totalChanges) => {
+    await using own = await aWarehouse()
+    await loadRows(own, events, summary(1), { observedAt: minutes(0) })
+    await missTwice(own, 1)
+    expect(await flags(own)).toEqual({ ...GONE_AT_1, _delete_evidence: 'absence' })
+    await loadRows(own, events, summary(totalChanges), { observedAt: minutes(2) })
+    expect(await flags(own)).toEqual(LIVE)
+    expect(await texts(own, 'current.events', { columns: ['event_id'] })).toHaveLength(1)
+  })
+
+  it('is deleted by its flag as soon as a row says so, and a summary leaves it that', async () => {
+    await using own = await aWarehouse()
+    await loadRows(own, events, summary(1), { observedAt: minutes(0) })
+    await missTwice(own, 1)
+    await loadRows(own, events, [{ eventId: 1, name: 'x', isDeleted: true }], { observedAt: minutes(2) })
+    expect(await flags(own)).toEqual({ ...GONE_AT_1, _delete_evidence: 'flag' })
+    await loadRows(own, events, summary(2), { observedAt: minutes(3) })
+    expect(await flags(own)).toEqual({ ...GONE_AT_1, _delete_evidence: 'flag' })
   })
 })
 
