@@ -3,7 +3,7 @@
  * collections. Fields are known by the name of their column, so every spelling of a field that would fill it is meant.
  */
 import type { Declaration } from '../../schema/report.ts'
-import { documentedFields, tableOf } from '../../schema/tables.ts'
+import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
 
 export { columnName } from './columns.ts'
@@ -27,7 +27,7 @@ export type ObjectRules = ReadonlyMap<string, ActiveRule>
 
 export interface RowRules {
   readonly row: ObjectRules
-  /** By the wire field that holds the collection. */
+  /** By the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
   /** Wire fields of which an array or object is kept; undefined: all are. */
   readonly nested: ReadonlySet<string> | undefined
@@ -47,21 +47,31 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
     new Map(
       active.flatMap(([name, rule]) => (name.startsWith(`${child}.`) ? [[name.slice(child.length + 1), rule]] : [])),
     )
-  const children = table.children.map((child) => ({ ...child, rules: ofChild(childName(report.name, child.name)) }))
+  const collections = table.children.map((child) => childName(report.name, child.name))
+  const own = active.filter(([name]) => !name.includes('.'))
+  const otherwise = own.flatMap(([name, rule]) => otherNames(table, name).map((other) => [other, rule] as const))
   return {
-    row: new Map(active.filter(([name]) => !name.includes('.'))),
-    collections: new Map(children.filter(({ rules }) => rules.size > 0).map(({ field, rules }) => [field, rules])),
+    row: new Map([...own, ...otherwise]),
+    collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
     nested: rules.excludePayload
-      ? new Set([...documentedFields(report), ...children.map(({ field }) => field)])
+      ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,
   }
 }
+
+/** Names of the fields that fill the column from rows of another shape (spec §2, event row): as private as its own. */
+export const otherNames = (table: ReportTable, column: string): string[] =>
+  (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
 /** A child table's name as the configuration has it: without its parent's. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
 /** What becomes of a field, by its name on the wire. */
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))
+
+/** What becomes of the items in a field, by its name on the wire. */
+export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
+  collections.size === 0 ? undefined : collections.get(columnName(field))
 
 /** Rules as text, equal for equal rules; undefined where there is none. `keyPrint` tells hash keys apart. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
-import { type ActiveRule, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
+import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
 import type { Secret } from '../secret.ts'
 import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
@@ -98,7 +98,7 @@ class PageEdits {
     return this.#members(at, (name, value) => {
       const rule = ruleOf(rules.row, name)
       if (rule !== undefined) return this.#apply(rule, value)
-      const collection = rules.collections.get(name)
+      const collection = itemRulesOf(rules, name)
       if (collection !== undefined) return this.#collection(collection, value)
       const isNested = this.#bytes[value] === OPEN_OBJECT || this.#bytes[value] === OPEN_ARRAY
       return isNested && rules.nested?.has(name) === false ? this.#apply('drop', value) : this.#json.value(value, 1)

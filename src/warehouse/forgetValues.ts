@@ -4,7 +4,7 @@
  * reading them again rewrites them.
  */
 import type { Declaration } from '../../schema/report.ts'
-import { childName, columnName, type NowPrivate } from '../plan/privacy.ts'
+import { childName, columnName, type NowPrivate, otherNames } from '../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../schema/tables.ts'
 import type { Sql } from './duckdb.ts'
 import { closedName, wasKept } from './versions.ts'
@@ -51,7 +51,8 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''
   const ruled = now.columns.filter((rule) => rule.startsWith(prefix) && (isChild || !rule.includes('.')))
-  const wanted = new Set(ruled.map((rule) => rule.slice(prefix.length)))
+  const names = ruled.map((rule) => rule.slice(prefix.length))
+  const wanted = new Set(isChild ? names : names.flatMap((each) => [each, ...otherNames(table, each)]))
   const collection = isChild && now.columns.includes(childName(table.name, target))
   const known = (await discoveredColumns(sql)).get(target) ?? []
   const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
