@@ -5,6 +5,9 @@
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
+/** Parameters of one record. A record's identifier stands in its digits: beyond 2^53 a number would name another one. */
+export type AskedAbout = Readonly<Record<string, number | string>>
+
 export interface Bounds {
   readonly since: Instant | undefined
   readonly until: Instant | undefined
@@ -20,7 +23,7 @@ export interface Question {
   /** The currency, for reports that are asked in one. */
   readonly currency?: string | undefined
   /** What is asked about: `entityId` and `entityRecordId`, or `enquiryId` (which stands in the path). */
-  readonly record?: Readonly<Record<string, number>>
+  readonly record?: AskedAbout
   /** Overrides what the report always sends, for the second read of a difference. */
   readonly also?: Readonly<Record<string, unknown>>
 }
@@ -36,7 +39,9 @@ export function bodyOf(
   page: { number: number; size: number },
 ): Record<string, unknown> {
   const inPath = new Set([...report.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter))
-  const record = Object.entries(question.record ?? {}).filter(([parameter]) => !inPath.has(parameter))
+  const record = Object.entries(question.record ?? {})
+    .filter(([parameter]) => !inPath.has(parameter))
+    .map(([parameter, value]) => [parameter, exactNumber(value)])
   const expand = Object.fromEntries(question.expand.map((flag) => [flag, true]))
   return {
     ...question.filters,
@@ -53,6 +58,12 @@ export function bodyOf(
     ...(question.expand.length === 0 ? {} : { expand }),
   }
 }
+
+/** Node has it; the types don't know yet. */
+const exact = JSON as JSON & { rawJSON(text: string): unknown }
+
+const exactNumber = (value: number | string): unknown =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : exact.rawJSON(String(value))
 
 function boundsOf(names: { since: string; until: string }, bounds: Bounds | undefined): Record<string, string> {
   return {

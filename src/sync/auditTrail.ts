@@ -8,6 +8,7 @@ import type { ReportConfig } from '../config/config.ts'
 import { assert, SyncError } from '../errors.ts'
 import { earliest, type Instant, minusMs, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
+import type { AskedAbout } from '../plan/question.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS, markAfter } from '../plan/window.ts'
 import type { DueRecord } from '../warehouse/followed.ts'
@@ -34,7 +35,7 @@ interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
   /** The request's parameters for one record; their order is that of the report's asked columns. */
-  readonly record: (recordId: number) => Readonly<Record<string, number>>
+  readonly record: (recordId: string) => AskedAbout
 }
 
 /** Errors of single records (403) don't stop the others; they are counted and told at the end. */
@@ -146,7 +147,7 @@ class Trail {
   }
 
   /** Reads a record's entries: in one response, or in walks that agree. */
-  async #prove(record: Readonly<Record<string, number>>, span: RecordSpan, clock: Instant): Promise<RecordRead> {
+  async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { limits } = this.#rooms.settings
     const { pageSize, expand, overlapMs } = this.#config
     const catalog = this.#intake.catalog
@@ -178,7 +179,7 @@ class Trail {
 
   async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
     const values = Object.values(record)
-    const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] as number]))
+    const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const { page, servedAt } of pages) await this.#intake.add(page, servedAt, columns)
     this.#rows += proven.rows
     const until = earliest(span.until, clock)
@@ -209,7 +210,7 @@ interface RecordRead {
 
 interface Taken extends RecordRead {
   readonly due: DueRecord
-  readonly record: Readonly<Record<string, number>>
+  readonly record: AskedAbout
   readonly span: RecordSpan
   /** The service's clock when the record was asked about. */
   readonly clock: Instant

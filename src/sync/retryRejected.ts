@@ -178,11 +178,7 @@ class Restaging implements AsyncDisposable {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known
     const values = scope.split(':')
-    const columns = this.#report.asked.map(({ column, type }, n) => {
-      const value = values[n] ?? ''
-      return [column, type === 'integer' ? Number(value) : value] as const
-    })
-    const asked = Object.fromEntries(columns)
+    const asked = Object.fromEntries(this.#report.asked.map(({ column }, n) => [column, values[n] ?? '']))
     this.#asked.set(scope, asked)
     return asked
   }

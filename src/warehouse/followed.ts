@@ -64,7 +64,8 @@ export async function noteAsked(sql: Sql, report: string, asked: readonly AskedR
 /** A record that an audit report has to ask about. */
 export interface DueRecord {
   readonly scope: string
-  readonly recordId: number
+  /** In its digits: identifiers may lie beyond 2^53. */
+  readonly recordId: string
   /** Its own mark, once it was asked before. */
   readonly mark: Instant | undefined
   /** Its entries were read with another question, so all of them are asked for again. */
@@ -103,7 +104,7 @@ async function recordsWhere(sql: Sql, ask: RecordsAsk, which: string): Promise<D
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
   const rows = await sql.rows<Omit<DueRecord, 'mark'> & { mark: Instant | null }>(`
-    SELECT k.scope, k.id AS "recordId", epoch_us(m.value) AS mark, ${fromStart} AS "fromStart"
+    SELECT k.scope, k.id::VARCHAR AS "recordId", epoch_us(m.value) AS mark, ${fromStart} AS "fromStart"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
     LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
     LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'

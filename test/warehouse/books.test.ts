@@ -269,19 +269,19 @@ describe('a followed record', () => {
     await show(1, '2026-03-01T10:00:00Z', '2026-03-01T12:00:00Z')
     await show(2, '2026-03-01T11:59:50Z', '2026-03-01T12:00:00Z')
     expect(await due()).toEqual([
-      [1, '3:1', undefined],
-      [2, '3:2', undefined],
+      ['1', '3:1', undefined],
+      ['2', '3:2', undefined],
     ])
     await ask(1, '2026-03-01T12:00:10Z')
     await ask(2, '2026-03-01T12:00:10Z')
     // The second was edited so lately that its entries may have settled only after it was asked about.
-    expect(await due()).toEqual([[2, '3:2', at('2026-03-01T12:00:10Z')]])
+    expect(await due()).toEqual([['2', '3:2', at('2026-03-01T12:00:10Z')]])
     await ask(2, '2026-03-01T12:01:00Z')
     expect(await due()).toEqual([])
     await show(1, '2026-03-01T10:00:00Z', '2026-03-01T12:05:00Z')
     expect(await due(), 'shown again, unmodified').toEqual([])
     await show(1, '2026-03-01T12:04:00Z', '2026-03-01T12:05:00Z')
-    expect(await due()).toEqual([[1, '3:1', at('2026-03-01T12:00:10Z')]])
+    expect(await due()).toEqual([['1', '3:1', at('2026-03-01T12:00:10Z')]])
   })
 
   it('without a stamp is due whenever it is shown again', async () => {
@@ -302,7 +302,7 @@ describe('a followed record', () => {
         })
       ).map(({ recordId }) => recordId)
     await show('2026-03-01T12:00:00Z')
-    expect(await due()).toEqual([4])
+    expect(await due()).toEqual(['4'])
     await warehouse.load({
       report: enquiryAuditEntries,
       runId: 'r',
@@ -312,6 +312,6 @@ describe('a followed record', () => {
     })
     expect(await due()).toEqual([])
     await show('2026-03-01T12:01:00Z')
-    expect(await due()).toEqual([4])
+    expect(await due()).toEqual(['4'])
   })
 })
