@@ -9,7 +9,7 @@ import {
   hasHadItsAttempts,
   isFinal,
   isStrain,
-  isThrottled,
+  pausesAll,
   type RetryRules,
 } from './retry.ts'
 
@@ -19,8 +19,8 @@ export interface Persistence {
   signal: AbortSignal
   /** What each attempt holds until its failure is judged, so that a pause begins before the next one is let through. */
   permit: () => Promise<Permit>
-  /** The service said 429: nothing more should be sent for so long, whether or not this request is repeated. */
-  onThrottled: (pauseMs: number) => void
+  /** The service wants a pause: nothing more should be sent for so long, whether or not this request is repeated. */
+  onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
@@ -39,7 +39,7 @@ export async function persistently<T>(attempt: () => Promise<T>, persistence: Pe
 }
 
 async function once<T>(attempt: () => Promise<T>, number: number, persistence: Persistence): Promise<Outcome<T>> {
-  const { clock, rules, signal, permit, onRetry, onThrottled } = persistence
+  const { clock, rules, signal, permit, onRetry, onPause } = persistence
   using held = await permit()
   try {
     const value = await attempt()
@@ -50,7 +50,7 @@ async function once<T>(attempt: () => Promise<T>, number: number, persistence: P
     if (error instanceof SyncError && isStrain(error)) held.strained()
     if (!(error instanceof SyncError) || hasHadItsAttempts(error)) throw error
     const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
-    if (isThrottled(error)) onThrottled(retryInMs)
+    if (pausesAll(error)) onPause(error, retryInMs)
     if (isFinal(error, number, rules)) throw afterAttempts(error, number)
     onRetry(error, number, retryInMs)
     return { retryInMs }

@@ -7,6 +7,8 @@ export type ClientEvent =
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
   /** The service said 429: no request of this client starts for so long. */
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
+  /** Another answer, such as a 503, came with Retry-After: the same. */
+  | { kind: 'told to wait'; report: string | undefined; pauseMs: number }
   /** The service refused the cached token for this report; a new one is asked for (spec §5, rule 4). */
   | { kind: 'token refused'; report: string }
   | { kind: 'token refreshed'; expiresAt: Instant }

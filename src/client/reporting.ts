@@ -16,6 +16,7 @@ import type { ClientEvent } from './events.ts'
 import { Limiter, type Permit, type Priority } from './limiter.ts'
 import { type ClientLimits, limitsFrom, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
 import { Redactor } from './redaction.ts'
+import { isThrottled } from './retry.ts'
 import { ServiceClock } from './serviceClock.ts'
 import { PauseWatch, type SharedPauses } from './sharedPauses.ts'
 import { type IssuedToken, issuedToken } from './tokenAnswers.ts'
@@ -292,18 +293,19 @@ class Client implements ReportingClient {
     }
   }
 
-  /** A 429 pauses everything this client sends, even when it met the last attempt, and everybody who shares pauses. */
+  /** A 429 or a Retry-After pauses everything this client sends, even when it met the last attempt, and everybody who shares pauses. */
   #persistence(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): Persistence {
     return {
       permit,
       clock: this.#clock,
       rules: this.#limits,
       signal,
-      onThrottled: (pauseMs) => {
-        this.counters.throttled += 1
+      onPause: (failed, pauseMs) => {
+        const throttled = isThrottled(failed)
+        if (throttled) this.counters.throttled += 1
         this.#limiter.pause(pauseMs)
         this.#pauses.tell(pauseMs)
-        this.#tell({ kind: 'throttled', report, pauseMs })
+        this.#tell({ kind: throttled ? 'throttled' : 'told to wait', report, pauseMs })
       },
       onRetry: (failed, attempt, delayMs) => {
         this.counters.retries += 1

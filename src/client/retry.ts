@@ -16,6 +16,12 @@ export const isFinal = (error: SyncError, attempt: number, rules: RetryRules): b
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
+/** Whoever says how long to wait, a 503 too, says it to everybody who would ask (product contract, promise 9). */
+export const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
+
+const askedToWaitMs = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
+  typeof retryAfterMs === 'number' ? retryAfterMs : undefined
+
 /** The service has more to do than it can: fewer requests at once are what helps. */
 export const isStrain = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
@@ -28,8 +34,8 @@ export function delayMsAfter(
   attempt: number,
   { rules, random }: { rules: RetryRules; random: () => number },
 ): number {
-  const asked = error.data['retryAfterMs']
-  if (typeof asked !== 'number') return backoffMs(attempt, rules, random)
+  const asked = askedToWaitMs(error)
+  if (asked === undefined) return backoffMs(attempt, rules, random)
   // The lower bound keeps `Retry-After: 0` from becoming a tight loop.
   return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.retryAfterMsMax)
 }

@@ -134,6 +134,35 @@ describe('a 429', () => {
   })
 })
 
+describe('a 503 with Retry-After', () => {
+  it('pauses every request of the client and of its peers for so long, but is no answer with status 429', async () => {
+    const clock = new QuickClock()
+    const startedMs: number[] = []
+    const report: Reply = (response, call, number) => {
+      startedMs.push(clock.elapsedMs)
+      return (number === 1 ? status(503, '', { 'retry-after': '9' }) : json([]))(response, call, number)
+    }
+    const told: number[] = []
+    const sharedPauses = { pause: async (ms: number) => void told.push(ms), remainingMs: async () => 0 }
+    await using service = await aService({ report })
+    await using client = aClient(service, { clock, sharedPauses, settings: { concurrency: 1 } })
+    await Promise.all([1, 2, 3].map(() => client.read(aRequest())))
+    expect(startedMs.slice(1).every((ms) => ms >= 1_000 + 9_000)).toBe(true)
+    expect(told).toEqual([9_000])
+    expect(client.events).toContainEqual({ kind: 'told to wait', report: 'events', pauseMs: 9_000 })
+    expect(client.counters).toMatchObject({ throttled: 0, retries: 1, requests: 4 })
+  })
+
+  it('lets the others go on where it does not say how long', async () => {
+    const clock = new QuickClock()
+    await using service = await aService({ report: inTurn(status(503), json([])) })
+    await using client = aClient(service, { clock, settings: { limits: { attemptsMax: 1 } } })
+    await failureOf(client.read(aRequest()))
+    await client.read(aRequest())
+    expect(clock.sleeps).toEqual([])
+  })
+})
+
 describe('delays', () => {
   const attempts = fc.integer({ min: 1, max: 60 })
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
