@@ -5,6 +5,7 @@ import { raced, throwIfAborted } from './cancellation.ts'
 import type { Permit } from './limiter.ts'
 import {
   afterAttempts,
+  afterTooLongWait,
   delayMsAfter,
   hasHadItsAttempts,
   isFinal,
@@ -51,6 +52,8 @@ async function once<T>(attempt: () => Promise<T>, number: number, persistence: P
     if (!(error instanceof SyncError) || hasHadItsAttempts(error)) throw error
     const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
     if (pausesAll(error)) onPause(error, retryInMs)
+    if (retryInMs > rules.retryAfterMsMax && error.retry !== 'never')
+      throw afterTooLongWait(error, number, { waitMs: retryInMs, now: clock.now() })
     if (isFinal(error, number, rules)) throw afterAttempts(error, number)
     onRetry(error, number, retryInMs)
     return { retryInMs }

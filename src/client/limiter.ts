@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import { assert } from '../errors.ts'
 import { Allowance } from './allowance.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
+import { inLongPause } from './retry.ts'
 import { type Priority, WaitingLine } from './waitingLine.ts'
 
 export type { Priority } from './waitingLine.ts'
@@ -14,6 +15,8 @@ export interface LimiterRules {
   /** At most so many at once; how many of them are given out is learnt. */
   concurrency: number
   requestsPerSecond?: number | undefined
+  /** Nobody waits for the end of a longer pause: they are refused, and told when it ends. */
+  pauseMsMax?: number | undefined
 }
 
 /** Held while a request is under way; disposing it lets the next one go. Without a word it teaches nothing. */
@@ -33,16 +36,19 @@ export class Limiter {
   readonly #clock: Clock
   readonly #allowance: Allowance
   readonly #spacingMs: number
+  readonly #pauseMsMax: number
   readonly #line = new WaitingLine<Waiter>()
   #held = 0
   /** Monotonic time before which nothing starts: the next slot of the rate, or the end of a pause. */
   #nextStartMs = Number.NEGATIVE_INFINITY
+  #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
 
   constructor(rules: LimiterRules, clock: Clock) {
-    const { requestsPerSecond } = rules
+    const { requestsPerSecond, pauseMsMax = Number.POSITIVE_INFINITY } = rules
     assert(requestsPerSecond === undefined || requestsPerSecond > 0, 'requestsPerSecond must be positive')
     this.#clock = clock
+    this.#pauseMsMax = pauseMsMax
     this.#allowance = new Allowance(rules.concurrency)
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
@@ -53,6 +59,8 @@ export class Limiter {
     { priority = 'first' }: { priority?: Priority | undefined } = {},
   ): Promise<Permit> {
     throwIfAborted(signal)
+    const refusal = this.#refusal()
+    if (refusal !== undefined) throw refusal
     const { promise, resolve, reject } = Promise.withResolvers<Permit>()
     const waiter: Waiter = { grant: resolve, refuse: reject }
     const leave = () => this.#leave(waiter, reasonOf(signal))
@@ -68,7 +76,17 @@ export class Limiter {
 
   /** Lets nothing start for so long; a longer pause that is already running stays. */
   pause(ms: number): void {
-    this.#nextStartMs = Math.max(this.#nextStartMs, this.#clock.monotonicMs() + ms)
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
+    this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
+    const refusal = this.#refusal()
+    if (refusal === undefined) return
+    while (this.#line.length > 0) this.#line.next()?.refuse(refusal)
+    this.#silence()
+  }
+
+  #refusal(): Error | undefined {
+    const waitMs = this.#pausedUntilMs - this.#clock.monotonicMs()
+    return waitMs > this.#pauseMsMax ? inLongPause({ waitMs, now: this.#clock.now() }) : undefined
   }
 
   /** How many may be under way at once now. */

@@ -21,8 +21,10 @@ export interface ClientLimits {
   readonly retryDelayMsMin: number
   /** Where that doubling ends. */
   readonly retryDelayMsMax: number
-  /** The longest `Retry-After` that is waited for; the service is asked again after this at the latest. */
+  /** The longest `Retry-After` that is waited for; a longer one ends what is asked, and nothing is sent until then. */
   readonly retryAfterMsMax: number
+  /** The longest `Retry-After` that is believed; the service is asked again after this at the latest. */
+  readonly pauseMsMax: number
 }
 
 const SECOND_MS = 1_000
@@ -44,8 +46,10 @@ export const DEFAULT_LIMITS: ClientLimits = {
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // Longer waits would hold a run for nothing: it fails, and the next scheduled one asks again.
+  // Longer waits would hold a run for nothing: it fails, and the first one after the pause asks again.
   retryAfterMsMax: 5 * MINUTE_MS,
+  // A service that is closed for the night says so; what asks for more is a mistake that would silence us for good.
+  pauseMsMax: 24 * 60 * MINUTE_MS,
 }
 
 /** A token is renewed this long before its end, so that it cannot die between leaving here and being checked there. */
@@ -73,5 +77,6 @@ export function limitsFrom(overrides: Partial<ClientLimits> = {}): ClientLimits 
   }
   assert(Number.isInteger(limits.attemptsMax), 'attemptsMax must be a whole number')
   assert(limits.retryDelayMsMin <= limits.retryDelayMsMax, 'retryDelayMsMin must not exceed retryDelayMsMax')
+  assert(limits.retryAfterMsMax <= limits.pauseMsMax, 'retryAfterMsMax must not exceed pauseMsMax')
   return limits
 }

@@ -153,7 +153,7 @@ class Client implements ReportingClient {
     this.#watched = observe
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
-    this.#limiter = new Limiter({ concurrency, requestsPerSecond }, clock)
+    this.#limiter = new Limiter({ concurrency, requestsPerSecond, pauseMsMax: this.#limits.retryAfterMsMax }, clock)
     this.#pauses = new PauseWatch(sharedPauses, clock)
     this.#transport = new Transport({ baseUrl, connections: concurrency, limits: this.#limits, clock, dispatcher })
     this.#tokens = new TokenCache({

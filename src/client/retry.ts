@@ -4,9 +4,13 @@
  * one more token.
  */
 import { SyncError } from '../errors.ts'
+import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import type { ClientLimits } from './limits.ts'
 
-export type RetryRules = Pick<ClientLimits, 'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax'>
+export type RetryRules = Pick<
+  ClientLimits,
+  'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
+>
 
 /** Nothing that happens later by itself can mend it, or it was tried often enough. */
 export const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
@@ -37,7 +41,7 @@ export function delayMsAfter(
   const asked = askedToWaitMs(error)
   if (asked === undefined) return backoffMs(attempt, rules, random)
   // The lower bound keeps `Retry-After: 0` from becoming a tight loop.
-  return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.retryAfterMsMax)
+  return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
 /** Exponential backoff with full jitter: uniform between zero and a bound that doubles, so that clients spread out. */
@@ -56,6 +60,31 @@ export function afterAttempts(error: SyncError, attempts: number): SyncError {
     ...(error.report === undefined ? {} : { report: error.report }),
   })
 }
+
+/** What a request fails with whose repetition the service wants later than a run can wait for. */
+export function afterTooLongWait(error: SyncError, attempts: number, { waitMs, now }: Wait): SyncError {
+  const { code, message, cure, data, cause, report } = error
+  return new SyncError(code, `${message}; it is to be asked not before ${shownTime(plusMs(now, waitMs))}`, {
+    cure,
+    data: { ...data, attempts, retryAfterMs: waitMs },
+    cause,
+    ...(report === undefined ? {} : { report }),
+  })
+}
+
+/** What whoever would ask in a pause that is longer than a run can wait for is told instead. */
+export const inLongPause = ({ waitMs, now }: Wait): SyncError =>
+  new SyncError('RATE_LIMITED', `the service is to be asked not before ${shownTime(plusMs(now, waitMs))}, as it said`, {
+    cure: 'Wait: runs go on by themselves after that. The owner of the service knows why it asks for so long a pause.',
+    data: { retryAfterMs: waitMs },
+  })
+
+interface Wait {
+  readonly waitMs: number
+  readonly now: Instant
+}
+
+const shownTime = (instant: Instant): string => `${formatInstant(instant).slice(0, 19)}Z`
 
 /** A token request has its own attempts within one of a report's; they are not multiplied. */
 export const hasHadItsAttempts = (error: SyncError): boolean => 'attempts' in error.data

@@ -10,6 +10,7 @@ import { formatInstant, fromMillis } from '../../src/instant.ts'
 import { aClient, aRequest, aService, failureOf, inTurn, json, QuickClock, type Reply, status } from './support.ts'
 
 const { signal } = new AbortController()
+const inAnHour = (code: number) => status(code, '', { 'retry-after': '3600' })
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the limiter', () => {
@@ -113,15 +114,10 @@ describe('a 429', () => {
   })
 
   it('becomes RATE_LIMITED after all attempts, and tells how long was asked for', async () => {
-    await using service = await aService({ report: status(429, '', { 'retry-after': '86400' }) })
+    await using service = await aService({ report: throttled })
     await using client = aClient(service)
     const error = await failureOf(client.read(aRequest()))
-    expect(error).toMatchObject({ code: 'RATE_LIMITED', data: { attempts: 3, retryAfterMs: 86_400_000 } })
-    expect(client.events).toContainEqual({
-      kind: 'throttled',
-      report: 'events',
-      pauseMs: DEFAULT_LIMITS.retryAfterMsMax,
-    })
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', data: { attempts: 3, retryAfterMs: 9_000 } })
   })
 
   it('pauses the other requests even when it was the last attempt', async () => {
@@ -163,6 +159,64 @@ describe('a 503 with Retry-After', () => {
   })
 })
 
+describe('a Retry-After that is longer than a run waits', () => {
+  it.each([
+    [429, 'RATE_LIMITED'],
+    [503, 'SERVICE_UNAVAILABLE'],
+  ])('of a %i ends the run at once, says when it may go on, and is asked for of all', async (code, name) => {
+    const clock = new QuickClock()
+    const told: number[] = []
+    const sharedPauses = { pause: async (ms: number) => void told.push(ms), remainingMs: async () => 0 }
+    await using service = await aService({ report: inAnHour(code) })
+    await using client = aClient(service, { clock, sharedPauses })
+    const error = await failureOf(client.read(aRequest()))
+    expect(error).toMatchObject({ code: name, data: { attempts: 1, retryAfterMs: 3_600_000 } })
+    expect(error.message).toContain('not before 2026-01-01T01:00:00Z')
+    expect(told).toEqual([3_600_000])
+    expect(clock.sleeps).toEqual([])
+  })
+
+  it('lets nothing be sent until it is over: who waits in line and who comes later is told when', async () => {
+    const clock = new QuickClock()
+    await using service = await aService({ report: inTurn(inAnHour(429), json([])) })
+    await using client = aClient(service, { clock, settings: { concurrency: 1 } })
+    const inLine = [1, 2, 3].map(() => failureOf(client.read(aRequest())))
+    for (const error of await Promise.all(inLine)) {
+      expect(error).toMatchObject({ code: 'RATE_LIMITED', data: { retryAfterMs: 3_600_000 } })
+    }
+    clock.pass(3_000_000)
+    const later = await failureOf(client.read(aRequest()))
+    expect(later).toMatchObject({ code: 'RATE_LIMITED', data: { retryAfterMs: 600_000 } })
+    expect(later.message).toContain('not before 2026-01-01T01:00:00Z')
+    expect(service.reports).toHaveLength(1)
+    clock.pass(400_000)
+    await client.read(aRequest())
+    expect(clock.sleeps).toEqual([200_000])
+  })
+
+  it('that others were asked for is kept as well', async () => {
+    await using service = await aService()
+    const sharedPauses = { pause: async () => undefined, remainingMs: async () => 3_600_000 }
+    await using client = aClient(service, { sharedPauses })
+    expect(await failureOf(client.read(aRequest()))).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(service.reports).toHaveLength(0)
+  })
+
+  it('is obeyed when a request for a token meets it', async () => {
+    await using service = await aService({ token: inAnHour(503) })
+    await using client = aClient(service)
+    expect((await failureOf(client.read(aRequest()))).message).toContain('not before')
+    expect((await failureOf(client.read(aRequest()))).code).toBe('RATE_LIMITED')
+    expect(service.tokens).toHaveLength(1)
+  })
+
+  it('is believed up to a day', async () => {
+    await using service = await aService({ report: status(503, '', { 'retry-after': '99999999999' }) })
+    await using client = aClient(service)
+    expect((await failureOf(client.read(aRequest()))).data).toMatchObject({ retryAfterMs: 86_400_000 })
+  })
+})
+
 describe('delays', () => {
   const attempts = fc.integer({ min: 1, max: 60 })
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
@@ -178,13 +232,13 @@ describe('delays', () => {
     )
   })
 
-  it('obey Retry-After between the shortest delay and the longest wait', () => {
+  it('obey Retry-After between the shortest delay and the longest pause', () => {
     fc.assert(
-      fc.property(attempts, fc.nat(10_000_000), (attempt, retryAfterMs) => {
+      fc.property(attempts, fc.nat(200_000_000), (attempt, retryAfterMs) => {
         const error = new SyncError('RATE_LIMITED', 'slow down', { cure: 'Wait.', data: { retryAfterMs } })
         const ms = delayMsAfter(error, attempt, { rules: DEFAULT_LIMITS, random: () => 0 })
-        const { retryDelayMsMin, retryAfterMsMax } = DEFAULT_LIMITS
-        expect(ms).toBe(Math.min(retryAfterMsMax, Math.max(retryDelayMsMin, retryAfterMs)))
+        const { retryDelayMsMin, pauseMsMax } = DEFAULT_LIMITS
+        expect(ms).toBe(Math.min(pauseMsMax, Math.max(retryDelayMsMin, retryAfterMs)))
       }),
     )
   })
