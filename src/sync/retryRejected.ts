@@ -15,6 +15,7 @@ import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
 import type { Instant } from '../instant.ts'
 import type { LoadInput } from '../warehouse/load.ts'
 import type { RejectedRow } from '../warehouse/rejected.ts'
+import type { GoneKey } from './difference.ts'
 import { followersOf } from './followers.ts'
 import { loadRules } from './loadRules.ts'
 import { privacyTextOf } from './privacy.ts'
@@ -124,6 +125,7 @@ async function loadAgain(rooms: RetryRooms, report: ReportName, retries: Retries
     closes: [],
     followers: followersOf(report, settings.reports),
     ...(declaration.perRecord === undefined ? {} : { replaces: staging.records() }),
+    ...(declaration.deletes === 'diff' ? { gone: staging.goneKeys() } : {}),
     yields: true,
     rules: loadRules(settings.reports[report]),
     retries,
@@ -136,6 +138,7 @@ class Restaging implements AsyncDisposable {
   readonly #plan: ScanPlan
   readonly #spool: Spool
   readonly #asked = new Map<string, StagedPage['asked']>()
+  readonly #gone = new Map<string, GoneKey>()
 
   constructor(directory: string, report: Declaration, mark: string) {
     const catalog = catalogOf(report)
@@ -152,12 +155,22 @@ class Restaging implements AsyncDisposable {
       const bytes = pageBytes(this.#report, page)
       await this.#spool.add(scanPage(bytes, this.#plan), observedAt, this.#askedIn(scope))
     }
+    // In order of time: what was said last of a key counts.
+    for (const { scope, key, isGone } of rows) {
+      if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, [key, scope])
+      else this.#gone.delete(`${scope} ${key}`)
+    }
   }
 
   async segment(): Promise<Segment> {
     const [segment, ...more] = await this.#spool.takeRest()
     assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
     return segment
+  }
+
+  /** Rows that were deleted at the service when they were refused, which nothing in them says. */
+  goneKeys(): readonly GoneKey[] {
+    return [...this.#gone.values()]
   }
 
   /** The audited records that entries belong to; their other entries stay. */

@@ -21,7 +21,7 @@ import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './foll
 import { merge, type Merged } from './merge.ts'
 import { insertNew, mayBeAllNew, NotAllNew } from './newRows.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
-import { forgetMended, recordRejected, type Retried, takeRejected } from './rejected.ts'
+import { forgetMended, recordRejected, type Refusing, type Retried, takeRejected } from './rejected.ts'
 import { clearedBy } from './settings.ts'
 import { time } from './sqlText.ts'
 import { type LoadRules, type Staged, stage, type StageParts } from './stage.ts'
@@ -152,7 +152,7 @@ function stagingRefused(error: unknown, report: Declaration, segment: Segment): 
 }
 
 /** Staged rows can be many; their memory is given back at once. */
-const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held']
+const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held', 'refusals']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
@@ -194,8 +194,7 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
     const childrenWritten =
       staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged, input, history })
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
-    if (staged !== undefined && staged.rejected > 0)
-      await recordRejected(sql, { report, excludePayload: input.rules?.excludePayload === true }, loadId)
+    if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, refusingOf(input), loadId)
     if (staged !== undefined) await forgetMended(sql, { report, staged })
     if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
     await noteAsked(sql, report.name, input.asked ?? [])
@@ -210,6 +209,12 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
   assert(kept !== undefined, `load ${result.loadId} was committed but is not there`)
   return result
 }
+
+const refusingOf = ({ report, rules, gone }: LoadInput): Refusing => ({
+  report,
+  excludePayload: rules?.excludePayload === true,
+  knowsGone: gone !== undefined,
+})
 
 interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]

@@ -19,7 +19,13 @@ export interface RejectedRow {
   /** The service's time when it sent the row. */
   readonly observedAt: Instant
   readonly row: string
+  readonly key: string | null
+  /** The difference showed it to be deleted (budgets). */
+  readonly isGone: boolean
 }
+
+/** How the reason of such a row begins: nothing in the row itself says so, and it must not come back as alive. */
+const GONE_REASON = 'deleted at the service; '
 
 /** What a load takes up again. */
 export interface Retried {
@@ -37,24 +43,47 @@ export interface RejectedAsk {
   readonly limit: number
 }
 
+export interface Refusing {
+  readonly report: Declaration
+  readonly excludePayload: boolean
+  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  readonly knowsGone: boolean
+}
+
 /** Keeps refused rows once each, with the reason. */
-export async function recordRejected(
-  sql: Sql,
-  { report, excludePayload }: { report: Declaration; excludePayload: boolean },
-  loadId: number,
-): Promise<void> {
+export async function recordRejected(sql: Sql, refusing: Refusing, loadId: number): Promise<void> {
+  const { report, excludePayload, knowsGone } = refusing
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
+  const key = keyField(report)
+  const isGone =
+    knowsGone && key !== undefined
+      ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys), false)`
+      : 'false'
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE refusals AS
+    SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
+      coalesce(p.scope, '') AS scope, f.key, f.reason, f.row, p.observed_at, ${isGone} AS is_gone
+    FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
+    JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
+  if (knowsGone) await sql.run(dropToldOtherwiseSql(report))
   await sql.run(`
     INSERT INTO tidemark.rejected_rows
-    SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
-      ${text(report.name)}, coalesce(p.scope, ''), f.key, f.reason, f.row::JSON, ${loadId}, p.observed_at
-    FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
-    JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}
+    SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
+      f.row::JSON, ${loadId}, f.observed_at
+    FROM refusals f
     WHERE NOT EXISTS (
       SELECT 1 FROM tidemark.rejected_rows r
-      WHERE r.report = ${text(report.name)} AND r.scope = coalesce(p.scope, '') AND r.row::VARCHAR = f.row)`)
+      WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
+
+/** Rows that are kept already, and were deleted or came back since: a deletion doesn't change what a row says. */
+const dropToldOtherwiseSql = (report: Declaration): string => `
+  DELETE FROM tidemark.rejected_rows WHERE rowid IN (
+    SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
+    WHERE r.report = ${text(report.name)} AND f.observed_at >= r.observed_at AND f.is_gone <> ${isGoneSql('r')})`
+
+const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
 /** Where nothing may stay as it was sent: what tells the row from others, but not what it holds. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
@@ -136,7 +165,7 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
 export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }: RejectedAsk): Promise<RejectedRow[]> {
   return sql.rows(
     `SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
-       r.row::VARCHAR AS row
+       r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"
      FROM tidemark.rejected_rows r LEFT JOIN tidemark.loads l USING (load_id)
      WHERE r.report = $1 AND ${IS_WHOLE} AND r.load_id IN (${loadIds.join(', ')})
      ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`,

@@ -143,3 +143,56 @@ describe('a rejected row that is loaded again', () => {
     expect(await retry('events')).toEqual({ report: 'events', tried: 0, loaded: 0, rejected: 0 })
   })
 })
+
+const toldBudgets = (gone: readonly (readonly [number, string])[], rows: readonly object[], minute = 0) =>
+  loadRows(opened, budgets, rows, {
+    observedAt: plusMs(NOON, minute * 60_000),
+    asked: { target_currency: 'EUR' },
+    rules: { contract: 'reject', excludePayload: false },
+    gone,
+  })
+const oddBudget = (budgetId: number, more: object = {}) => ({
+  budgetId,
+  modifiedAt: '2026-03-01T11:00:00Z',
+  note: 'x',
+  ...more,
+})
+const heldBudgets = () => texts(opened, 'main.budgets', { columns: ['budget_id', 'is_deleted', '_delete_evidence'] })
+
+describe('a rejected budget', () => {
+  it('that was deleted at the service comes in as deleted, the others as they are', async () => {
+    await toldBudgets(
+      [
+        [1, 'EUR'],
+        [3, 'EUR'],
+      ],
+      [oddBudget(1), oddBudget(2), { budgetId: 3, modifiedAt: '2026-03-01T11:00:00Z' }],
+    )
+    expect((await kept()).map(({ key, reason }) => [key, reason?.startsWith('deleted at the service; ')])).toEqual([
+      ['1', true],
+      ['2', false],
+    ])
+    expect(await retry('budgets')).toMatchObject({ tried: 2, loaded: 2, rejected: 0 })
+    expect(await heldBudgets()).toEqual([
+      { budget_id: '1', is_deleted: 'true', _delete_evidence: 'diff' },
+      { budget_id: '2', is_deleted: 'false', _delete_evidence: null },
+      { budget_id: '3', is_deleted: 'true', _delete_evidence: 'diff' },
+    ])
+  })
+
+  it('that was deleted, or came back, after it was refused is kept once, as it was seen last', async () => {
+    await toldBudgets([[2, 'EUR']], [oddBudget(1), oddBudget(2)])
+    await toldBudgets([[1, 'EUR']], [oddBudget(1), oddBudget(2)], 1)
+    await toldBudgets([[1, 'EUR']], [oddBudget(1), oddBudget(2)], 2)
+    expect(await retry('budgets')).toMatchObject({ tried: 2, loaded: 2 })
+    expect((await heldBudgets()).map((row) => row['is_deleted'])).toEqual(['true', 'false'])
+  })
+
+  it('that is refused once more is still known to be deleted', async () => {
+    await toldBudgets([[1, 'EUR']], [oddBudget(1, { totalAmount: 'much' })])
+    expect(await retry('budgets')).toMatchObject({ loaded: 0, rejected: 1 })
+    await mend('"much"', '1')
+    expect(await retry('budgets')).toMatchObject({ loaded: 1 })
+    expect((await heldBudgets()).map((row) => row['is_deleted'])).toEqual(['true'])
+  })
+})
