@@ -1,7 +1,8 @@
 /**
  * What a report's page sizes were seen to be. A bare array tells no total, so whether a response may have a next page
- * follows from this alone: a response with fewer rows than every page that was ever followed by another has none, and
- * one with more rows than were asked for isn't paged at all (product contract §5.4).
+ * follows from this alone: a response with fewer rows than were asked for, and than every page that was ever followed by
+ * another, has none. One with more rows than were asked for proves nothing: a service may raise a page size as well as
+ * clamp it (product contract §5.4).
  */
 export interface PageSizes {
   /** Rows of the smallest page that was followed by more rows. */
@@ -33,9 +34,16 @@ const learned = (known: PageSizes, now: PageSizes): PageSizes =>
 /** Rows below which a response surely has no next page; 0 while nothing is known. */
 export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? known.seenMax
 
-/** Whether a response of `rows` to a question for `asked` rows holds everything there is. */
+/**
+ * Whether a response of `rows` to a question for `asked` rows holds everything there is. As many rows as were asked for
+ * never do, however long pages have been: a service that raised the size may go back to what it is asked for.
+ */
 export const holdsEverything = (known: PageSizes, rows: number, asked: number): boolean =>
-  rows === 0 || rows > asked || rows < surelyLastBelow(known)
+  rows === 0 || rows < Math.min(surelyLastBelow(known), asked)
+
+/** Whether a response is longer than it may be and than any page was: page 2 says whether the service pages at all. */
+export const mayBeUnpaged = ({ seenMax }: PageSizes, rows: number, asked: number): boolean =>
+  rows > Math.max(asked, seenMax)
 
 /**
  * Whether a response of `rows`, which may have a next page, is as long as pages are known to be. A shorter one may
@@ -47,4 +55,4 @@ export const isFullPage = ({ fullMin, seenMax }: PageSizes, rows: number): boole
 
 /** Rows to plan a response for. */
 export const rowsAPage = ({ fullMin, seenMax }: PageSizes, asked: number): number =>
-  fullMin === undefined ? asked : Math.max(fullMin, Math.min(seenMax, asked))
+  fullMin === undefined ? asked : Math.min(Math.max(fullMin, seenMax), asked)

@@ -18,6 +18,7 @@ const RULES = {
   },
   unordered: { does: 'rows come in another order at every request' },
   clamp: { does: 'pageSize is cut to :N, and the answer says so', argument: 50 },
+  raise: { does: 'pageSize is raised to :N, but the answer shows the size asked for', argument: 1_000 },
   'clamp-silent': { does: 'pageSize is cut to :N, but the answer shows the size asked for', argument: 50 },
   'ignore-page': {
     does: 'the first page is sent whatever pageNumber says; with :echo the answer shows the number asked for',

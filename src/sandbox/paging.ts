@@ -35,7 +35,8 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   const asked = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
   const clamp = faults.takeNumber('clamp', report) ?? Number.POSITIVE_INFINITY
   const silentClamp = faults.takeNumber('clamp-silent', report) ?? Number.POSITIVE_INFINITY
-  const size = Math.max(1, Math.min(asked, clamp, silentClamp))
+  const raised = Math.max(asked, faults.takeNumber('raise', report) ?? 0)
+  const size = Math.max(1, Math.min(raised, clamp, silentClamp))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
   const { start, count } = sliceOf(effective, size, total > size && faults.take('short-page', report) !== undefined)

@@ -6,7 +6,7 @@
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
-import { holdsEverything, isFullPage, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import { holdsEverything, isFullPage, mayBeUnpaged, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
 import { plannedRows } from '../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
 import { counted, isCountable, oldPart } from './countedWalk.ts'
@@ -93,19 +93,28 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
     parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, parts.reader.pageSize)))
     return walk.proven('single')
   }
+  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, parts.reader.pageSize)
+  const ahead = isLong ? await walk.page(2) : undefined
+  // The same rows once more, and more of them than were asked for: the service doesn't page, so these are all.
+  if (ahead !== undefined && state.freshOnLastPage === 0 && ahead.page.rowCount === first.page.rowCount) {
+    await parts.keep(first)
+    parts.learn(sawLastPage(parts.sizes(), parts.reader.pageSize))
+    return walk.proven('single')
+  }
   if (isCountable(walk) && state.repeats === 0) {
     const outcome = await counted(walk, first)
     if (outcome !== undefined) return outcome
     await parts.restart?.()
   }
   const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && isFullPage(parts.sizes(), state.firstRows)) return walk.split(first, { parts: oldPart(walk) })
-  const second = await walk.page(2)
+  if (splits && ahead === undefined && isFullPage(parts.sizes(), state.firstRows))
+    return walk.split(first, { parts: oldPart(walk) })
+  const second = ahead ?? (await walk.page(2))
   if (state.freshOnLastPage > 0) {
     // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
     if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
     if (splits) return walk.split(first, { parts: oldPart(walk) }, second)
-  } else if (second.page.rowCount > 0 && splits && state.firstRows >= parts.reader.pageSize) {
+  } else if (second.page.rowCount > 0 && splits && !isLong && state.firstRows >= parts.reader.pageSize) {
     // The same page again: the page number is ignored, so only what fits one response can be seen.
     parts.learn(sawFullPage(parts.sizes(), state.firstRows))
     return walk.split(first)

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import {
   holdsEverything,
   isFullPage,
+  mayBeUnpaged,
   NO_PAGE_SIZES,
   rowsAPage,
   sawFullPage,
@@ -12,8 +13,8 @@ import {
 } from '../../src/plan/pageSizes.ts'
 
 describe('while nothing is known', () => {
-  it('only an empty response, or one that was not cut, holds everything', () => {
-    expect([0, 1, 50, 51].map((rows) => holdsEverything(NO_PAGE_SIZES, rows, 50))).toEqual([true, false, false, true])
+  it('only an empty response holds everything, not one with more rows than were asked for', () => {
+    expect([0, 1, 50, 51].map((rows) => holdsEverything(NO_PAGE_SIZES, rows, 50))).toEqual([true, false, false, false])
     expect(isFullPage(NO_PAGE_SIZES, 50)).toBe(false)
     expect(rowsAPage(NO_PAGE_SIZES, 50)).toBe(50)
   })
@@ -32,5 +33,25 @@ describe('after a short page that another one followed', () => {
 
   it('slices are planned for the longest page that came', () => {
     expect(rowsAPage(known, 50)).toBe(40)
+  })
+})
+
+describe('after a page longer than was asked for that another one followed', () => {
+  const known = sawFullPage(NO_PAGE_SIZES, 100)
+
+  it('no response of as many rows as are asked for is taken for the last: the service may go back to that', () => {
+    expect([49, 50, 99, 100, 101].map((rows) => holdsEverything(known, rows, 50))).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ])
+  })
+
+  it('only a longer one yet may be of a service that does not page, and slices are planned for what is asked', () => {
+    expect([51, 100, 101].map((rows) => mayBeUnpaged(known, rows, 50))).toEqual([false, false, true])
+    expect([50, 51].map((rows) => mayBeUnpaged(NO_PAGE_SIZES, rows, 50))).toEqual([false, true])
+    expect(rowsAPage(known, 50)).toBe(50)
   })
 })

@@ -17,6 +17,13 @@ describe('a fault of paging', () => {
     expect(await caller.keys('enquiries', { ...walk, pageNumber: 1 })).not.toEqual(second)
   })
 
+  it('raise sends longer pages than were asked for, and loses no row', async () => {
+    await using caller = await aCaller({ faults: ['raise:25'] })
+    expect(await caller.envelope('enquiries', walk)).toMatchObject({ items: { length: 25 }, pageSize: 10 })
+    const pages = [1, 2].map((pageNumber) => caller.keys('enquiries', { ...walk, pageNumber }))
+    expect(sorted((await Promise.all(pages)).flat())).toEqual(sorted(caller.world.liveKeys('enquiries').slice(0, 50)))
+  })
+
   it('ignore-page sends the first page, and with :echo shows the number that was asked for', async () => {
     await using caller = await aCaller()
     const first = await caller.envelope('enquiries', walk)
@@ -221,7 +228,7 @@ describe('faults', () => {
   })
 
   it('are listed with one line each, and each of them can be switched on', async () => {
-    expect(faultNames).toHaveLength(29)
+    expect(faultNames).toHaveLength(30)
     for (const { name, does } of faultNames)
       expect([name, does.length > 10 && !does.includes('\n')]).toEqual([name, true])
     await using caller = await aCaller()

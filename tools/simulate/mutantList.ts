@@ -43,8 +43,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a short page is taken as the last',
     file: 'src/plan/pageSizes.ts',
-    from: 'rows === 0 || rows > asked || rows < surelyLastBelow(known)',
-    to: 'rows === 0 || rows !== asked || rows < surelyLastBelow(known)',
+    from: 'rows === 0 || rows < Math.min(surelyLastBelow(known), asked)',
+    to: 'rows !== asked',
   },
   {
     name: 'the total is ignored',
