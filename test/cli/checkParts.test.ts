@@ -18,7 +18,10 @@ import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
 import { minusMs } from '../../src/instant.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { ROOT } from '../rules/source.ts'
 import { startRedis } from '../support/redisServer.ts'
+import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aPlace } from './support.ts'
 
 const pem = (name: string) =>
@@ -126,6 +129,44 @@ describe('the line of the queue', () => {
       expect(held).toMatchObject({ verdict: 'ok', found: expect.stringContaining('a worker has it open') })
     }
     expect(await checkQueue(config, systemClock)).toMatchObject([{ verdict: 'ok' }])
+  })
+})
+
+/** What the two lines say of a warehouse and its copy that have these rights, in a folder with those. */
+async function saidOf(rights: { readonly folder: number; readonly warehouse: number; readonly published: number }) {
+  await using place = await aPlace()
+  const [warehouse, published] = ['warehouse', 'published'].map((name) => path.join(place.folder, `${name}.duckdb`))
+  for (const file of [warehouse ?? '', published ?? ''])
+    await (await Warehouse.open({ path: file, memory: '256MB' })).close()
+  await handOver(warehouse ?? '', rights.warehouse)
+  await handOver(published ?? '', rights.published)
+  await handOver(place.folder, rights.folder)
+  const said = await saidUnprivileged(`
+    import { checkPublished, checkWarehouse } from ${JSON.stringify(path.join(ROOT, 'src/cli/check/files.ts'))}
+    const config = ${JSON.stringify({ warehouse, published, limits: { queryMemory: '256MB' } })}
+    ${GIVE_UP}
+    console.log(JSON.stringify([await checkWarehouse(config), await checkPublished(config)]))`)
+  await handOver(place.folder, 0o700)
+  return { folder: place.folder, found: JSON.parse(said) as { verdict: string; found: string; cure?: string }[] }
+}
+
+describe('the lines of the warehouse and the published copy', () => {
+  it('pass where both can be written, and a copy that is only ever replaced may be read-only', async () => {
+    const { found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o400 })
+    expect(found).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }])
+  })
+
+  it('fail where the file can be read and not written, and name it', async () => {
+    const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o400, published: 0o600 })
+    expect(found).toMatchObject([{ verdict: 'fail', code: 'WAREHOUSE_MISSING' }, { verdict: 'ok' }])
+    expect(found[0]?.found).toContain(`${folder}/warehouse.duckdb may not be written by this user (EACCES)`)
+    expect(found[0]?.cure).toMatch(/Run Tidemark as the user/)
+  })
+
+  it('fail where nothing can be made beside the files, and name the folder', async () => {
+    const { folder, found } = await saidOf({ folder: 0o500, warehouse: 0o600, published: 0o600 })
+    const inFolder = { verdict: 'fail', found: expect.stringContaining(`${folder} may not be written by this user`) }
+    expect(found).toMatchObject([inFolder, inFolder])
   })
 })
 

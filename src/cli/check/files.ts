@@ -20,6 +20,8 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   if (!existsSync(warehouse)) return checkFolder(check, warehouse)
   try {
+    // The log, staged rows, the queue and the socket are made beside the file.
+    await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await using database = await openToRead(warehouse, limits.queryMemory)
     const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
     return ok(check, `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`)
@@ -48,6 +50,8 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   if (!existsSync(published)) return checkFolder(check, published)
   try {
+    // Only ever replaced, the file itself need not be writable.
+    await mayWrite([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
@@ -65,6 +69,23 @@ export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
 const sizeOf = async (file: string): Promise<string> => sizeText((await stat(file)).size)
+
+const MAKES_FILES = constants.W_OK | constants.X_OK
+
+/** The lines open the files to read, which says nothing of writing. Error: WAREHOUSE_MISSING. */
+async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
+  for (const [place, rights] of places) {
+    const refused = await access(place, rights).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+    if (refused === undefined) continue
+    throw new SyncError('WAREHOUSE_MISSING', `${place} may not be written by this user (${refused})`, {
+      cure: `Run Tidemark as the user that ${place} belongs to, or let this one write it.`,
+      data: { path: place },
+    })
+  }
+}
 
 /** The file is not there yet: the nearest folder above it that is has to be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
