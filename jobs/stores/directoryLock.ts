@@ -7,23 +7,33 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
+import { folderRefused } from '../../src/folders.ts'
 
 /** SQLite's own number for "database is locked". */
 const SQLITE_BUSY = 5
 
-/** Takes the lock or rejects with QUEUE_LOCKED; disposing gives it back. */
+/** Takes the lock or throws QUEUE_LOCKED, or WAREHOUSE_MISSING for the folder; disposing gives it back. */
 export function lockDirectory(directory: string): Disposable {
-  mkdirSync(dirname(directory), { recursive: true })
+  const folder = dirname(directory)
+  try {
+    mkdirSync(folder, { recursive: true })
+    return lockIn(directory)
+  } catch (error) {
+    throw folderRefused(folder, error)
+  }
+}
+
+function lockIn(directory: string): Disposable {
   const holder = `${directory}.holder`
   const lock = new DatabaseSync(`${directory}.lock`, { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    writeFileSync(holder, `process ${process.pid}`)
   } catch (error) {
     lock.close()
     if (!(error instanceof Error) || !('errcode' in error) || error.errcode !== SQLITE_BUSY) throw error
     throw inUse(directory, textOf(holder))
   }
-  writeFileSync(holder, `process ${process.pid}`)
   return { [Symbol.dispose]: () => lock.close() }
 }
 

@@ -77,7 +77,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** Opens or creates the file (`:memory:` for none). Errors: WAREHOUSE_LOCKED, WAREHOUSE_CORRUPT, DISK_FULL. */
+  /** Opens or creates the file (`:memory:` for none). Errors: WAREHOUSE_LOCKED, _CORRUPT, _MISSING, DISK_FULL. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       const instance = await DuckDBInstance.create(path, settings(options))
@@ -332,6 +332,8 @@ function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> 
 
 const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
+const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
+
 /** DuckDB's message → our error. The texts were read off DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
@@ -376,7 +378,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
       cure: 'Start it again; it goes on where it stopped.',
     })
   }
-  if (/unable to open|Cannot open file|No such file|does not exist/i.test(message) && message.includes(path)) {
+  if (NOT_OPENED.test(message) && message.includes(path)) {
     return new SyncError('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, {
       cure: 'Check the path and its permissions; `tidemark sync` makes the file.',
       data: { path },

@@ -4,6 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
+import { folderRefused } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -81,6 +82,14 @@ export interface CoveragePlace extends Fenced {
   readonly scope: string
 }
 
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true })
+  } catch (error) {
+    throw folderRefused(folder, error)
+  }
+}
+
 export class Warehouse implements AsyncDisposable {
   /** Stands before numbers that travel as text; staged rows carry it. */
   readonly numberMark: string
@@ -107,9 +116,9 @@ export class Warehouse implements AsyncDisposable {
     this.#discovered = discovered
   }
 
-  /** Opens or creates the warehouse and brings it to the newest layout. */
+  /** Opens or creates the warehouse and brings it to the newest layout. Error: WAREHOUSE_MISSING for its folder. */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
-    if (path !== ':memory:') await mkdir(dirname(path), { recursive: true })
+    if (path !== ':memory:') await makeFolder(dirname(path))
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))

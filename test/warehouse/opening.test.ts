@@ -10,9 +10,12 @@ import { reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
+import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder, aWarehouse, loadRows, openAt } from '../support/warehouse.ts'
 
 const DATABASE = fileURLToPath(new URL('../../src/warehouse/duckdb.ts', import.meta.url))
+const WAREHOUSE = fileURLToPath(new URL('../../src/warehouse/warehouse.ts', import.meta.url))
+const LOCK = fileURLToPath(new URL('../../jobs/stores/directoryLock.ts', import.meta.url))
 
 async function refusalOf(path: string): Promise<SyncError> {
   const outcome = await openAt(path).catch((error: unknown) => error)
@@ -54,6 +57,45 @@ describe('a warehouse', () => {
       .flatMap(({ name, children }) => [name, ...children.map((child) => child.name)])
     expect(tables.map(({ name }) => name).toSorted()).toEqual(expected.toSorted())
     expect(existsSync(path)).toBe(true)
+  })
+
+  it('is refused as one that cannot be opened where its path is a folder, or leads through a file', async () => {
+    await using folder = await aFolder()
+    const isFolder = join(folder.path, 'folder.duckdb')
+    await mkdir(isFolder)
+    await writeFile(join(folder.path, 'data'), 'a file')
+    for (const [path, why] of [
+      [isFolder, /folder\.duckdb cannot be opened: .*Is a directory/],
+      [join(folder.path, 'data/warehouse.duckdb'), /data cannot be made or written: EEXIST/],
+      [join(folder.path, 'data/more/warehouse.duckdb'), /data\/more cannot be made or written: ENOTDIR/],
+    ] as const) {
+      const refused = await refusalOf(path)
+      expect(refused).toMatchObject({ code: 'WAREHOUSE_MISSING', message: expect.stringMatching(why) })
+    }
+  })
+
+  it('is refused, and so is its queue, where this user may not make its folder', async () => {
+    await using folder = await aFolder()
+    await handOver(folder.path, 0o500)
+    const said = await saidUnprivileged(`
+      import { lockDirectory } from ${JSON.stringify(LOCK)}
+      import { Warehouse } from ${JSON.stringify(WAREHOUSE)}
+      const [beside, below] = [${JSON.stringify(folder.path)}, ${JSON.stringify(join(folder.path, 'data'))}]
+      const errors = []
+      const tried = async (work) => errors.push(await work().then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure })))
+      ${GIVE_UP}
+      await tried(() => Warehouse.open({ path: below + '/w.duckdb', memory: '256MB' }))
+      await tried(async () => lockDirectory(below + '/w.duckdb.queue'))
+      await tried(async () => lockDirectory(beside + '/w.duckdb.queue'))
+      console.log(JSON.stringify(errors))`)
+    await handOver(folder.path, 0o700)
+    const below = join(folder.path, 'data')
+    const expected = [below, below, folder.path].map((at) => ({
+      code: 'WAREHOUSE_MISSING',
+      message: expect.stringContaining(`${at} cannot be made or written: `) as string,
+      cure: expect.stringContaining('may write it') as string,
+    }))
+    expect(JSON.parse(said)).toEqual(expected)
   })
 
   it('may be in memory', async () => {
@@ -142,11 +184,5 @@ describe('a warehouse', () => {
     expect(await warehouse.rows('SELECT count(text)::INTEGER AS texts FROM large')).toEqual([{ texts: 12_000_000 }])
     await warehouse.close()
     expect(await spilled()).toEqual([])
-  })
-
-  it('that is a folder, or below a file, is refused with the path', async () => {
-    await using folder = await aFolder()
-    await mkdir(join(folder.path, 'a.duckdb'))
-    expect((await refusalOf(join(folder.path, 'a.duckdb'))).message).toContain(folder.path)
   })
 })
