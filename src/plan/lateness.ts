@@ -16,13 +16,19 @@ export interface LastWindow {
   readonly mark: Instant | undefined
   /** Where the window that left the mark ended: the service's clock of that time. */
   readonly until: Instant | undefined
+  /** Our clock when the run that read it began. */
+  readonly begunAt: Instant | undefined
 }
 
 /**
  * The measure for a window that is cut at `clock`. None before the first mark, nor while the service's clock stands
  * before that of the last window: then it was set back, and new rows carry old stamps.
  */
-export function askedBefore(last: LastWindow, clock: Instant, settleMs: number): AskedBefore | undefined {
+export function askedBefore(
+  last: Pick<LastWindow, 'mark' | 'until'>,
+  clock: Instant,
+  settleMs: number,
+): AskedBefore | undefined {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)
   return clock < at ? undefined : { until: earliest(last.mark, at), at }

@@ -23,15 +23,36 @@ export interface WindowRules {
 /** The `Date` header has whole seconds: the service's clock is up to this much later than it says. */
 export const CLOCK_GRAIN_MS = 1_000
 
+/** What the window before left behind, and how long ago. */
+export interface Before {
+  readonly mark: Instant | undefined
+  /** Where it ended: the service's clock of that time. */
+  readonly until?: Instant | undefined
+  /** Time since the run that read it began, by our clock, which may be wrong: it only ever makes a window longer. */
+  readonly agoMs?: number | undefined
+}
+
+export const FIRST: Before = { mark: undefined }
+
 /**
  * The next incremental window: [mark − overlap, the service's clock]. It ends at the present, not in the past, since
  * a row that is edited every few seconds is only ever found at its newest stamp (product contract §5.5).
- * A service whose clock was set back stamps its changes before the mark: then the overlap counts from its clock.
+ * A service whose clock ran ahead or was set back stamps its changes before the mark: then the overlap counts from
+ * where that clock stood, as it goes now, when the run before began. Nothing falls between two windows (§5.1).
  */
-export function nextWindow(mark: Instant | undefined, clock: Instant, rules: WindowRules): Window {
+export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
+  const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
-  return { since: minusMs(earliest(mark, clock), rules.overlapMs), until, clock }
+  const began = latest(rules.start, minusMs(clock, Math.max(0, before.agoMs ?? 0)))
+  const reached = earliest(mark, before.until ?? mark, clock, began)
+  return { since: minusMs(reached, rules.overlapMs), until, clock }
+}
+
+/** Whether a window reaches back as far as one that is cut at `clock`: the service's may prove to have been set back. */
+export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
+  const { since } = nextWindow(before, cut.clock, cut.rules)
+  return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
 /**

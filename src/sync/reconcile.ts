@@ -8,7 +8,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
 import { earliest, type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
-import { floorToSecond, nextWindow } from '../plan/window.ts'
+import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/reconcile.ts'
 import { Difference, type GoneKey } from './difference.ts'
 import { fenced } from './fenced.ts'
@@ -91,7 +91,7 @@ async function reconcileScope(
   const { start, filters } = config
   const place = { report: declaration, scope: name, asked: { start, filters }, fence: rooms.fence }
   const open = await rooms.warehouse.reconcile(place, begun)
-  const window = nextWindow(undefined, clock, { ...config, sinceRequired: declaration.window.required })
+  const window = nextWindow(FIRST, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await rooms.warehouse.pageSizes(config.name, config.pageSize)
   const { runId } = options
   const before = { pages: 0, rows: 0 }

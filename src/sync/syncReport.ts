@@ -4,12 +4,12 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
-import { earliest, type Instant, plusMs } from '../instant.ts'
+import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 import { merged, provenUpTo } from '../plan/intervals.ts'
 import { askedBefore } from '../plan/lateness.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
-import { CLOCK_GRAIN_MS, markAfter, nextWindow } from '../plan/window.ts'
+import { type Before, CLOCK_GRAIN_MS, markAfter, nextWindow, reachesBack } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books.ts'
 import { Difference, type GoneKey } from './difference.ts'
 import { fenced } from './fenced.ts'
@@ -58,7 +58,8 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
   const last = await rooms.warehouse.lastWindow(run.report, pull.scope)
   const { mark } = last
   const clock = await serviceClock(rooms, declaration, { currency: pull.scope })
-  const window = nextWindow(mark, clock, { ...config, sinceRequired: declaration.window.required })
+  const agoMs = last.begunAt && millisBetween(last.begunAt, rooms.clock.now())
+  const window = nextWindow({ ...last, agoMs }, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await rooms.warehouse.pageSizes(run.report, config.pageSize)
   const before = { pages: run.pages, rows: run.figures.rows }
   await using scope = new Scope(rooms, {
@@ -70,7 +71,7 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
     sizes,
     before,
   })
-  const progress = new Marks(scope, mark)
+  const progress = new Marks(scope, { ...last, agoMs })
   const refilled = await openCoverage(rooms, scope, mark)
   if (window.since === undefined) await pullEverything(scope, progress)
   else {
@@ -153,14 +154,16 @@ async function totalOfCreated(scope: Scope, rows: number | undefined): Promise<n
 class Marks {
   readonly difference: Difference | undefined
   readonly #scope: Scope
+  readonly #before: Before
   #proven: readonly Span[] = []
   #mark: Instant | undefined
   #movesMarks = true
   #pagesTold = 0
 
-  constructor(scope: Scope, mark: Instant | undefined) {
+  constructor(scope: Scope, before: Before) {
     this.#scope = scope
-    this.#mark = mark
+    this.#before = before
+    this.#mark = before.mark
     this.difference = scope.parts.declaration.deletes === 'diff' ? new Difference(scope) : undefined
   }
 
@@ -192,9 +195,19 @@ class Marks {
     const names = ['modified_since', ...declaration.newerBy.filter((column) => column === 'aggregate_record_modified')]
     const pages = this.pages - this.#pagesTold
     this.#pagesTold = this.pages
-    const marks = this.#movesMarks ? names.map((name) => ({ mark: name, value })) : []
+    const marks = this.#movesMarks && this.#reachesBack(clock) ? names.map((name) => ({ mark: name, value })) : []
     const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
     await this.#scope.intake.settle(gone === undefined ? { window: closed } : { window: closed, gone })
+  }
+
+  /**
+   * Where the first answer says that the clock on which the window was cut had been set back, the window may begin too
+   * late. Then it leaves the mark as it was, and with it where the next one begins.
+   */
+  #reachesBack(clock: Instant): boolean {
+    const { declaration, config, window } = this.#scope.parts
+    const rules = { ...config, sinceRequired: declaration.window.required }
+    return clock === window.clock || reachesBack(window, this.#before, { clock, rules })
   }
 }
 

@@ -62,16 +62,21 @@ export async function markOf(sql: Sql, report: string, scope: string): Promise<I
   return row?.value as Instant | undefined
 }
 
-/** The report's mark, and where the window that left it ended. */
+/**
+ * The report's mark, where the window that left it ended, and when its run began; where its books were cleared away, when
+ * the mark was written.
+ */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
-  const [row] = await sql.rows<{ mark: number; until: number | null }>(
+  const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
     `SELECT epoch_us(m.value) AS mark, (
        SELECT epoch_us(max(w.until)) FROM tidemark.windows w WHERE w.report = $1 AND w.scope = $2 AND w.load_id = m.load_id
-     ) AS until
+     ) AS until, epoch_us(coalesce((
+       SELECT min(r.started_at) FROM tidemark.loads l JOIN tidemark.runs r USING (run_id) WHERE l.load_id = m.load_id
+     ), m.updated_at)) AS "begunAt"
      FROM tidemark.marks m WHERE m.report = $1 AND m.scope = $2 AND m.mark IN ('modified_since', 'since')`,
     [report, scope],
   )
-  return { mark: row?.mark as Instant | undefined, until: (row?.until ?? undefined) as Instant | undefined }
+  return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
 }
 
 export async function nextLoadId(sql: Sql): Promise<number> {

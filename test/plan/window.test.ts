@@ -3,7 +3,15 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Instant, millisBetween, minusMs, plusMs } from '../../src/instant.ts'
 import { canSplit, splitAt, splitByTotal } from '../../src/plan/spans.ts'
-import { CLOCK_GRAIN_MS, markAfter, nextWindow, type WindowRules } from '../../src/plan/window.ts'
+import {
+  type Before,
+  CLOCK_GRAIN_MS,
+  FIRST,
+  markAfter,
+  nextWindow,
+  reachesBack,
+  type WindowRules,
+} from '../../src/plan/window.ts'
 import { at, NOON } from '../support/warehouse.ts'
 
 const RULES: WindowRules = {
@@ -23,13 +31,13 @@ const someRules = fc.record({
 
 describe('the next window', () => {
   it('begins at the start where a lower bound is demanded, and goes without where it is not', () => {
-    expect(nextWindow(undefined, NOON, RULES).since).toBe(RULES.start)
-    expect(nextWindow(undefined, NOON, { ...RULES, sinceRequired: false }).since).toBeUndefined()
+    expect(nextWindow(FIRST, NOON, RULES).since).toBe(RULES.start)
+    expect(nextWindow(FIRST, NOON, { ...RULES, sinceRequired: false }).since).toBeUndefined()
   })
 
   it("reaches the overlap behind the mark, and a little past the clock's whole second", () => {
     const mark = minusMs(NOON, 60_000)
-    const window = nextWindow(mark, NOON, RULES)
+    const window = nextWindow({ mark }, NOON, RULES)
     expect(millisBetween(window.since ?? NOON, mark)).toBe(RULES.overlapMs)
     expect(millisBetween(NOON, window.until)).toBe(CLOCK_GRAIN_MS)
     expect(window.clock).toBe(NOON)
@@ -40,7 +48,7 @@ describe('the next window', () => {
       fc.property(someRules, fc.array(anInstant, { minLength: 2, maxLength: 8 }), (rules, clocks) => {
         let mark: Instant | undefined
         for (const clock of clocks) {
-          const window = nextWindow(mark, clock, rules)
+          const window = nextWindow({ mark }, clock, rules)
           if (mark !== undefined) expect(window.since).toBeLessThanOrEqual(mark)
           const next = markAfter(mark, window, rules.settleMs)
           if (mark !== undefined) expect(next).toBeGreaterThanOrEqual(mark)
@@ -51,12 +59,78 @@ describe('the next window', () => {
   })
 })
 
+/** Some time after the run before, the service's clock jumps; rows are edited at some shares of the time till the next run. */
+const someLives = fc.array(
+  fc.record({
+    gapMs: fc.nat(10_000_000),
+    jumpMs: fc.oneof(fc.constant(0), fc.integer({ min: -90_000_000, max: 90_000_000 })),
+    jumpsAt: fc.float({ min: 0, max: 1, noNaN: true }),
+    editsAt: fc.array(fc.float({ min: 0, max: 1, noNaN: true }), { maxLength: 4 }),
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+describe('windows of a service whose clock jumps', () => {
+  it('hold every edit, in the first one that ends after its stamp', () => {
+    fc.assert(
+      fc.property(someLives, fc.nat(600_000), (lives, settleMs) => {
+        const rules = { ...RULES, settleMs }
+        let [ourMs, aheadMs] = [0, 0]
+        let before: Before = FIRST
+        let waiting: Instant[] = []
+        for (const { gapMs, jumpMs, jumpsAt, editsAt } of [
+          { gapMs: 0, jumpMs: 0, jumpsAt: 0, editsAt: [] },
+          ...lives,
+        ]) {
+          for (const share of editsAt) {
+            const jumped = share >= jumpsAt ? jumpMs : 0
+            waiting.push(plusMs(NOON, Math.ceil(ourMs + share * gapMs) + aheadMs + jumped))
+          }
+          ourMs += gapMs
+          aheadMs += jumpMs
+          const clock = plusMs(NOON, ourMs + aheadMs)
+          const window = nextWindow({ ...before, agoMs: gapMs }, clock, rules)
+          for (const stamp of waiting.filter((each) => each <= window.until))
+            expect(stamp).toBeGreaterThanOrEqual(window.since ?? stamp)
+          waiting = waiting.filter((each) => each > window.until)
+          before = { mark: markAfter(before.mark, window, settleMs), until: clock }
+        }
+      }),
+    )
+  })
+
+  it('are the same as without our clock while the service only goes on, and no longer than from the start', () => {
+    const mark = minusMs(NOON, 90_000)
+    const before = { mark, until: minusMs(NOON, 60_000) }
+    const plain = nextWindow({ mark }, NOON, RULES)
+    for (const agoMs of [undefined, -5_000, 0, 59_000])
+      expect(nextWindow({ ...before, agoMs }, NOON, RULES)).toEqual(plain)
+    const long = nextWindow({ ...before, agoMs: 1e14 }, NOON, RULES)
+    expect(long.since).toBe(minusMs(RULES.start, RULES.overlapMs))
+  })
+
+  it('reach back too little where the clock they were cut on proves to have been set back', () => {
+    const hourMs = 3_600_000
+    const before = { mark: minusMs(NOON, 1_230_000), until: minusMs(NOON, 1_200_000), agoMs: 1_200_000 }
+    const window = nextWindow(before, NOON, RULES)
+    const reaches = (clock: Instant, from: Before = before) => reachesBack(window, from, { clock, rules: RULES })
+    expect([NOON, minusMs(NOON, 1_000), minusMs(NOON, hourMs)].map((clock) => reaches(clock))).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect(reachesBack(nextWindow(FIRST, NOON, RULES), FIRST, { clock: minusMs(NOON, hourMs), rules: RULES })).toBe(
+      true,
+    )
+  })
+})
+
 describe('the mark behind a window', () => {
   it('is its clock minus the settle time, and never what was not read', () => {
-    expect(markAfter(undefined, nextWindow(undefined, NOON, RULES), RULES.settleMs)).toBe(minusMs(NOON, 30_000))
+    expect(markAfter(undefined, nextWindow(FIRST, NOON, RULES), RULES.settleMs)).toBe(minusMs(NOON, 30_000))
     fc.assert(
       fc.property(fc.option(anInstant, { nil: undefined }), anInstant, someRules, (mark, clock, rules) => {
-        const window = nextWindow(mark, clock, rules)
+        const window = nextWindow({ mark }, clock, rules)
         const after = markAfter(mark, window, rules.settleMs)
         const reached = minusMs(clock, rules.settleMs)
         expect([reached, mark, window.since]).toContain(after)

@@ -18,8 +18,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the overlap is skipped',
     file: 'src/plan/window.ts',
-    from: 'since: minusMs(earliest(mark, clock), rules.overlapMs)',
-    to: 'since: earliest(mark, clock)',
+    from: 'since: minusMs(reached, rules.overlapMs)',
+    to: 'since: reached',
   },
   {
     name: 'the mark is the end of the window',
