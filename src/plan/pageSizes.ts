@@ -41,6 +41,19 @@ export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? kn
 export const holdsEverything = (known: PageSizes, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(known), asked)
 
+/** Of the rows asked for: no service is thought to lower its clamp to less than that. */
+const CLAMP_SHARE_MIN = 0.05
+
+/**
+ * Whether a response of `rows`, which holds everything by what was learnt, may be one of a service that has lowered its
+ * clamp since: no other page of this run was longer. Small ones, as most runs bring, are not suspected.
+ */
+export const mayBeClampedSince = (rows: number, run: { asked: number; longest: number }): boolean =>
+  rows >= run.asked * CLAMP_SHARE_MIN && rows >= run.longest
+
+/** After a page of `rows` that was followed by another, although longer ones were known: nothing of that holds now. */
+export const sawLoweredClamp = (rows: number): PageSizes => ({ fullMin: rows, seenMax: rows })
+
 /** Whether a response is longer than it may be and than any page was: page 2 says whether the service pages at all. */
 export const mayBeUnpaged = ({ seenMax }: PageSizes, rows: number, asked: number): boolean =>
   rows > Math.max(asked, seenMax)

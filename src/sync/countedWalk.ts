@@ -132,7 +132,7 @@ function partsAt(
  * A page number may be refused because no such page is there, or because it is larger than the service likes: that it
  * is the end can't be told, so it isn't taken for one.
  */
-function refusedPage(error: unknown): undefined {
+export function refusedPage(error: unknown): undefined {
   const isRefusal =
     error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
   if (!isRefusal) throw error

@@ -30,6 +30,8 @@ export interface ProveParts {
   readonly floor?: Instant
   readonly sizes: () => PageSizes
   readonly learn: (sizes: PageSizes) => void
+  /** What was learnt of page sizes may be outdated: page 2 is looked at before a run relies on it. */
+  readonly doubtsSizes?: boolean
   /** The span is walked page by page, twice, although it could be cut: its rows stand in one heap. */
   readonly walksHeap?: boolean
   /** That heap stands in its last µs. */

@@ -30,6 +30,8 @@ export class PageReader {
   readonly pageSize: number
   /** Pages fetched so far, those of walks that proved nothing included. */
   pages = 0
+  /** Rows of the longest page so far: the service doesn't cut pages shorter than that now. */
+  longest = 0
   /** The service's clock in its first answer: no walk can have seen what came later. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
@@ -72,6 +74,7 @@ export class PageReader {
       this.#rooms.signal,
     )
     this.pages += 1
+    if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
     return { number, page: answer.value, servedAt: answer.servedAt }
   }

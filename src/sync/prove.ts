@@ -6,10 +6,18 @@
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
-import { holdsEverything, isFullPage, mayBeUnpaged, sawFullPage, sawLastPage } from '../plan/pageSizes.ts'
+import {
+  holdsEverything,
+  isFullPage,
+  mayBeClampedSince,
+  mayBeUnpaged,
+  sawFullPage,
+  sawLastPage,
+  sawLoweredClamp,
+} from '../plan/pageSizes.ts'
 import { plannedRows } from '../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
-import { counted, isCountable, oldPart } from './countedWalk.ts'
+import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
 import type { FetchedPage } from './pages.ts'
 import { type Outcome, type ProveParts, Walk } from './pageWalk.ts'
 
@@ -88,19 +96,18 @@ const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined
 /** A bare array tells nothing: what is known of the report's page sizes decides whether a next page may exist. */
 async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
   const { parts, span, state } = walk
-  if (state.repeats === 0 && holdsEverything(parts.sizes(), state.firstRows, parts.reader.pageSize)) {
+  const size = { asked: parts.reader.pageSize, longest: parts.reader.longest }
+  const isKnown = state.repeats === 0 && holdsEverything(parts.sizes(), state.firstRows, size.asked)
+  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
+  const isDoubtful = isKnown && parts.doubtsSizes === true && mayBeClampedSince(first.page.rowCount, size)
+  const ahead = isLong || isDoubtful ? await lookBehind(walk, isKnown) : undefined
+  if ((isKnown && ahead === undefined) || (ahead !== undefined && isAll(walk, { first, ahead, isKnown }))) {
     await parts.keep(first)
-    parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, parts.reader.pageSize)))
+    parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, size.asked)))
     return walk.proven('single')
   }
-  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, parts.reader.pageSize)
-  const ahead = isLong ? await walk.page(2) : undefined
-  // The same rows once more, and more of them than were asked for: the service doesn't page, so these are all.
-  if (ahead !== undefined && state.freshOnLastPage === 0 && ahead.page.rowCount === first.page.rowCount) {
-    await parts.keep(first)
-    parts.learn(sawLastPage(parts.sizes(), parts.reader.pageSize))
-    return walk.proven('single')
-  }
+  if (isKnown && state.freshOnLastPage > 0 && state.repeats < state.firstRows)
+    parts.learn(sawLoweredClamp(state.firstRows))
   if (isCountable(walk) && state.repeats === 0) {
     const outcome = await counted(walk, first)
     if (outcome !== undefined) return outcome
@@ -124,6 +131,24 @@ async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
   if (state.freshOnLastPage > 0) await walk.untilExhausted(3)
   else parts.learn(sawLastPage(parts.sizes(), state.firstRows))
   return agreement(walk)
+}
+
+/** Page 2. One that is refused says nothing: undefined where what is known suffices without it. */
+function lookBehind(walk: Walk, isKnown: boolean): Promise<FetchedPage | undefined> {
+  const second = walk.page(2)
+  return isKnown ? second.catch(refusedPage) : second
+}
+
+/**
+ * Whether page 2 shows that the first one is all there is: no row is behind one that was known to be the last; or the
+ * same rows came once more, and more of them than were asked for, from a service that doesn't page.
+ */
+function isAll(
+  { state }: Walk,
+  { first, ahead, isKnown }: { first: FetchedPage; ahead: FetchedPage; isKnown: boolean },
+): boolean {
+  const { rowCount } = ahead.page
+  return state.freshOnLastPage === 0 && (rowCount === first.page.rowCount || (isKnown && rowCount === 0))
 }
 
 /** Walks to the end until two walks in a row bring the same keys, none of them twice. */

@@ -46,7 +46,10 @@ async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Pro
   const clock = await serviceClock(rooms, declaration, { currency: ask.scope })
   const window = { since, until, clock }
   const before = { pages: 0, rows: 0 }
-  await using scope = new Scope(rooms, { declaration, config, scope: ask.scope, runId, window, sizes, before })
+  // Incremental runs doubt the sizes every few minutes; here that would be a request more for each of many windows.
+  const doubtsSizes = false
+  const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes }
+  await using scope = new Scope(rooms, asked)
   const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
   const pages = () => scope.reader.pages + (difference?.pages ?? 0)
   let pagesTold = 0

@@ -30,6 +30,8 @@ export interface ScopeParts {
   /** Pages and rows of the run before this scope, for the progress that is told. */
   readonly before: { readonly pages: number; readonly rows: number }
   readonly reconcileId?: string
+  /** False: the page sizes that are known are not doubted (windows of a backfill). */
+  readonly doubtsSizes?: boolean
 }
 
 /** From so many times the length of its young part on, a span is a history, not what came since a while ago. */
@@ -172,6 +174,7 @@ export class Scope implements AsyncDisposable {
         walksOld: ask.walksOld === true,
         rowsExpected: ask.rowsExpected,
         sizes: () => this.sizes,
+        doubtsSizes: this.parts.doubtsSizes ?? true,
         learn: (sizes) => {
           this.sizes = sizes
         },

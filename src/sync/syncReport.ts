@@ -84,7 +84,7 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
   })
   if (scope.sizes !== sizes) {
     const { pageSize } = config
-    await rooms.warehouse.learnPageSizes({ report: run.report, pageSize, fence: rooms.fence }, scope.sizes)
+    await rooms.warehouse.learnPageSizes({ report: run.report, pageSize, knew: sizes, fence: rooms.fence }, scope.sizes)
   }
   const pages = progress.pages
   await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)

@@ -6,6 +6,8 @@ import type { Sql } from './duckdb.ts'
 export interface PageSizePlace {
   readonly report: ReportName
   readonly pageSize: number
+  /** What was known when the walks began, where what they have seen since stands in its place. */
+  readonly knew?: PageSizes
 }
 
 export async function pageSizesOf(sql: Sql, { report, pageSize }: PageSizePlace): Promise<PageSizes> {
@@ -16,9 +18,11 @@ export async function pageSizesOf(sql: Sql, { report, pageSize }: PageSizePlace)
   return known === undefined ? NO_PAGE_SIZES : { fullMin: known.fullMin ?? undefined, seenMax: known.seenMax }
 }
 
-/** Adds what a walk has seen to what others saw, who may have walked beside it. */
+/** Adds what a walk has seen to what others saw meanwhile, who may have walked beside it. */
 export async function learnPageSizes(sql: Sql, place: PageSizePlace, seen: PageSizes): Promise<void> {
-  const { fullMin, seenMax } = bothSeen(await pageSizesOf(sql, place), seen)
+  const held = await pageSizesOf(sql, place)
+  const isAsBefore = held.fullMin === place.knew?.fullMin && held.seenMax === place.knew?.seenMax
+  const { fullMin, seenMax } = isAsBefore ? seen : bothSeen(held, seen)
   await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [place.report])
   await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4)', [
     place.report,

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import {
   holdsEverything,
   isFullPage,
+  mayBeClampedSince,
   mayBeUnpaged,
   NO_PAGE_SIZES,
   rowsAPage,
@@ -54,4 +55,16 @@ describe('after a page longer than was asked for that another one followed', () 
     expect([50, 51].map((rows) => mayBeUnpaged(NO_PAGE_SIZES, rows, 50))).toEqual([false, true])
     expect(rowsAPage(known, 50)).toBe(50)
   })
+})
+
+it('what was learnt is doubted where no page of the run is longer, but not for a few rows', () => {
+  const lengths = [
+    [0, 0],
+    [24, 24],
+    [25, 25],
+    [60, 60],
+    [60, 61],
+  ] as const
+  const doubted = lengths.map(([rows, longest]) => mayBeClampedSince(rows, { asked: 500, longest }))
+  expect(doubted).toEqual([false, false, true, true, false])
 })

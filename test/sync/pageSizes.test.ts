@@ -72,3 +72,41 @@ it.each(['', 'unordered'])(
     expect(proofs).toEqual([{ proof: 'single' }])
   },
 )
+
+describe.each(ARRAYS)('%s, from a service that lowers its clamp', (report) => {
+  it.each([50, 25])('arrive whole although longer pages are remembered (%i rows a page, 100 before)', async (clamp) => {
+    await using tide = await aLeanTide(450, 500, ['clamp-silent:100'])
+    await tide.sync(report)
+    tide.sandbox.setFaults([`clamp-silent:${clamp}`])
+    for (let run = 0; run < 2; run += 1) {
+      edit(tide, report, 120)
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+    }
+    const sizes = await tide.warehouse.rows('SELECT full_min, seen_max FROM tidemark.page_sizes')
+    expect(sizes).toEqual([{ full_min: clamp, seen_max: clamp }])
+  })
+
+  it('arrive whole where it begins within what was taken for the last page', async () => {
+    await using tide = await aLeanTide(90, 500)
+    await tide.sync(report)
+    tide.sandbox.setFaults(['clamp-silent:40'])
+    edit(tide, report, 60)
+    await tide.sync(report)
+    expect(await differencesOf(tide, report)).toEqual([])
+  })
+
+  it('are looked for behind one page of a run at most where none is longer, and behind none that is short', async () => {
+    await using tide = await aLeanTide(450, 500, ['clamp-silent:100', 'beyond'])
+    await tide.sync(report)
+    edit(tide, report, 12)
+    tide.sandbox.requests.clear()
+    await tide.sync(report)
+    expect(asked(tide, report)).toBe(1)
+    edit(tide, report, 60)
+    tide.sandbox.requests.clear()
+    await tide.sync(report)
+    expect(asked(tide, report)).toBe(2)
+    expect(await differencesOf(tide, report)).toEqual([])
+  })
+})
