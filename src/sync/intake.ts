@@ -47,6 +47,8 @@ export class Intake implements AsyncDisposable {
   readonly figures = noFigures()
   /** What the windows before had asked for, while a later one is read: its loads count late rows. */
   askedBefore: LoadInput['askedBefore']
+  /** What is read from here on is asked for whether or not it was modified. */
+  rereads: boolean
   readonly #rooms: WalkRooms
   readonly #parts: IntakeParts
   readonly #spool: Spool
@@ -57,6 +59,7 @@ export class Intake implements AsyncDisposable {
     const { settings } = rooms
     this.#rooms = rooms
     this.#parts = parts
+    this.rereads = parts.reconcileId !== undefined
     this.catalog = catalogOf(parts.report)
     const directory = join(settings.staging, `${parts.runId}-${parts.report.name}-${nextSpool()}`)
     const cutsBetweenPages = parts.cuts === 'anywhere'
@@ -133,6 +136,7 @@ export class Intake implements AsyncDisposable {
       serviceNow: client.serviceNow(),
       segment,
       followers: followers ?? [],
+      rereads: this.rereads,
       closes: settled.map((each) => each.window),
       gone: report.deletes === 'diff' ? settled.flatMap((each) => each.gone ?? []) : undefined,
       replaces: this.#replacesEntries ? settled.flatMap((each) => each.replaces ?? []) : undefined,

@@ -55,6 +55,7 @@ function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
     runId: backfillId,
     fence,
     followers,
+    rereads: true,
     yields: true,
     rules: loadRules(settings.reports[ask.report]),
     gone,

@@ -171,10 +171,11 @@ class Marks {
     return this.#scope.reader.pages + (this.difference?.pages ?? 0)
   }
 
-  /** From here on rows are read again that lie behind the mark: that moves no mark, and nothing of it is late. */
+  /** From here on rows are read again that lie behind the mark: that moves no mark, nothing of it is late or modified. */
   forOldRows(): this {
     this.#movesMarks = false
     this.#scope.intake.askedBefore = undefined
+    this.#scope.intake.rereads = true
     return this
   }
 

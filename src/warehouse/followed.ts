@@ -1,7 +1,8 @@
 /**
  * Which records an audit report has to ask about. A load of the followed report notes, in its own transaction, every
  * record that the service showed as modified; the audit run asks those that were not asked since. For rows with a
- * modification stamp the stamp counts, plus the settle time; for others the service's clock when they were seen.
+ * modification stamp the stamp counts, plus the settle time; for others the service's clock when they were seen. A load
+ * that reads rows again, changed or not, notes those that it wrote.
  */
 import type { Declaration } from '../../schema/report.ts'
 import type { Sql } from './duckdb.ts'
@@ -22,10 +23,12 @@ export interface FollowedParts {
   readonly report: Declaration
   readonly staged: Staged
   readonly followers: readonly Follower[]
+  /** The rows were not asked for as modified: only those in the temporary table `win` say that their record changed. */
+  readonly rereads: boolean
 }
 
 /** Notes the load's rows for each follower. */
-export async function noteFollowed(sql: Sql, { report, staged, followers }: FollowedParts): Promise<void> {
+export async function noteFollowed(sql: Sql, { report, staged, followers, rereads }: FollowedParts): Promise<void> {
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   for (const follower of followers) {
@@ -33,7 +36,7 @@ export async function noteFollowed(sql: Sql, { report, staged, followers }: Foll
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE touched AS
       SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after
-      FROM staged s GROUP BY ALL;
+      FROM staged s ${rereads ? 'WHERE s.rowid IN (SELECT sid FROM win)' : ''} GROUP BY ALL;
       CREATE OR REPLACE TEMP TABLE noted AS
       SELECT n.scope, greatest(n.ask_after, f.ask_after) AS ask_after, f.asked_at
       FROM touched n LEFT JOIN tidemark.followed f ON f.report = ${text(follower.report)} AND f.scope = n.scope;

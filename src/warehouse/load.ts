@@ -47,6 +47,8 @@ export interface LoadInput {
   readonly replaces?: readonly EntryWindow[] | undefined
   /** Audit reports that follow this one. */
   readonly followers?: readonly Follower[]
+  /** The rows were asked for whether or not they were modified (reconcile, backfill, refill). */
+  readonly rereads?: boolean
   /** For audit entries: when each record was asked about. */
   readonly asked?: readonly AskedRecord[]
   /** For incremental windows: what the windows before had asked for, so that late rows are known. */
@@ -196,7 +198,8 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
     if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, refusingOf(input), loadId)
     if (staged !== undefined) await forgetMended(sql, { report, staged })
-    if (staged !== undefined) await noteFollowed(sql, { report, staged, followers: input.followers ?? [] })
+    const { followers = [], rereads = false } = input
+    if (staged !== undefined) await noteFollowed(sql, { report, staged, followers, rereads })
     await noteAsked(sql, report.name, input.asked ?? [])
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
     if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
