@@ -111,7 +111,8 @@ function failures(outcomes: readonly ReportOutcome[], publishFailure: SyncError 
   )
 }
 
-const withoutSubject = (message: string, subject: string): string =>
+/** Where the subject is said already. */
+export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
 function closing(outcomes: readonly ReportOutcome[]): string {

@@ -73,18 +73,29 @@ async function verifyScope(rooms: Rooms, ask: VerifyAsk, scope: string): Promise
 function boundsOf(rooms: Rooms, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
   if (mark === undefined)
     throw notVerifiable(report, 'it was never read to its end', `Run "tidemark sync ${report}" first.`)
-  const since = from ?? rooms.settings.reports[report].start
-  const until = to ?? mark
+  const { start } = rooms.settings.reports[report]
+  const [since, until] = [from ?? start, to ?? mark]
   if (until > mark) {
     const cure = `Give a --to that is not later than its mark, ${formatInstant(mark)}, or run "tidemark sync ${report}" first.`
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
-  if (since > until) throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
-  return { since, until }
+  if (since <= until) return { since, until }
+  // What was not given is the report's own, and has to be named: nobody sees it on the command line.
+  if (from !== undefined && to !== undefined)
+    throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
+  if (from !== undefined)
+    throw notVerifiable(
+      report,
+      '--from is later than its mark',
+      `Give a --from before its mark, ${formatInstant(mark)}.`,
+    )
+  const which = to === undefined ? 'its mark' : '--to'
+  const cure = `Give a --to later than its start, ${formatInstant(start)}, or a --from before that.`
+  throw notVerifiable(report, `${which} is before its start`, cure)
 }
 
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
-  new SyncError('USAGE_INVALID', `${report} can't be verified: ${why}`, { report, cure })
+  new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
 /** Reads one window into the scratch warehouse; gives the pages that it took. */
 async function readInto(

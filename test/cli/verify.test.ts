@@ -60,9 +60,9 @@ describe('tidemark verify', () => {
     expect(events.windows[0]?.rows).toBe(60)
     expect(await fingerprint(place)).toEqual(before)
     const said = await place.run('verify')
-    expect(said.code, said.stdout + said.stderr).toBe(1)
+    expect(said.code, said.stdout + said.stderr).toBe(2)
     expect(said.stdout).toContain('merf_submissions')
-    expect(said.stdout).toContain('enquiries: ')
+    expect(said.stdout).toContain('enquiries: not verified, since it was never read to its end')
   })
 
   it('needs no turn at the warehouse: it compares the copy while another process has the file', async () => {
@@ -95,12 +95,30 @@ describe('tidemark verify', () => {
     expect(said.stdout).toContain(`events: 1 different: ${silent}`)
   })
 
+  it('ends with 1 where something differs, also beside a report that cannot be verified', async () => {
+    await using sandbox = await startSandbox({ rows: 10 })
+    await using place = await aSyncedPlace(sandbox)
+    sandbox.world.silentEdit('events', sandbox.world.liveKeys('events')[0] as number)
+    const { code, stdout } = await place.run('verify', 'events', 'enquiries')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/events: 1 different[^]*enquiries: not verified/)
+  })
+
   it('refuses a window that was not read yet, an audit report, and a warehouse without a copy', async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     const future = await place.run('verify', 'events', '--to', '2999-01-01')
     expect(future.stdout).toContain('behind what was read')
-    expect([future.code, (await place.run('verify', 'enquiry_audit_entries')).code]).toEqual([1, 1])
+    expect(future.stdout.match(/events/g)).toEqual(['events', 'events'])
+    expect([future.code, (await place.run('verify', 'enquiry_audit_entries')).code]).toEqual([2, 2])
+    const late = await place.run('verify', 'events', '--from', '2999-01-01')
+    expect(late.code).toBe(2)
+    expect(late.stdout).toMatch(/--from is later than its mark[^]*what to do: Give a --from before its mark, 20/)
+    const early = await place.run('verify', 'events', '--to', '1999-01-01')
+    expect(early.code).toBe(2)
+    expect(early.stdout).toMatch(/--to is before its start[^]*what to do: Give a --to later than its start, 2000-/)
+    const crossed = await place.run('verify', 'events', '--from', '2020-02-01', '--to', '2020-01-01')
+    expect(crossed.stdout).toContain('what to do: Give a --from before --to.')
     const yaml = { service: { base_url: sandbox.url, client_id: 'demo' } }
     await using empty = await aPlace({ files: { 'tidemark.yaml': JSON.stringify(yaml) }, env: ENV })
     expect((await empty.run('verify', 'events')).stderr).toContain('no published copy')

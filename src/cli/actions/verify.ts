@@ -16,6 +16,7 @@ import { type Column, grouped, line, table, timeText } from '../layout.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import { type Loudness, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { withoutSubject } from '../summary.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface VerifyArguments extends Loudness {
@@ -69,10 +70,18 @@ export async function verify(
     checked.push(scopes instanceof SyncError ? { report, scopes: [], error: scopes } : { report, scopes })
   }
   progress[Symbol.dispose]()
-  const isFine = checked.every(({ scopes, error }) => error === undefined && scopes.every(agrees))
+  const code = exitCode(checked)
   if (loudness.json === true) shell.out.write(`${JSON.stringify(document(checked), undefined, 2)}\n`)
-  else if (loudness.quiet !== true || !isFine) shell.out.write(words(checked))
-  return isFine ? 0 : 1
+  else if (loudness.quiet !== true || code !== 0) shell.out.write(words(checked))
+  return code
+}
+
+/** 1 says that something differs or could not be read: a window that can't be verified is neither. */
+function exitCode(checked: readonly Checked[]): ExitCode {
+  const errors = checked.flatMap(({ error }) => error ?? [])
+  const differs = checked.some(({ scopes }) => !scopes.every(agrees))
+  if (differs || errors.some(({ isUsage }) => !isUsage)) return 1
+  return errors.length > 0 ? 2 : 0
 }
 
 /** A warehouse to read the window into, with the copy of the readers beside it. Error: WAREHOUSE_MISSING. */
@@ -129,7 +138,9 @@ function words(checked: readonly Checked[]): string {
   const failures = checked.flatMap(({ report, error }) =>
     error === undefined
       ? []
-      : [`${report}: ${line(error.message)} (${error.code})\n  what to do: ${line(error.cure)}\n`],
+      : [
+          `${report}: ${line(withoutSubject(error.message, report))} (${error.code})\n  what to do: ${line(error.cure)}\n`,
+        ],
   )
   const drawn = rows.length === 0 ? '' : table(COLUMNS, rows)
   return `${drawn}${[...scopes.flatMap(advice), ...failures].join('')}`
