@@ -14,6 +14,8 @@ export interface Planned {
   readonly windows: readonly PlannedWindow[]
   /** About how many requests it would take, those of planning included. */
   readonly requests: number
+  /** Those that its planning takes; the windows know nothing of them. */
+  readonly planning: number
 }
 
 export interface PreviewBooks {
@@ -37,5 +39,5 @@ export async function previewBackfill(
       ? await planBackfill(rooms, { report, since, until, held })
       : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
   const requests = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
-  return { named, windows: plan.windows, requests }
+  return { named, windows: plan.windows, requests, planning: plan.asked }
 }

@@ -120,7 +120,7 @@ const PLAN_COLUMNS: readonly Column[] = [
 const WINDOWS_SHOWN = 20
 
 export function planText(plans: readonly Planned[]): string {
-  const parts = plans.map(({ named, windows, requests }) => {
+  const parts = plans.map(({ named, windows, requests, planning }) => {
     const { report, backfillId, goesOn } = named
     const what = goesOn
       ? `goes on with backfill ${backfillId}: ${counted(windows.length, 'window')} left`
@@ -128,7 +128,8 @@ export function planText(plans: readonly Planned[]): string {
     const more = windows.length - WINDOWS_SHOWN
     const note = more > 0 ? `… and ${counted(more, 'older window')}; --json lists all\n` : ''
     const shown = table(PLAN_COLUMNS, windows.slice(0, WINDOWS_SHOWN).map(planRow))
-    return `${report}: ${what}, about ${counted(requests, 'request')}\n${shown}${note}`
+    const ofThem = planning > 0 ? `, ${grouped(planning)} of them to plan it` : ''
+    return `${report}: ${what}, about ${counted(requests, 'request')}${ofThem}\n${shown}${note}`
   })
   return `${parts.join('\n')}\nnothing was written: this was a dry run\n`
 }
@@ -144,12 +145,13 @@ const planRow = ({ number, since, until, scope, plannedRows, plannedRequests }: 
 
 export const planDocument = (plans: readonly Planned[]): object => ({
   dry_run: true,
-  backfills: plans.map(({ named, windows, requests }) => ({
+  backfills: plans.map(({ named, windows, requests, planning }) => ({
     report: named.report,
     from: formatInstant(named.from),
     to: formatInstant(named.to),
     ...(named.goesOn && { backfill_id: named.backfillId }),
     requests,
+    planning_requests: planning,
     windows: windows.map(({ number, since, until, scope, plannedRows, plannedRequests }) => ({
       window: number,
       scope,

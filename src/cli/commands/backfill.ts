@@ -7,7 +7,7 @@ import type { Done, Shell } from '../shell.ts'
 const EXAMPLES = `
 Examples:
   $ tidemark backfill events --from 2019-01-01 --to 2024-01-01
-  $ tidemark backfill enquiries budgets --dry-run     windows and requests, nothing is read
+  $ tidemark backfill enquiries budgets --dry-run     windows and requests, no row is kept
 
 It reads what was modified in the range again, newest first, and moves no mark. Stopped, the same command goes on with
 the windows that are missing. Deleted rows that the service shows no sign of are for "tidemark reconcile" to find.`
@@ -20,7 +20,7 @@ export function backfillCommand(program: Command, shell: Shell, done: Done): voi
     .option('--config <file>', 'configuration file (default: tidemark.yaml)')
     .option('--from <time>', 'where the range begins (default: the start of the report)', timeGiven)
     .option('--to <time>', 'where it ends (default: now)', timeGiven)
-    .option('--dry-run', 'show windows and requests, read and write nothing')
+    .option('--dry-run', 'show windows and requests; asks how many rows there are, writes nothing')
     .option('--json', 'print one JSON document at the end')
     .option('--quiet', 'print nothing unless something fails')
     .addHelpText('after', EXAMPLES)
