@@ -224,8 +224,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'found: columns that a load made are not looked up when it fails behind its COMMIT',
     needs: 'diskFull',
     file: 'src/warehouse/warehouse.ts',
-    from: '    this.#discovered = undefined\n',
-    to: '    this.#discovered = discovered\n',
+    from: '    this.#discovered = undefined\n    const place',
+    to: '    this.#discovered = discovered\n    const place',
   },
   {
     name: 'rows that the question leaves out count as absent',
