@@ -29,6 +29,7 @@ export interface ChildParts {
   /** Nothing stays as it was sent. */
   readonly excludePayload: boolean
   readonly loadId: number
+  readonly mark: string
   readonly history: History | undefined
 }
 
@@ -164,7 +165,9 @@ function freshChildSql(parts: ChildParts): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'
-    return column.type === 'JSON' ? itemValue(field, 'k') : exactCast(itemText(field, 'k'), column.type, field.kinds)
+    return column.type === 'JSON'
+      ? itemValue(field, 'k', parts.mark)
+      : exactCast(itemText(field, 'k'), column.type, field.kinds)
   })
   return [
     names(parts.table.key, 'k'),

@@ -6,6 +6,7 @@ import { Kind, NESTED, only } from '../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../plan/stagedNames.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { StagedCollection } from '../staging/spool.ts'
+import { memberOf } from './casts.ts'
 import { pointer, text } from './sqlText.ts'
 
 /** DuckDB holds a few buffers of this size for each thread, so it is no larger than the longest line needs. */
@@ -40,8 +41,14 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** A field of the item as JSON text. */
-export function itemValue(field: CatalogField, alias: string): string {
-  const isAsSent = field.id < ITEM_FIELDS_MAX && only(field.kinds, NESTED | Kind.null | Kind.marked)
-  return isAsSent ? `${alias}.${columnOf(field)}` : `(${alias}.sent::JSON -> ${pointer(field.name)})`
+/**
+ * A field of the item as JSON text, with all digits of its numbers, which DuckDB's own way would send through a double.
+ * In the field's column stands what was sent, but a text without its quotes: so that is taken from the item.
+ */
+export function itemValue(field: CatalogField, alias: string, mark: string): string {
+  if (field.id >= ITEM_FIELDS_MAX) return `nullif(${memberOf(`${alias}.sent`, field.name, mark)}::VARCHAR, 'null')`
+  const value = `${alias}.${columnOf(field)}`
+  if (only(field.kinds, NESTED | Kind.null | Kind.marked)) return value
+  const at = pointer(field.name)
+  return `CASE WHEN json_type(${alias}.sent, ${at}) = 'VARCHAR' THEN (${alias}.sent::JSON -> ${at})::VARCHAR ELSE ${value} END`
 }

@@ -194,7 +194,9 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
           : await mergeStaged(sql, { input, table, staged, tableColumns: columns, mark, loadId, history })
     if (merged === undefined) throw new NotAllNew()
     const childrenWritten =
-      staged === undefined ? 0 : await mergeCollections(sql, { table, staged, plan, loadId, merged, input, history })
+      staged === undefined
+        ? 0
+        : await mergeCollections(sql, { table, staged, plan, loadId, mark, merged, input, history })
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
     if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, refusingOf(input), loadId)
     if (staged !== undefined) await forgetMended(sql, { report, staged })
@@ -306,13 +308,14 @@ interface CollectionStep {
   readonly staged: Staged
   readonly plan: ColumnPlan
   readonly loadId: number
+  readonly mark: string
   readonly merged: Merged
   readonly input: LoadInput
   readonly history: History | undefined
 }
 
 async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number> {
-  const { table, staged, plan, loadId, merged, input, history } = step
+  const { table, staged, plan, loadId, mark, merged, input, history } = step
   if (merged.inserted + merged.updated === 0) return 0
   let written = 0
   for (const { field, column, items } of staged.collections) {
@@ -328,6 +331,7 @@ async function mergeCollections(sql: Sql, step: CollectionStep): Promise<number>
       discovered: plan.columns(child.name),
       excludePayload: input.rules?.excludePayload === true,
       loadId,
+      mark,
       history,
     })
   }

@@ -5,6 +5,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { budgets } from '../../schema/reports/budgets.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
+import { ITEM_FIELDS_MAX } from '../../src/plan/stagedNames.ts'
 import { canonical } from '../support/numbers.ts'
 import { aWarehouse, loadRows, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
@@ -85,6 +86,37 @@ describe('a decimal', () => {
           expect(canonical(memberOf(row['_payload'], 'nested'))).toBe(value)
         }
         expect([parents.length, children.length]).toEqual([rows.length, rows.length])
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  it('comes out of a child column that holds lists and texts too as it went in, however many fields there are', async () => {
+    const many = Array.from({ length: ITEM_FIELDS_MAX }, (_, n) => `"f${n}":${n}`).join(',')
+    await fc.assert(
+      fc.asyncProperty(anyNumber, async (value) => {
+        const [[id]] = numbered([value]) as [readonly [number, string]]
+        const sent = [
+          value,
+          `[${value}]`,
+          `{"a":[${value}]}`,
+          `"${value}"`,
+          '"[1"',
+          '"q\\"1.10\\u0041"',
+          'true',
+          'null',
+        ]
+        const items = sent.map((each, n) => `{"id":${n + 1},"near":${each},${many},"far":${each}}`)
+        await loadRows(opened, budgets, `[{"budgetId":${id},"costItems":[${items.join(',')}]}]`)
+        const held = await texts(opened, 'main.budgets__cost_items', {
+          columns: ['_child_key', 'near', 'far'],
+          where: `budget_id = ${id}`,
+        })
+        const expected = sent.map((each, n) => {
+          const text = each === 'null' ? null : each.replace('\\u0041', 'A')
+          return { _child_key: String(n + 1), near: text, far: text }
+        })
+        expect(held).toEqual(expected)
       }),
       { numRuns: 15 },
     )
