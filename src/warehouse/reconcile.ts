@@ -16,7 +16,7 @@ import type { Staged } from './stage.ts'
 
 /** Share of a table that one reconcile may mark as deleted without being asked to. */
 export const DELETED_SHARE_MAX = 0.1
-/** So few deletions are no mass delete, as long as so many of the rows stay. */
+/** So few deletions are no mass delete, as long as so many of the rows stay; a single one never is. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
@@ -207,7 +207,7 @@ async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Pro
 }
 
 function checkBrake(report: string, deleted: number, live: number): void {
-  const isFew = deleted <= DELETED_ROWS_SURE && deleted <= live * (1 - KEPT_SHARE_SURE)
+  const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
   throw new SyncError('MASS_DELETE_STOPPED', `${deleted} of ${live} rows would be marked as deleted at once`, {
     report,
