@@ -2,7 +2,7 @@
  * Which window to ask next, and what mark it leaves. Bounds are inclusive on both ends (spec §4, rule 1), so
  * neighbouring windows share an instant. All times are the service's.
  */
-import { earliest, type Instant, latest, MICROS_PER_SECOND, minusMs, plusMs } from '../instant.ts'
+import { earliest, type Instant, latest, MICROS_PER_SECOND, millisBetween, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
   /** Undefined: without a lower bound, which also finds rows that match no modification filter. */
@@ -44,14 +44,19 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
-  const began = latest(rules.start, minusMs(clock, Math.max(0, before.agoMs ?? 0)))
-  const reached = earliest(mark, before.until ?? mark, clock, began)
+  const { until: end = mark, agoMs = 0 } = before
+  // Where the clock stands before that end, our time isn't trusted alone: ours may have been set back with it.
+  const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
+  const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Whether a window reaches back as far as one that is cut at `clock`: the service's may prove to have been set back. */
+/**
+ * Whether a window reaches back as far as one that is cut at `clock`: the service's may prove to have been set back. It
+ * has whole seconds, so less than one of them proves nothing.
+ */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
-  const { since } = nextWindow(before, cut.clock, cut.rules)
+  const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 

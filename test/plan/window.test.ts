@@ -119,6 +119,10 @@ describe('windows of a service whose clock jumps', () => {
       true,
       false,
     ])
+    const ahead = { mark: plusMs(NOON, hourMs), until: plusMs(NOON, hourMs), agoMs: 0 }
+    const seconds = [minusMs(NOON, 900), minusMs(NOON, 2_000)]
+    const short = nextWindow(ahead, NOON, RULES)
+    expect(seconds.map((clock) => reachesBack(short, ahead, { clock, rules: RULES }))).toEqual([true, false])
     expect(reachesBack(nextWindow(FIRST, NOON, RULES), FIRST, { clock: minusMs(NOON, hourMs), rules: RULES })).toBe(
       true,
     )

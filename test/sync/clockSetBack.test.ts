@@ -74,6 +74,10 @@ it('rows that are edited between runs arrive while the mark stands in the future
     expect(await differencesOf(tide, 'events'), `run ${run}`).toEqual([])
     expect(await markOf(tide, 'events')).toBe(mark)
   }
+  const [last] = await tide.warehouse.rows<{ minutes: number }>(
+    `SELECT date_diff('minute', max(since), max(until)) AS minutes FROM tidemark.windows WHERE until < now() + INTERVAL 12 HOUR`,
+  )
+  expect(last?.minutes).toBeLessThanOrEqual(31)
 })
 
 it('a clock that only goes on leaves each window as long as the overlap and the time since the last one', async () => {
