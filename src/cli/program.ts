@@ -28,7 +28,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
   try {
-    await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' })
+    await program.parseAsync(args.length === 0 ? ['--help'] : sqlLast(args), { from: 'user' })
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
@@ -37,6 +37,17 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return tellFailure(shell, failure, args.includes('--json'))
   }
+}
+
+/** No option has white space in its name: what begins so is a comment, and SQL that may begin with one. */
+const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
+
+/** Behind `--` nothing is taken for an option. */
+function sqlLast(args: readonly string[]): readonly string[] {
+  const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
+  const sql = args[at]
+  if (args[0] !== 'query' || sql === undefined || sql === '--') return args
+  return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
 const COMMANDS = [

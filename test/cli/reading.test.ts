@@ -37,6 +37,18 @@ describe('tidemark query', () => {
     expect(table.stdout).toMatch(/\(1 row\)\n$/)
   })
 
+  it('takes a statement that begins with a comment for one, wherever options stand', async () => {
+    const statement = '-- count them\nSELECT 42 AS n'
+    for (const args of [
+      [statement, '--format', 'csv'],
+      ['--format', 'csv', statement],
+      ['--format', 'csv', '--', statement],
+    ])
+      expect(await world.run('query', ...args)).toMatchObject({ code: 0, stdout: 'n\n42\n' })
+    const unspaced = await world.run('query', '--format', 'csv', '--count = them\nSELECT 42 AS n')
+    expect(unspaced).toMatchObject({ code: 0, stdout: 'n\n42\n' })
+  })
+
   it('gives programs every row and people the first ones, and says so', async () => {
     const all = await world.run('query', '--format', 'csv', 'SELECT * FROM range(50000)')
     expect(all.stdout.trim().split('\n')).toHaveLength(50_001)
