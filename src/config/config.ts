@@ -34,13 +34,15 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const merged = override(yaml.value, sources.env)
   const whereOf = placesOf(sources, yaml, merged)
   const checked = check(merged.value, sources, whereOf)
+  const refused = (problems: readonly Problem[]) =>
+    configInvalid(problems, sources.file === undefined ? sources.folder : undefined)
   const clientSecret = await clientSecretOf(merged.value, sources, whereOf)
-  if (!(clientSecret instanceof Secret)) throw configInvalid([...checked.problems, clientSecret])
-  if (checked.raw === undefined || checked.problems.length > 0) throw configInvalid(checked.problems)
+  if (!(clientSecret instanceof Secret)) throw refused([...checked.problems, clientSecret])
+  if (checked.raw === undefined || checked.problems.length > 0) throw refused(checked.problems)
   const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
-  if (hashKey !== undefined && !(hashKey instanceof Secret)) throw configInvalid([hashKey])
+  if (hashKey !== undefined && !(hashKey instanceof Secret)) throw refused([hashKey])
   const notifySecret = await notifySecretOf(checked.raw.notify, sources, whereOf)
-  if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw configInvalid([notifySecret])
+  if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw refused([notifySecret])
   const consoleToken = sources.env[CONSOLE_TOKEN]
   const serveToken = sources.env[SERVE_TOKEN]
   const config = resolve(checked.raw, {

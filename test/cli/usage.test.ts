@@ -59,6 +59,16 @@ describe('wrong usage', () => {
   })
 })
 
+describe('a folder without a configuration', () => {
+  it('is told as one, with what to do, before what is missing', async () => {
+    await using place = await aPlace()
+    const { code, stderr } = await place.run('sync')
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^error: there is no tidemark\.yaml in \/\S+\/tidemark-cli-[^]*REPORTING_BASE_URL/)
+    expect(stderr).toMatch(/CONFIG_INVALID[^]*what to do +Run "tidemark init"[^]*--config FILE/)
+  })
+})
+
 describe('the launcher', () => {
   const old = '/usr/bin/node'
 

@@ -34,7 +34,7 @@ reports:
   it('says what is missing, and both ways to give it', async () => {
     await using folder = await aFolder()
     const { message } = await refusalOf(loadConfig({ env: {}, cwd: folder.path }))
-    expect(message).toBe(`the configuration has 3 problems:
+    expect(message).toBe(`there is no tidemark.yaml in ${folder.path}, and without one the configuration has 3 problems:
   REPORTING_BASE_URL  service.base_url is missing: set it, or REPORTING_BASE_URL
   REPORTING_CLIENT_ID  service.client_id is missing: set it, or REPORTING_CLIENT_ID
   REPORTING_CLIENT_SECRET  the client secret is missing: set REPORTING_CLIENT_SECRET, REPORTING_CLIENT_SECRET_FILE or service.client_secret_file`)
