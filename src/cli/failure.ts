@@ -19,6 +19,12 @@ export function tellFailure({ out, err }: Shell, thrown: unknown, asJson: boolea
   return exitCodeOf(error)
 }
 
+/** People were told when they asked to stop; a machine gets its one document all the same. */
+export function tellStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
+  if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
+  return 1
+}
+
 export function failureText({ message, code, cure }: SyncError): string {
   const style = { stream: process.stderr }
   return [

@@ -19,7 +19,7 @@ import { statusCommand } from './commands/status.ts'
 import { syncCommand } from './commands/sync.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { workerCommand } from './commands/worker.ts'
-import { tellFailure } from './failure.ts'
+import { tellFailure, tellStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from './version.ts'
 
@@ -33,7 +33,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
     // Who asked to stop has been told so, and what broke because of it is no news.
-    if (shell.stop.signal.aborted) return 1
+    if (shell.stop.signal.aborted) return tellStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return tellFailure(shell, failure, args.includes('--json'))
   }

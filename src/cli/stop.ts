@@ -12,6 +12,8 @@ type StopSignal = (typeof SIGNALS)[number]
 /** A terminal sends Ctrl-C to the launcher and to the program, so one press can arrive more than once. */
 const SAME_PRESS_MS = 500
 
+const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
+
 export interface StopParts {
   readonly clock: Clock
   readonly say: (line: string) => void
@@ -22,6 +24,7 @@ export interface StopParts {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopParts
+  readonly #elsewhere: { readonly words: string }[] = []
   #stoppedMs: number | undefined
   #exitCode: number | undefined
   #endsWell = false
@@ -50,6 +53,13 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
+  /** Until it is disposed, a stop undoes nothing: the work goes on elsewhere, and these words say so instead. */
+  goesOnElsewhere(words: string): Disposable {
+    const work = { words }
+    this.#elsewhere.push(work)
+    return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }
+  }
+
   /** Resolves when somebody asks to stop. */
   requested(): Promise<void> {
     return new Promise((resolve) => {
@@ -76,10 +86,10 @@ export class Stop implements Disposable {
 
   #begin(name: StopSignal): void {
     this.#exitCode = 128 + constants.signals[name]
-    const cure = 'Start it again; it goes on where it stopped.'
+    const elsewhere = this.#elsewhere.at(-1)?.words
+    const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
     // First those who hold the terminal let it go, then it is told.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
-    if (!this.#endsWell)
-      this.#parts.say('tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.\n')
+    if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }
 }

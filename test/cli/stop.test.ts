@@ -31,6 +31,17 @@ describe('stopping a sync', () => {
     expect(ended.stderr).not.toContain('UNEXPECTED')
   })
 
+  it('gives a machine its one document, which says that it was stopped', async () => {
+    await using world = await slowly()
+    const before = world.sandbox.requests.total
+    const running = world.start(['sync', 'events', 'enquiries', 'budgets', '--json'])
+    await until(() => world.sandbox.requests.total > before + 2, 'requests')
+    running.kill('SIGINT')
+    const { code, stdout } = await running.ended
+    expect(code).toBe(130)
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'CANCELLED', cure: expect.stringContaining('again') } })
+  })
+
   it('leaves a warehouse that goes on where it stopped, and no staged rows', async () => {
     await using world = await slowly()
     await world.run('sync', 'events')

@@ -44,7 +44,8 @@ export async function backfill(
   }
   await using worker = await findWorker(shell, config)
   await using own = worker === undefined ? await ownWork(shell, config, loudness) : undefined
-  const runner = own === undefined ? backfillInWorker(worker as Remote) : backfillHere(own)
+  const isHere = own !== undefined
+  const runner = isHere ? backfillHere(own) : backfillInWorker(worker as Remote)
   using progress = (own ?? voices(shell, loudness)).view
   // Before anything else is said, the terminal is left clean.
   shell.stop.signal.addEventListener('abort', () => progress[Symbol.dispose](), { once: true })
@@ -52,7 +53,10 @@ export async function backfill(
     const windows = { done: told.windowsDone, failed: told.windowsFailed, total: told.windows, msLeft: told.msLeft }
     progress.onProgress({ report, pages, rows, rowsExpected: undefined, windows })
   }
-  const summary = await watched({ shell, config, requests, onProgress }, { runner, loudness })
+  const summary = await watched(
+    { shell, config, requests, onProgress },
+    { runner, tells: isHere && loudness.json !== true },
+  )
   progress[Symbol.dispose]()
   const failed = hasFailed(summary)
   if (loudness.json === true) shell.out.write(`${JSON.stringify(summaryDocument(summary), undefined, 2)}\n`)
@@ -60,10 +64,10 @@ export async function backfill(
   return failed ? 1 : 0
 }
 
-/** Runs it; whoever stops it is told how to go on. */
+/** Runs it; whoever stops it here is told how to go on. A worker goes on with it by itself. */
 async function watched(
   work: BackfillWork,
-  { runner, loudness }: { runner: BackfillRunner; loudness: Loudness },
+  { runner, tells }: { runner: BackfillRunner; tells: boolean },
 ): Promise<BackfillSummary> {
   const { shell } = work
   let last: BackfillProgress | undefined
@@ -78,7 +82,7 @@ async function watched(
     shell.stop.signal.throwIfAborted()
     return summary
   } catch (error) {
-    if (shell.stop.signal.aborted && loudness.json !== true) shell.err.write(howToGoOn(last))
+    if (shell.stop.signal.aborted && tells) shell.err.write(howToGoOn(last))
     throw error
   }
 }

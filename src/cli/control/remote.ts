@@ -32,20 +32,17 @@ export async function findWorker(shell: Shell, config: Config): Promise<Remote |
 
 type Send = (request: ControlRequest, asking: Pick<Asking, 'onEvent' | 'signal'>) => Promise<Answer>
 
+const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
+
 function remoteOver(shell: Shell, send: Send, close: () => Promise<void>): Remote {
-  const goesOn = () => shell.err.write('The worker goes on with it; "tidemark status" shows how far it is.\n')
   return {
     ask: async <T>(request: ControlRequest, onEvent: OnEvent = () => undefined, leaves?: AbortSignal) => {
       const { signal } = shell.stop
-      if (request.do !== 'status') signal.addEventListener('abort', goesOn)
-      try {
-        const ends = leaves === undefined ? signal : AbortSignal.any([signal, leaves])
-        const answer = await send(request, { onEvent, signal: ends })
-        if ('error' in answer) throw errorFrom(answer.error)
-        return answer.result as T
-      } finally {
-        signal.removeEventListener('abort', goesOn)
-      }
+      using _ = request.do === 'status' ? undefined : shell.stop.goesOnElsewhere(GOES_ON)
+      const ends = leaves === undefined ? signal : AbortSignal.any([signal, leaves])
+      const answer = await send(request, { onEvent, signal: ends })
+      if ('error' in answer) throw errorFrom(answer.error)
+      return answer.result as T
     },
     [Symbol.asyncDispose]: close,
   }
