@@ -12,6 +12,13 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number, not less than 0.')
 }
 
+const PORT_MAX = 65_535
+
+export function portNumber(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= PORT_MAX) return Number(text)
+  throw new InvalidArgumentError(`It must be a whole number from 0 to ${PORT_MAX}.`)
+}
+
 export function anyNumber(text: string): number {
   if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a number, not less than 0.')

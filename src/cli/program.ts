@@ -28,7 +28,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
   try {
-    await program.parseAsync(args.length === 0 ? ['--help'] : sqlLast(args), { from: 'user' })
+    await program.parseAsync(parsable(args, program), { from: 'user' })
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
@@ -37,6 +37,16 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return tellFailure(shell, failure, args.includes('--json'))
   }
+}
+
+/** The arguments as the parser understands them. */
+function parsable(args: readonly string[], program: Command): readonly string[] {
+  const [first, asked] = args
+  if (first === undefined) return ['--help']
+  const known = ['help', ...program.commands.map((command) => command.name())]
+  // Of a command that is asked for by itself the parser says that it is unknown, and what was probably meant.
+  if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
+  return sqlLast(args)
 }
 
 /** No option has white space in its name: what begins so is a comment, and SQL that may begin with one. */

@@ -95,7 +95,7 @@ function requestInvalid(answer: RawAnswer, asked: Asked): SyncError {
   const { text, problems } = shownProblems(answer, asked)
   return failure('REQUEST_INVALID', asked, {
     message: `the service refused the request (400): ${text}`,
-    cure: 'Check the filters, currencies and page_size of this report against what the service says here.',
+    cure: 'Check start (it must not lie in the future), filters, currencies and page_size of this report against what the service says here.',
     data: { status: 400, problems },
   })
 }

@@ -11,6 +11,13 @@ interface Document {
 }
 
 describe('tidemark sync', () => {
+  it('says of a start in the future that it is the start', async () => {
+    await using world = await aWorld({ settings: { defaults: { start: '2999-01-01' } } })
+    const { code, stdout } = await world.run('sync', 'events')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/REQUEST_INVALID[^]*what to do: Check start \(it must not lie in the future\)/)
+  })
+
   it('ends with 0 and a table of all reports, and publishes', async () => {
     await using world = await aWorld()
     const { code, stdout, stderr } = await world.run('sync')

@@ -49,6 +49,8 @@ describe('wrong usage', () => {
     [['query'], `missing required argument 'sql'`],
     [['query', '--format', 'xml', 'SELECT 1'], 'Allowed choices are table, csv, json'],
     [['sandbox', '--rows', 'many'], 'It must be a whole number'],
+    [['sandbox', '--port', '65536'], 'It must be a whole number from 0 to 65535'],
+    [['help', 'snyc'], `unknown command 'snyc' (Did you mean sync?)`],
     [['status', 'events'], 'too many arguments'],
   ])('%j ends with 2, says what is wrong and where help is', async (args, what) => {
     await using place = await aPlace()

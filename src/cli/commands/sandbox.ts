@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../../sandbox/options.ts'
 import type { ServeOptions } from '../actions/sandbox.ts'
-import { anyNumber, PORT_PREFERRED, wholeNumber } from '../numbers.ts'
+import { anyNumber, portNumber, PORT_PREFERRED, wholeNumber } from '../numbers.ts'
 import type { Done, Shell } from '../shell.ts'
 
 export function sandboxCommand(program: Command, shell: Shell, done: Done): void {
@@ -11,7 +11,7 @@ export function sandboxCommand(program: Command, shell: Shell, done: Done): void
     .description('run a local reporting service to try things on')
     .option('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber)
     .option('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber)
-    .option('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, wholeNumber)
+    .option('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber)
     .option('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber)
     .option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again', collect, [])
     .addOption(new Option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES))
