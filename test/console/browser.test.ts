@@ -5,7 +5,17 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, giveToken, launched, logIn, lookedAt, lostWhenDrawnAnew, tooWide, violations } from './browser.ts'
+import {
+  aPerson,
+  drawnAnew,
+  giveToken,
+  launched,
+  logIn,
+  lookedAt,
+  lostWhenDrawnAnew,
+  tooWide,
+  violations,
+} from './browser.ts'
 import { aConsole, type Consoled, TOKEN } from './support.ts'
 
 let browser: Browser
@@ -230,12 +240,15 @@ describe('a person', () => {
     await page.locator('.pill', { hasText: 'paused' }).waitFor({ state: 'detached' })
     await focusIs('title')
     await focusOn('Reconcile')
-    await page.keyboard.press('Enter')
-    await page.getByRole('dialog').waitFor()
-    await page.evaluate('dispatchEvent(new Event("hashchange"))')
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'hidden' })
-    await focusIs('reconcile-events')
+    for (const answer of ['Escape', 'Enter']) {
+      await page.keyboard.press('Enter')
+      await page.getByRole('dialog').waitFor()
+      await drawnAnew(page)
+      await page.keyboard.press(answer)
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      await focusIs('reconcile-events')
+    }
+    await page.getByText(/events: done, \d+ rows/).waitFor()
     await person.view('runs')
     await page.getByLabel('State').focus()
     for (const state of ['running', 'done', 'failed']) {

@@ -76,6 +76,13 @@ export const lookedAt = (page: Page, isLookedAt: boolean): Promise<void> =>
     Object.defineProperty(document, 'hidden', { value: ${!isLookedAt}, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)
 
+/** Has a view drawn anew, as every few seconds, and waits until it is. */
+export const drawnAnew = (page: Page): Promise<void> =>
+  page.evaluate(`new Promise((resolve) => {
+    new MutationObserver(resolve).observe(document.getElementById('main'), { childList: true })
+    dispatchEvent(new Event('hashchange'))
+  })`)
+
 /** What loses the focus when a view is drawn anew, as its switch between light and dark makes it do; a line each. */
 export async function lostWhenDrawnAnew(page: Page): Promise<string[]> {
   return await page.evaluate<string[]>(`(async () => {

@@ -26,9 +26,10 @@ export function actButton(what) {
 
 /** @param {Act} what */
 async function press({ id, path, body, question }) {
-  if (question === undefined || (await asked(question))) await carryOut(path, body)
+  const isWanted = question === undefined || (await asked(question))
   // The page may have been drawn anew behind the question.
-  else document.getElementById(id)?.focus()
+  if (question !== undefined) document.getElementById(id)?.focus()
+  if (isWanted) await carryOut(path, body)
 }
 
 /**

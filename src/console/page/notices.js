@@ -23,9 +23,10 @@ export const noticeOf = (error) =>
 export function asked({ title, text, yes }) {
   const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))
   return new Promise((resolve) => {
-    const answer = (/** @type {boolean} */ isYes) => () => {
+    let isYes = false
+    const answer = (/** @type {boolean} */ given) => () => {
+      isYes = given
       dialog.close()
-      resolve(isYes)
     }
     fill(
       dialog,
@@ -42,7 +43,8 @@ export function asked({ title, text, yes }) {
         ),
       ),
     )
-    dialog.addEventListener('cancel', () => resolve(false), { once: true })
+    // However it ends. Before it is closed nothing behind it takes the focus, and Escape need not be told as a cancel.
+    dialog.addEventListener('close', () => resolve(isYes), { once: true })
     dialog.showModal()
   })
 }
