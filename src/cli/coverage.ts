@@ -15,7 +15,10 @@ import { counted, grouped, timeText } from './layout.ts'
 export interface ScopeCoverage {
   /** The currency, or ''; for audits what stands before the records of an entity. */
   readonly scope: string
+  /** Whether it is asked for; a currency that was taken out of the configuration is not. */
+  readonly asked: boolean
   readonly covered: readonly Span[]
+  /** None where it is not asked for: nothing would close them. */
   readonly gaps: readonly Span[]
   readonly owed: Owed | undefined
 }
@@ -65,7 +68,7 @@ const ASKED = `
 /** Coverage of every report that was read, scope by scope. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
-  config: Pick<Config, 'reports' | 'hashKey'>,
+  config: AskingConfig,
 ): Promise<ReadonlyMap<ReportName, readonly ScopeCoverage[]>> {
   const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
   const asked = Map.groupBy(await database.rows<AskedRow>(ASKED), ({ report }) => report)
@@ -75,22 +78,29 @@ export async function coverageOf(
   )
 }
 
+/** What a configuration asks for. */
+export type AskingConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
+
 interface Asks {
-  readonly config: Pick<Config, 'reports' | 'hashKey'>
+  readonly config: AskingConfig
   readonly report: ReportName
 }
 
-function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], asked: readonly AskedRow[] = []): ScopeCoverage[] {
-  const scopes = new Set([...spans, ...asked].map(({ scope }) => scope))
+function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly AskedRow[] = []): ScopeCoverage[] {
+  const scopes = new Set([...spans, ...rows].map(({ scope }) => scope))
   return [...scopes].toSorted().map((scope) => {
     const covered = spans
       .filter((row) => row.scope === scope)
       .map(({ since, until }) => ({ since: since ?? undefined, until }))
-    const row = asked.find((each) => each.scope === scope)
-    const gaps = covered.length === 0 ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
-    return { scope, covered, gaps, owed: row === undefined ? undefined : owedOf(row, asks) }
+    const row = rows.find((each) => each.scope === scope)
+    const asked = isAsked(asks, scope)
+    const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
+    return { scope, asked, covered, gaps, owed: row === undefined || !asked ? undefined : owedOf(row, asks) }
   })
 }
+
+const isAsked = ({ config, report }: Asks, scope: string): boolean =>
+  reportOf(report).currency === undefined || config.currencies.includes(scope)
 
 /** What the books say is owed, or what the next run will find to be, as the configuration is now. */
 function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
@@ -118,9 +128,12 @@ const GAPS_TOLD = 3
 
 /** A line for each scope that was read, and one for each that is read again. */
 export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
-  return scopes.flatMap(({ scope, covered, gaps, owed }) => {
+  return scopes.flatMap(({ scope, asked, covered, gaps, owed }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
-    const read = covered.length === 0 ? [] : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}`]
+    const read =
+      covered.length === 0
+        ? []
+        : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}${asked ? '' : '; not asked for any more'}`]
     return [...read, ...(owed === undefined ? [] : [`${name}: ${owedText(owed)}`])]
   })
 }
@@ -144,8 +157,9 @@ function owedText({ since, until, because, records }: Owed): string {
   return `reading again ${from} ${timeText(until)} because ${reason} changed`
 }
 
-export const coverageDocument = ({ scope, covered, gaps, owed }: ScopeCoverage) => ({
+export const coverageDocument = ({ scope, asked, covered, gaps, owed }: ScopeCoverage) => ({
   scope,
+  asked,
   covered: covered.map(spanDocument),
   gaps: gaps.map(spanDocument),
   reading_again:

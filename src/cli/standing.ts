@@ -3,7 +3,7 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Database } from '../warehouse/duckdb.ts'
-import { coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
+import { type AskingConfig, coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
 import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
 import { offCureLines } from './offCure.ts'
 import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
@@ -64,16 +64,13 @@ const STANDINGS = `
   ) r ON r.report = f.report AND f.last_state = 'failed'`
 
 /** All reports, in their order; those that the books don't know have never run. */
-export async function standingsOf(
-  database: Pick<Database, 'rows'>,
-  { reports }: Pick<Config, 'reports'>,
-): Promise<Standing[]> {
+export async function standingsOf(database: Pick<Database, 'rows'>, config: AskingConfig): Promise<Standing[]> {
   const rows = new Map((await database.rows<Row>(STANDINGS)).map((row) => [row.report, row]))
-  const coverage = await coverageOf(database, { reports })
+  const coverage = await coverageOf(database, config)
   return reportNames.map((report) => ({
-    ...standingOf(report, rows.get(report), reports[report]),
+    ...standingOf(report, rows.get(report), config.reports[report]),
     ...stampsOf(rows.get(report)),
-    overlapMs: reports[report].overlapMs,
+    overlapMs: config.reports[report].overlapMs,
     coverage: coverage.get(report) ?? [],
     explained: rows.get(report)?.explained ?? undefined,
   }))

@@ -22,7 +22,7 @@ import { ObjectCatalog } from '../staging/catalog.ts'
 import type { PlannedWindow } from '../warehouse/backfills.ts'
 import type { HeldBooks } from '../warehouse/held.ts'
 import { PageReader } from './pages.ts'
-import type { WalkRooms } from './rooms.ts'
+import { type WalkRooms, scopesOf } from './rooms.ts'
 
 export interface PlanAsk {
   readonly report: ReportName
@@ -46,12 +46,11 @@ const PAGES_A_QUESTION = 4
 /** Errors: those of the client. Writes nothing. */
 export async function planBackfill(rooms: WalkRooms, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
-  const { currencies, reports } = rooms.settings
-  const { pageSize } = reports[ask.report]
+  const { pageSize } = rooms.settings.reports[ask.report]
   const sizes = await ask.held.pageSizes(ask.report, pageSize)
   const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
   const planning = new Planning(rooms, { ask, declaration, pageRows })
-  const scopes = declaration.currency === undefined ? [''] : currencies
+  const scopes = scopesOf(rooms.settings, declaration)
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)

@@ -13,7 +13,7 @@ import type { OpenReconcile } from '../warehouse/reconcile.ts'
 import { Difference, type GoneKey } from './difference.ts'
 import { fenced } from './fenced.ts'
 import type { Proven } from './pageWalk.ts'
-import type { Rooms } from './rooms.ts'
+import { type Rooms, scopesOf } from './rooms.ts'
 import { type Axis, Scope, totalNow } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
@@ -50,7 +50,7 @@ export async function reconcileReport(
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
   const before = await (options.before?.() ?? syncReport(given, report, options.runId))
   const rooms = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
-  const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
+  const scopes = scopesOf(rooms.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let pages = before.pages
   for (const scope of scopes) {

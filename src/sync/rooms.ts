@@ -1,5 +1,6 @@
-/** What a story needs from the other rooms: opened outside, passed in. Types only, so a simulation passes its own. */
+/** What a story needs from the other rooms: opened outside, passed in. Nothing is made here, so a simulation passes its own. */
 import type { ReportName } from '../../schema/index.ts'
+import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
@@ -65,6 +66,12 @@ export interface WindowsProgress {
   /** Undefined until a window was read. */
   readonly msLeft: number | undefined
 }
+
+/** What a windowed report is asked for by itself: each currency, or all of it at once. */
+export const scopesOf = (
+  { currencies }: Pick<SyncSettings, 'currencies'>,
+  { currency }: Pick<Declaration, 'currency'>,
+): readonly string[] => (currency === undefined ? [''] : currencies)
 
 /** The client and its scopes as one text; no secret. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>

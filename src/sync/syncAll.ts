@@ -3,7 +3,7 @@
  * that they follow. A report that fails doesn't stop the others; what happened to each is told at the end.
  */
 import { randomUUID } from 'node:crypto'
-import { isPerRecord, type ReportName, reportNames } from '../../schema/index.ts'
+import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './auditTrail.ts'
 import { eachBounded } from './bounded.ts'
 import { noFigures } from './figures.ts'
@@ -67,7 +67,9 @@ function recordStates(rooms: Rooms): Promise<void> {
     reportNames.map((report) => {
       const { enabled, offReason, keepsHistory, filters } = rooms.settings.reports[report]
       const isFiltered = Object.keys(filters).length > 0
-      return { report, enabled, offReason, isFiltered, history: { on: keepsHistory, now } }
+      const currencies = reportOf(report).currency === undefined ? [] : rooms.settings.currencies
+      const scopes = currencies.length === 0 ? undefined : currencies
+      return { report, enabled, offReason, scopes, isFiltered, history: { on: keepsHistory, now } }
     }),
   )
 }

@@ -16,7 +16,7 @@ import { fenced } from './fenced.ts'
 import { addFigures, type Figures, noFigures } from './figures.ts'
 import type { Proven } from './pageWalk.ts'
 import { readWindow } from './readWindow.ts'
-import type { Rooms } from './rooms.ts'
+import { type Rooms, scopesOf } from './rooms.ts'
 import { openCoverage } from './refill.ts'
 import { Scope, totalNow } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
@@ -34,7 +34,7 @@ export async function syncReport(given: Rooms, report: ReportName, runId: string
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
   const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
-  const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
+  const scopes = scopesOf(rooms.settings, declaration)
   const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
   for (const [index, scope] of scopes.entries()) {
     const pulled = await pullScope(rooms, { declaration, scope, run, isLast: index === scopes.length - 1 })

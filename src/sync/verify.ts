@@ -11,7 +11,7 @@ import type { Span } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Compared } from '../warehouse/compared.ts'
 import { Difference } from './difference.ts'
-import type { Rooms } from './rooms.ts'
+import { type Rooms, scopesOf } from './rooms.ts'
 import { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
@@ -51,7 +51,7 @@ export async function verifyReport(rooms: Rooms, ask: VerifyAsk): Promise<Verifi
   if (declaration.perRecord !== undefined) {
     throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
   }
-  const scopes = declaration.currency === undefined ? [''] : rooms.settings.currencies
+  const scopes = scopesOf(rooms.settings, declaration)
   const verified: Verified[] = []
   for (const scope of scopes) verified.push(await verifyScope(rooms, ask, scope))
   return verified

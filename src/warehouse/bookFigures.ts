@@ -4,6 +4,7 @@
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
+import { REPORT_MARKS } from './askedScopes.ts'
 import type { Sql } from './duckdb.ts'
 
 export interface BookFigures {
@@ -30,10 +31,7 @@ const FIGURES = `
   SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS success, coalesce(j.rejected, 0) AS rejected,
     s.paused_code AS code, s.paused_reason AS reason
   FROM tidemark.report_states s
-  LEFT JOIN (
-    SELECT report, CASE WHEN bool_or(mark = 'since') THEN max(value) ELSE min(value) END AS mark
-    FROM tidemark.marks WHERE mark IN ('modified_since', 'since') GROUP BY report
-  ) m USING (report)
+  LEFT JOIN (${REPORT_MARKS}) m USING (report)
   LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
   LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)`
 

@@ -160,6 +160,8 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
+  /** The currencies that are asked for; undefined: every scope that was read counts. */
+  readonly scopes?: readonly string[] | undefined
   /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
   readonly isFiltered?: boolean
   /** Whether every version is kept; undefined: as it was. */
@@ -168,18 +170,20 @@ export interface ReportStateRow {
 
 /** Says which reports run, and why the others don't; a pause stays as it is. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
-  const rows = states.map(({ report, enabled, offReason, isFiltered = false }) => {
+  const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
     const { deletes } = reportOf(report)
     const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
-    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR)`
+    const asked = scopes === undefined ? 'NULL' : `[${scopes.map(text).join(', ')}]`
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR, ${asked}::VARCHAR[])`
   })
-  const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason)`
+  const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
   await sql.run(`
-    UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason
+    UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
     FROM ${told} WHERE n.report = s.report
-      AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason);
-    INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason)
+      AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason
+        OR s.scopes IS DISTINCT FROM n.scopes);
+    INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason, scopes)
     SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
   const kept = await keptReports(sql)
   for (const { report, history } of states) {

@@ -5,6 +5,7 @@
 import { reports } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
+import { REPORT_MARKS } from './askedScopes.ts'
 import { EXPLAINED_COMMENT, explainedSql } from './explained.ts'
 import { LATE_DAYS } from './lateDays.ts'
 import { name, text } from './sqlText.ts'
@@ -24,10 +25,7 @@ export function freshnessSql(): string {
       CASE WHEN s.report IN (${stamped.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
       l.largest_lateness, c.future_rows, c.unstamped_rows
     FROM tidemark.report_states s
-    LEFT JOIN (
-      SELECT report, CASE WHEN bool_or(mark = 'since') THEN max(value) ELSE min(value) END AS mark
-      FROM tidemark.marks WHERE mark IN ('modified_since', 'since') GROUP BY report
-    ) m USING (report)
+    LEFT JOIN (${REPORT_MARKS}) m USING (report)
     LEFT JOIN (
       SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
     ) r USING (report)

@@ -8,6 +8,7 @@ const MINUTE_MS = 60_000
 
 interface Told {
   readonly report: string
+  readonly lag_seconds: number | null
   readonly late_rows: number | null
   readonly largest_lateness_seconds: number | null
   readonly advised_overlap: string | null
@@ -65,6 +66,44 @@ it('status shows what is covered, a gap, and what is read again because the conf
   const after = await world.run('status')
   expect(after.stdout).toMatch(/^events: covered 1999-01-01T00:00:00Z … 20\d\d-\S+Z$/m)
   expect(after.stdout).not.toContain('again')
+})
+
+it('a currency that is asked for no more holds back neither mark nor lag, and status says that it stands still', async () => {
+  const settings = { currencies: ['EUR', 'USD'] }
+  await using world = await aWorld({ settings })
+  await world.run('sync', 'budgets')
+  await change(
+    world,
+    `UPDATE tidemark.marks SET value = value - INTERVAL 3 DAYS WHERE scope = 'USD';
+     UPDATE tidemark.coverage SET refill_until = '2020-01-01 00:00:00+00', because = 'start' WHERE scope = 'USD'`,
+  )
+  const days = async () => Math.floor(((await statusOf(world))('budgets')?.lag_seconds ?? -1) / 86_400)
+  expect(await days()).toBe(3)
+  await world.configure({ currencies: ['EUR'] })
+  await world.run('sync', 'budgets')
+  expect(await days()).toBe(0)
+  const { stdout } = await world.run('status')
+  expect(stdout).toMatch(/^budgets EUR: covered 2000\S+ … 20\d\d-\S+Z$/m)
+  expect(stdout).toMatch(/^budgets USD: covered 2000\S+ … 20\d\d-\S+Z; not asked for any more$/m)
+  expect(stdout).not.toContain('again')
+  const told = await world.run(
+    'query',
+    '--format',
+    'csv',
+    `SELECT explained FROM tidemark.freshness WHERE report = 'budgets'`,
+  )
+  expect(told.stdout).not.toContain('again')
+  await world.configure(settings)
+  await world.run('sync', 'budgets')
+  expect(await days()).toBe(0)
+  expect((await world.run('status')).stdout).not.toContain('any more')
+})
+
+it('status does not take a report with hashed columns for one that is read again', async () => {
+  const settings = { reports: { events: { columns: { town: 'hash' } } } }
+  await using world = await aWorld({ settings, env: { TIDEMARK_HASH_KEY: 'a key of enough characters' } })
+  await world.run('sync', 'events')
+  expect((await world.run('status')).stdout).not.toContain('again')
 })
 
 it('late rows are told by sync, by status and by check, with the overlap to set', async () => {

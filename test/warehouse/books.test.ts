@@ -11,6 +11,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
 import { earliest, type Instant, latest, plusMs } from '../../src/instant.ts'
+import { bookFigures } from '../../src/warehouse/bookFigures.ts'
 import type { ClosedWindow, RunRecord } from '../../src/warehouse/books.ts'
 import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
@@ -236,14 +237,24 @@ describe('freshness', () => {
     })
   })
 
-  it('tells the mark that all scopes have reached', async () => {
+  it('tells the mark that all currencies have reached which are asked for, and none before each was read', async () => {
     await using own = await aWarehouse()
-    await own.warehouse.recordReportStates([{ report: 'budgets', enabled: true, offReason: undefined }])
+    const { warehouse } = own
     const closes = [closing('EUR', [['modified_since', minutes(5)]]), closing('USD', [['modified_since', minutes(3)]])]
-    await own.warehouse.load({ report: budgets, runId: 'r', now: NOON, closes })
-    expect(await own.warehouse.rows('SELECT epoch_us(mark) AS mark FROM tidemark.freshness')).toEqual([
-      { mark: minutes(3) },
-    ])
+    await warehouse.load({ report: budgets, runId: 'r', now: NOON, closes })
+    const told: [readonly string[] | undefined, Instant | null][] = [
+      [undefined, minutes(3)],
+      [['EUR', 'USD'], minutes(3)],
+      [['EUR'], minutes(5)],
+      [['EUR', 'GBP'], null],
+      [['EUR', 'USD', 'GBP'], null],
+    ]
+    for (const [scopes, mark] of told) {
+      await warehouse.recordReportStates([{ report: 'budgets', enabled: true, offReason: undefined, scopes }])
+      const fresh = 'SELECT epoch_us(mark) AS mark FROM tidemark.freshness'
+      expect(await warehouse.rows(fresh), String(scopes)).toEqual([{ mark }])
+      expect((await bookFigures(warehouse)).map((figures) => figures.mark ?? null)).toEqual([mark])
+    }
   })
 })
 

@@ -19,6 +19,7 @@ const Span = z.object({ since: time.nullable().describe('Null: from the beginnin
 
 export const ScopeCoverage = z.object({
   scope: z.string(),
+  asked: z.boolean().describe('False: its currency was taken out of the configuration'),
   covered: z.array(Span),
   gaps: z.array(Span),
   reading_again: Span.extend({ because: z.array(z.string()).readonly(), records: count.nullable() }).nullable(),

@@ -7,7 +7,7 @@ import { el, svg } from './dom.js'
 import { counted, millis, moment } from './format.js'
 
 /** @typedef {{ since: string | null, until: string }} Span */
-/** @typedef {{ scope: string, covered: Span[], gaps: Span[], reading_again: (Span & { because: readonly string[] }) | null }} Coverage */
+/** @typedef {{ scope: string, asked: boolean, covered: Span[], gaps: Span[], reading_again: (Span & { because: readonly string[] }) | null }} Coverage */
 
 const WIDTH = 1_000
 const HEIGHT = 26
@@ -35,7 +35,7 @@ export function timelines(coverage, start) {
 }
 
 /** @param {Coverage} coverage @param {string} start */
-function timeline({ scope, covered, gaps, reading_again: again }, start) {
+function timeline({ scope, asked, covered, gaps, reading_again: again }, start) {
   const now = nowMs()
   const from = Math.min(millis(start), ...covered.map(({ since }) => (since === null ? Infinity : millis(since))))
   const x = (/** @type {string | null} */ time) =>
@@ -71,6 +71,7 @@ function timeline({ scope, covered, gaps, reading_again: again }, start) {
     ),
     el('p', { class: 'head faint small' }, el('span', {}, moment(new Date(from).toISOString())), el('span', {}, 'now')),
     el('p', {}, words),
+    asked ? null : el('p', {}, 'It is not asked for any more: the configuration names it no longer.'),
     again === null
       ? null
       : el('p', {}, `Being read again up to ${moment(again.until)}, since ${again.because.join(' and ')} changed.`),

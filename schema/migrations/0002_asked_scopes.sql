@@ -1,0 +1,4 @@
+-- How far a report is complete is told of the currencies that are asked for: what was taken out of the configuration
+-- stands still.
+ALTER TABLE tidemark.report_states ADD COLUMN scopes VARCHAR[];
+COMMENT ON COLUMN tidemark.report_states.scopes IS 'The currencies that are asked for; null: every scope that was read';
