@@ -6,11 +6,11 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportConfig } from '../config/config.ts'
 import { assert, SyncError } from '../errors.ts'
-import { earliest, type Instant, minusMs, plusMs } from '../instant.ts'
+import { earliest, type Instant, millisBetween } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import type { AskedAbout } from '../plan/question.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
-import { CLOCK_GRAIN_MS, markAfter } from '../plan/window.ts'
+import { type Before, FIRST, markAfter, nextWindow } from '../plan/window.ts'
 import type { DueRecord } from '../warehouse/followed.ts'
 import { type Again, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from './bounded.ts'
@@ -133,9 +133,11 @@ class Trail {
     this.#asked.add(due.scope)
     try {
       const clock = await serviceClock(this.#rooms, this.#declaration, { record })
-      const { start, overlapMs } = this.#config
-      const since = due.mark === undefined || due.fromStart ? start : minusMs(due.mark, overlapMs)
-      const span = { since, until: plusMs(clock, CLOCK_GRAIN_MS) }
+      const { since = this.#config.start, until } = nextWindow(this.#before(due), clock, {
+        ...this.#config,
+        sinceRequired: true,
+      })
+      const span = { since, until }
       const read = await this.#prove(record, span, clock)
       const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
       this.#taking = this.#taking.then(() => this.#take(taken))
@@ -144,6 +146,12 @@ class Trail {
       if (!(error instanceof SyncError) || error.code !== 'REPORT_FORBIDDEN') throw error
       this.#forbidden.add(due.scope)
     }
+  }
+
+  /** What the record's last window left behind; nothing where all of its entries are asked for again. */
+  #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
+    if (fromStart) return FIRST
+    return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#rooms.clock.now()) }
   }
 
   /** Reads a record's entries: in one response, or in walks that agree. */

@@ -3,9 +3,11 @@
  * although its stamps lie far before the mark.
  */
 import { expect, it } from 'vitest'
+import type { ReportName } from '../../schema/index.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
+import { ENTITY_IDS } from '../../src/sandbox/reports.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { differencesOf, markOf } from './stories.ts'
@@ -14,18 +16,27 @@ const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 
 /** One run after so many seconds, by a process of its own, while the service's clock is off by so many. */
-async function runAfter(tide: Tide, seconds: number, offset: number): Promise<void> {
+async function runAfter(
+  tide: Tide,
+  seconds: number,
+  offset: number,
+  reports: readonly ReportName[] = ['events'],
+): Promise<void> {
   tide.sandbox.setFaults([`skew:${seconds + offset}`])
   const clock = { ...systemClock, now: () => plusMs(systemClock.now(), seconds * 1_000) }
   await using client = openClient(tide.config.service, { clock })
-  const [outcome] = await syncAll({ ...tide.rooms, client, clock }, ['events'])
-  expect(outcome?.error?.message).toBeUndefined()
+  const outcomes = await syncAll({ ...tide.rooms, client, clock }, reports)
+  for (const { error } of outcomes) expect(error?.message).toBeUndefined()
 }
 
 /** A row is edited after so many seconds: each its own, since one that is edited before and after can't say which is newer. */
-function editAfter(tide: Tide, seconds: number, { offset, index }: { offset: number; index: number }): void {
+function editAfter(
+  tide: Tide,
+  seconds: number,
+  { offset, index, report = 'events' }: { offset: number; index: number; report?: 'events' | 'enquiries' },
+): void {
   tide.sandbox.setFaults([`skew:${seconds + offset}`])
-  tide.sandbox.world.edit('events', tide.sandbox.world.liveKeys('events')[index] as number)
+  tide.sandbox.world.edit(report, tide.sandbox.world.liveKeys(report)[index] as number)
 }
 
 it.each([
@@ -40,6 +51,28 @@ it.each([
   expect(await differencesOf(tide, 'events')).toEqual([])
   expect(await markOf(tide, 'events')).toBeGreaterThanOrEqual(mark ?? Infinity)
 })
+
+it.each([
+  ['events', 'audit_entries', 20 * MINUTE_S],
+  ['events', 'audit_entries', 2 * HOUR_S],
+  ['enquiries', 'enquiry_audit_entries', 20 * MINUTE_S],
+  ['enquiries', 'enquiry_audit_entries', 2 * HOUR_S],
+] as const)(
+  'what is done to a record of %s right after the clock was set back is in %s, where the next run is %i seconds later',
+  async (report, trail, pause) => {
+    await using tide = await aTide({ sandbox: { rows: 12 } })
+    await runAfter(tide, 0, 0, [report, trail])
+    editAfter(tide, 30, { offset: -HOUR_S, index: 2, report })
+    await runAfter(tide, pause, -HOUR_S, [report, trail])
+    const { world } = tide.sandbox
+    const key = report === 'events' ? 'entity_record_id' : 'enquiry_id'
+    const held = await tide.warehouse.rows<{ id: number; n: number }>(
+      `SELECT ${key} AS id, count(*) AS n FROM ${trail} GROUP BY id ORDER BY id`,
+    )
+    const keys = world.keys(report).toSorted((a, b) => a - b)
+    expect(held).toEqual(keys.map((id) => ({ id, n: world.auditEntries(ENTITY_IDS[report], id).length })))
+  },
+)
 
 it('a row that is edited right after the clock was set back arrives, although the run behind it knew the old time', async () => {
   await using tide = await aTide({ sandbox: { rows: 12 } })

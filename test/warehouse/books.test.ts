@@ -295,6 +295,32 @@ describe('a followed record', () => {
     expect(await due()).toEqual([['1', '3:1', at('2026-03-01T12:00:10Z')]])
   })
 
+  it('is due again when a change of it is shown late, and when it is seen before the time when it was asked about', async () => {
+    await using own = await aWarehouse()
+    const { warehouse } = own
+    const show = (row: Record<string, unknown>, observedAt: string) =>
+      loadRows(own, events, [{ eventId: 1, ...row }], { observedAt, followers })
+    const ask = (time: string) =>
+      warehouse.load({
+        report: auditEntries,
+        runId: 'r',
+        now: NOON,
+        closes: [closing('3:1', [['since', at(time)]])],
+        asked: [{ scope: '3:1', at: at(time) }],
+      })
+    const due = async () => (await warehouse.dueRecords(question)).map(({ recordId }) => recordId)
+    await show({ aggregateRecordModified: '2026-03-01T10:00:00Z' }, '2026-03-01T10:01:00Z')
+    await ask('2026-03-01T12:00:00Z')
+    const late = { aggregateRecordModified: '2026-03-01T11:00:00Z', town: 'Bern' }
+    await show(late, '2026-03-01T12:00:01Z')
+    expect(await due(), 'stamped before it was asked about, shown behind').toEqual(['1'])
+    await ask('2026-03-01T12:01:00Z')
+    await show(late, '2026-03-01T12:02:00Z')
+    expect(await due(), 'shown again as it was').toEqual([])
+    await show(late, '2026-03-01T11:02:00Z')
+    expect(await due(), 'by a clock that was set back').toEqual(['1'])
+  })
+
   it('without a stamp is due whenever it is shown again', async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
