@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Database } from '../../src/warehouse/duckdb.ts'
 import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
+import { waitsFor, Witness } from './witness.ts'
 
 export type Store = 'redis' | 'embedded'
 
@@ -42,17 +43,22 @@ export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: Wor
   const queue = { queue: redis?.url ?? 'embedded' }
   const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue }, env })
   const started: Running[] = []
+  const witness = new Witness()
+  const start: World['start'] = (args, options) => witness.sees(args, world.start(args, options))
   return {
     ...world,
     redis,
+    start,
+    run: (...args) => start(args).ended,
     worker: (...args) => {
-      const running = world.start(['worker', '--lock', LOCK_MS, ...args], { isTied: true })
+      const running = start(['worker', '--lock', LOCK_MS, ...args], { isTied: true })
       started.push(running)
       return running
     },
     configure: (changed) => world.configure({ ...ONLY_EVENTS, ...changed, ...queue }),
-    status: async () => JSON.parse((await world.run('status', '--json')).stdout) as StatusDocument,
+    status: async () => JSON.parse((await start(['status', '--json']).ended).stdout) as StatusDocument,
     [Symbol.asyncDispose]: async () => {
+      witness.leaves()
       for (const running of started) running.kill('SIGKILL')
       await Promise.all(started.map(({ ended }) => ended))
       await redis?.stop()
@@ -80,8 +86,9 @@ export const reportsOnly = (reports: Readonly<Record<string, object>>): Record<s
   ...reports,
 })
 
-/** Resolves as soon as it is so; the test's own time limit ends it. */
+/** Resolves as soon as it is so; the test's own time limit ends it, and then what it waited for is told. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  using _ = waitsFor(isSo)
   while (!(await isSo())) await systemClock.sleep(50)
 }
 
