@@ -40,6 +40,7 @@ import { type Trimmed, trimHistory } from './history.ts'
 import { migrate } from './layout.ts'
 import { load, type LoadInput, type LoadPlace, type LoadResult, stagedBytes } from './load.ts'
 import { loadBesideOthers } from './loadBesideOthers.ts'
+import { makeFile } from './newFile.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
 import {
@@ -121,6 +122,8 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') await makeFolder(dirname(path))
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
+    // What a killed process left of it is cleared away with what that had spilled.
+    if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
     try {

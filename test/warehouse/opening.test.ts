@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reports } from '../../schema/index.ts'
@@ -40,6 +41,64 @@ async function aHolder(path: string): Promise<AsyncDisposable> {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended
+    },
+  }
+}
+
+const OPENERS = 8
+const ROUNDS = 12
+/** So many processes, on a busy machine. */
+const LONG = { timeout: 180_000 }
+
+interface Openers extends AsyncDisposable {
+  /** All of them open it at the same moment, and close it when each has told what it met. */
+  open(path: string): Promise<string[]>
+}
+
+/** Processes that have come as far as to open a warehouse. */
+async function severalOpeners(): Promise<Openers> {
+  const program = `
+    import { createInterface } from 'node:readline'
+    import { Warehouse } from ${JSON.stringify(WAREHOUSE)}
+    let warehouse
+    const tried = async (path, atMs) => {
+      while (Date.now() < atMs);
+      warehouse = await Warehouse.open({ path, memory: '128MB', threads: 1 })
+      return 'open'
+    }
+    console.log('ready')
+    for await (const line of createInterface(process.stdin)) {
+      await warehouse?.close()
+      warehouse = undefined
+      const { path, atMs } = JSON.parse(line)
+      console.log(path === undefined ? 'closed' : await tried(path, atMs).catch(({ code }) => code))
+    }`
+  const openers = Array.from({ length: OPENERS }, () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() }
+  })
+  const said = () => Promise.all(openers.map(async ({ lines }) => String((await lines.next()).value)))
+  const tell = (what: object) => {
+    for (const { child } of openers) child.stdin.write(`${JSON.stringify(what)}\n`)
+    return said()
+  }
+  await said()
+  return {
+    open: async (path) => {
+      const met = await tell({ path, atMs: Date.now() + 50 })
+      await tell({})
+      return met
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(
+        openers.map(async ({ child }) => {
+          const ended = once(child, 'exit')
+          child.kill('SIGKILL')
+          await ended
+        }),
+      )
     },
   }
 }
@@ -96,6 +155,19 @@ describe('a warehouse', () => {
       cure: expect.stringContaining('may write it') as string,
     }))
     expect(JSON.parse(said)).toEqual(expected)
+  })
+
+  it('is made by one of several that open it together; the others meet its lock, no broken file', LONG, async () => {
+    await using folder = await aFolder()
+    await using openers = await severalOpeners()
+    const met = new Map<string, number>()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const each = await openers.open(join(folder.path, `${round}.duckdb`))
+      for (const end of each) met.set(end, (met.get(end) ?? 0) + 1)
+    }
+    expect(Object.fromEntries(met)).toEqual({ open: ROUNDS, WAREHOUSE_LOCKED: ROUNDS * (OPENERS - 1) })
+    const left = (await readdir(folder.path)).filter((name) => !name.endsWith('.duckdb'))
+    expect(left).toEqual([])
   })
 
   it('may be in memory', async () => {
