@@ -92,6 +92,15 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<voi
   while (!(await isSo())) await systemClock.sleep(50)
 }
 
+/** What is waited for while all of these run: once one of them has ended, it may never come. */
+export function whileAllRun<T>(workers: readonly Running[], waited: Promise<T>): Promise<T> {
+  const ends = workers.map(async ({ pid, ended }) => {
+    const { code, signal, stderr } = await ended
+    throw new TypeError(`worker ${pid} ended with ${signal ?? code}: ${stderr}`)
+  })
+  return Promise.race([waited, ...ends])
+}
+
 /** Rows of the published copy, once there is one. */
 export async function published<T>({ folder }: { folder: string }, sql: string): Promise<T[]> {
   const path = `${folder}/data/published.duckdb`

@@ -4,7 +4,7 @@
 import { expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
-import { aWorkshop, hasSaid, OWNS, until } from './support.ts'
+import { aWorkshop, hasSaid, OWNS, until, whileAllRun } from './support.ts'
 
 const LONG = { timeout: 300_000 }
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
@@ -16,8 +16,9 @@ it('ten workers that start together stay within three tokens a minute', LONG, as
   await using shop = await aWorkshop({ store: 'redis', sandbox, settings })
   const workers = Array.from({ length: WORKERS }, () => shop.worker())
   await using store = await openStore(shop.redis?.url ?? '', { directory: '', clock: systemClock })
-  await until(async () => (await store.workersOf('windows')) === WORKERS)
-  await until(() => workers.some((worker) => hasSaid(worker, OWNS)))
+  const hasOwner = () => workers.some((worker) => hasSaid(worker, OWNS))
+  const haveCome = until(async () => (await store.workersOf('windows')) === WORKERS && hasOwner())
+  await whileAllRun(workers, haveCome)
   expect(await shop.run('backfill', 'events')).toMatchObject({ code: 0 })
   const asked = shop.sandbox.requests.list().filter(({ path }) => path === TOKEN_PATH)
   expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 200))
