@@ -22,6 +22,10 @@ export function verdictOf(error: SyncError, calledOff: string | undefined): Verd
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
+/** The work of such a run is somebody else's, or comes again: who waits for it is to hear of that run, not of this one. */
+export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
+  error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
+
 export interface Taken {
   readonly job: Job
   readonly token: string | undefined

@@ -16,7 +16,7 @@ import { backfillStory, watchedBackfill } from './backfill.ts'
 import type { Crew, Task } from './crew.ts'
 import type { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
-import { OVERTAKEN } from './outcome.ts'
+import { isDropped, OVERTAKEN } from './outcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from './queues.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
 import type { Requests } from './requests.ts'
@@ -127,7 +127,10 @@ export class Owner {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const rooms = { ...this.#parts.rooms, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: rooms.clock.now(), callOff }
-      const { outcome, result } = await runs.during(run, (onProgress) => work({ ...rooms, onProgress }, onProgress))
+      const { outcome, result } = await runs.during(run, async (onProgress) => {
+        const ended = await work({ ...rooms, onProgress }, onProgress)
+        return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
+      })
       tellOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
       if (state === 'off' || state === 'paused') return { state }

@@ -42,10 +42,10 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run; gives its outcome, and what else came of it. */
+/** Does the run; gives its outcome, and what else came of it. One that was dropped is no end: followers wait on. */
 export type RunWork = (
   onProgress: (progress: Progress | BackfillProgress) => void,
-) => Promise<{ outcome: ReportOutcome; result?: unknown }>
+) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
 
 type Follower = (event: RunEvent) => void
 
@@ -70,11 +70,11 @@ export class Runs {
     const running: RunningRun = { ...run, progress: undefined }
     this.#running.set(runId, running)
     try {
-      const { outcome, result } = await work((progress) => {
+      const { outcome, result, isDropped } = await work((progress) => {
         running.progress = progress
         this.#tell({ kind, event: 'progress', progress })
       })
-      this.#tell({ kind, event: 'ended', order, outcome, result })
+      if (isDropped !== true) this.#tell({ kind, event: 'ended', order, outcome, result })
       return { outcome, result }
     } finally {
       if (this.#running.get(runId) === running) this.#running.delete(runId)

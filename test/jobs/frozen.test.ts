@@ -67,7 +67,7 @@ it('an owner that slept through the life of its locks does its run once when it 
   const heir = shop.worker()
   await until(() => hasSaid(heir, 'standing by'))
   const [{ id: runId = '' } = {}] = await store.queue('incremental').getActive()
-  await until(async () => !(await isLocked(shop, runId)))
+  await until(async () => !(await isLocked(shop, `incremental:${runId}`)))
   expect(hasSaid(heir, OWNS)).toBe(false)
   shop.sandbox.setFaults([])
   owner.kill('SIGCONT')
@@ -82,6 +82,25 @@ it('an owner that slept through the life of its locks does its run once when it 
      WHERE a.started_at < b.ended_at AND b.started_at < a.ended_at`,
   )
   expect(overlaps).toEqual([])
+})
+
+it('who waits for a backfill whose owner slept is told how it ended, not that it was stopped', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
+  const owner = shop.worker()
+  await until(() => hasSaid(owner, 'published'))
+  await using store = await storeOf(shop)
+  shop.sandbox.setFaults(['slow@events:1000'])
+  const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
+  await until(async () => (await activeWindows(store)) > 0)
+  const [{ id = '' } = {}] = await store.queue('backfill').getActive()
+  owner.kill('SIGSTOP')
+  await until(async () => !(await isLocked(shop, `backfill:${id}`)))
+  shop.sandbox.setFaults([])
+  owner.kill('SIGCONT')
+  const { code, stdout } = await filling.ended
+  expect(JSON.parse(stdout)).toMatchObject({ backfills: [{ report: 'events', state: 'done' }] })
+  expect(code).toBe(0)
+  expect(linesOf(owner).map(({ msg }) => msg)).toContainEqual(expect.stringContaining('the lock of the job was lost'))
 })
 
 const done = (worker: Running) => linesOf(worker).filter(({ state }) => state === 'done').length
@@ -124,9 +143,9 @@ async function loseLock(url: string, key: string): Promise<void> {
   client.disconnect()
 }
 
-async function isLocked({ redis }: Workshop, runId: string): Promise<boolean> {
+async function isLocked({ redis }: Workshop, job: string): Promise<boolean> {
   const client = new Redis(redis?.url ?? '')
-  const locks = await client.exists(`tidemark_queue:incremental:${runId}:lock`)
+  const locks = await client.exists(`tidemark_queue:${job}:lock`)
   client.disconnect()
   return locks === 1
 }
