@@ -3,41 +3,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/clock.ts'
 import { reportsOnly, until } from '../jobs/support.ts'
-import { aConsole, type Consoled, TOKEN } from './support.ts'
+import { aConsole, type Consoled, type Errand, TOKEN } from './support.ts'
 
 let console: Consoled
 
 const SETTINGS = {
-  defaults: { every: '1h', reconcile_every: 'never', page_size: 50 },
+  defaults: { every: '24d', reconcile_every: 'never', page_size: 50 },
   reports: reportsOnly({ events: {}, enquiries: {} }),
 }
 
 beforeAll(async () => {
   console = await aConsole({ sandbox: { rows: 120, seed: 3, faults: ['bad-rows@events:9'] }, settings: SETTINGS })
-  await ended('/api/sync', { reports: ['events', 'enquiries'] })
+  await console.carryOut('/api/sync', { reports: ['events', 'enquiries'] })
 }, 240_000)
 afterAll(() => console[Symbol.asyncDispose]())
-
-interface Errand {
-  readonly id: string
-  readonly status: number
-  readonly state: string
-  readonly outcomes: readonly { readonly report: string; readonly state: string; readonly text: string }[]
-}
-
-/** Asks for it and waits for its end. */
-async function ended(path: string, body: object): Promise<Errand> {
-  return await endOf(await console.ask<Errand>(path, body))
-}
-
-async function endOf(begun: Errand): Promise<Errand> {
-  let errand = begun
-  await until(async () => {
-    if (errand.state === 'running') errand = await console.ask<Errand>(`/api/errands/${errand.id}`)
-    return errand.state !== 'running'
-  })
-  return errand
-}
 
 interface Operation {
   readonly security?: readonly unknown[]
@@ -97,7 +76,7 @@ describe('the document', () => {
       const { status, ...answer } = await console.ask(path, EXAMPLES[path])
       expect([200, 202], path).toContain(status)
       expect(problemsOf(answer, post as Operation), path).toEqual([])
-      await endOf({ status, ...answer } as unknown as Errand)
+      await console.endOf({ status, ...answer } as unknown as Errand)
     }
   }, 120_000)
 })
@@ -125,7 +104,7 @@ describe('the API', () => {
     expect(total).toBeGreaterThan(3)
     expect(rows).toHaveLength(3)
     for (const { reason, row } of rows) expect([reason.length > 0, row.startsWith('{')]).toEqual([true, true])
-    const twice = [0, 1].map(() => ended('/api/rejected/retry', { reports: ['events'] }))
+    const twice = [0, 1].map(() => console.carryOut('/api/rejected/retry', { reports: ['events'] }))
     for (const { outcomes } of await Promise.all(twice))
       expect(outcomes[0]?.text).toMatch(/^events: \d+ of \d+ rows loaded, \d+ rejected again$/)
   })
@@ -153,7 +132,7 @@ describe('the API', () => {
   }, 120_000)
 
   it('shows where the mark stood after each run, and covered time', async () => {
-    await ended('/api/sync', { reports: ['events'] })
+    await console.carryOut('/api/sync', { reports: ['events'] })
     const { marks, standing } = await console.ask<{
       marks: { at: string; mark: string }[]
       standing: { mark: string; coverage: { covered: object[]; gaps: object[] }[] }
@@ -174,7 +153,7 @@ describe('the API', () => {
       id = running.find(({ kind }) => kind === 'backfill')?.run_id ?? ''
       return id !== ''
     })
-    expect((await ended('/api/cancel', { id })).outcomes[0]?.text).toBe('cancelled: the backfill of events')
+    expect((await console.carryOut('/api/cancel', { id })).outcomes[0]?.text).toBe('cancelled: the backfill of events')
     console.workshop.sandbox.setFaults([])
     const { backfills } = await console.ask<{ backfills: { backfill_id: string; state: string }[] }>('/api/backfills')
     expect(backfills.find(({ backfill_id: each }) => each === id)).toMatchObject({ state: 'cancelled' })
@@ -198,7 +177,7 @@ describe('the API', () => {
     console.workshop.sandbox.setFaults(['slow@enquiries:600'])
     const stream = await fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` } })
     expect(stream.headers.get('content-type')).toBe('text/event-stream')
-    const asked = ended('/api/sync', { reports: ['enquiries'] })
+    const asked = console.carryOut('/api/sync', { reports: ['enquiries'] })
     let told = ''
     for await (const piece of stream.body as unknown as AsyncIterable<Uint8Array>) {
       told += Buffer.from(piece).toString()
@@ -215,7 +194,7 @@ describe('the API', () => {
     const look = (signal = leave.signal) =>
       fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` }, signal })
     const stream = await look()
-    const asked = ended('/api/sync', { reports: ['enquiries'] })
+    const asked = console.carryOut('/api/sync', { reports: ['enquiries'] })
     const others = (async () => {
       while (!leave.signal.aborted) {
         await look(AbortSignal.timeout(1_000)).catch(() => undefined)

@@ -34,6 +34,18 @@ export interface Consoled extends AsyncDisposable {
   knock(path: string, knock?: Knock): Promise<Seen>
   /** As a machine with the token; a body makes it a POST. */
   ask<T = Answered>(path: string, body?: object): Promise<T>
+  /** Waits for the end of what was begun: what takes more than a moment is answered before. */
+  endOf(begun: Errand): Promise<Errand>
+  /** Asks for it and waits for its end. */
+  carryOut(path: string, body: object): Promise<Errand>
+}
+
+/** Something that was asked for, as far as tests look at it. */
+export interface Errand {
+  readonly id: string
+  readonly status: number
+  readonly state: string
+  readonly outcomes: readonly { readonly report: string; readonly state: string; readonly text: string }[]
 }
 
 /** Whatever came; tests say what they look at. */
@@ -58,17 +70,28 @@ export async function aConsole({ sandbox, settings, before }: ConsoledOptions = 
   const lineOf = (words: string) => linesOf(worker).find(({ msg }) => msg.includes(words))
   await until(() => lineOf(OWNS) !== undefined)
   const url = (lineOf('the console listens') as unknown as { address: string }).address
+  const ask = async <T>(path: string, body?: object): Promise<T> => {
+    const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+    const headers = { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }
+    const response = await fetch(`${url}${path}`, { ...init, headers })
+    return { status: response.status, ...((await response.json()) as object) } as T
+  }
+  const endOf = async (begun: Errand): Promise<Errand> => {
+    let errand = begun
+    await until(async () => {
+      if (errand.state === 'running') errand = await ask<Errand>(`/api/errands/${errand.id}`)
+      return errand.state !== 'running'
+    })
+    return errand
+  }
   return {
     workshop,
     worker,
     url,
     knock: (path, knock) => knockAt(url, path, knock),
-    ask: async <T>(path: string, body?: object) => {
-      const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-      const headers = { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }
-      const response = await fetch(`${url}${path}`, { ...init, headers })
-      return { status: response.status, ...((await response.json()) as object) } as T
-    },
+    ask,
+    endOf,
+    carryOut: async (path, body) => endOf(await ask<Errand>(path, body)),
     [Symbol.asyncDispose]: () => workshop[Symbol.asyncDispose](),
   }
 }
