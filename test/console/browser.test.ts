@@ -154,44 +154,6 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it.each([
-    ['the mouse', 'mouse'],
-    ['the space bar', 'keyboard'],
-  ] as const)('presses with %s what they meant although the page is drawn anew meanwhile', LONG, async (_, by) => {
-    await using person = await aPerson(browser, console)
-    const { page } = person
-    await logIn(person)
-    await person.view('reports/events')
-    for (const [name, next] of [
-      ['Pause', 'Resume'],
-      ['Resume', 'Pause'],
-    ] as const) {
-      const button = page.getByRole('button', { name })
-      await button.hover()
-      if (by === 'keyboard') await button.focus()
-      await (by === 'mouse' ? page.mouse.down() : page.keyboard.down('Space'))
-      const answered = page.waitForResponse(/\/api\/reports\/events/)
-      await page.evaluate('dispatchEvent(new Event("hashchange"))')
-      await (await answered).finished()
-      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))')
-      await (by === 'mouse' ? page.mouse.up() : page.keyboard.up('Space'))
-      await page.getByRole('button', { name: next }).waitFor()
-    }
-    expect(person.complaints).toEqual([])
-  })
-
-  it('is shown what is new although a press never ends', LONG, async () => {
-    await using person = await aPerson(browser, console)
-    const { page } = person
-    await logIn(person)
-    await page.getByRole('heading', { name: 'Reports', exact: true }).hover()
-    await page.mouse.down()
-    await console.carryOut('/api/pause', { reports: ['events'] })
-    await page.evaluate('dispatchEvent(new Event("hashchange"))')
-    await page.getByRole('heading', { name: 'events is paused' }).waitFor()
-    await console.carryOut('/api/resume', { reports: ['events'] })
-  })
-
   it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person

@@ -82,18 +82,27 @@ function asked() {
   return { report: typed('backfill-report'), ...(from && { from }), ...(to && { to }) }
 }
 
+/** How often something was asked for: a plan that comes late is not of what was asked last. */
+let asking = 0
+
 async function dryRun() {
-  byId('backfill-failure').textContent = ''
-  fill(byId('plan'), el('p', { class: 'faint' }, 'Asking …'))
+  const mine = (asking += 1)
+  // The view may be left, or another of its kind be there, when the plan comes.
+  const [plan, failure] = [byId('plan'), byId('backfill-failure')]
+  failure.textContent = ''
+  fill(plan, el('p', { class: 'faint' }, 'Asking …'))
   try {
-    fill(byId('plan'), planned(await act('/api/backfills/plan', asked())))
+    const answer = /** @type {Plan} */ (await act('/api/backfills/plan', asked()))
+    if (mine === asking) fill(plan, planned(answer))
   } catch (error) {
-    fill(byId('plan'))
-    byId('backfill-failure').textContent = error instanceof Failure ? `${error.message}. ${error.cure}` : String(error)
+    if (mine !== asking) return
+    fill(plan)
+    failure.textContent = error instanceof Failure ? `${error.message}. ${error.cure}` : String(error)
   }
 }
 
 async function begin() {
+  asking += 1
   byId('backfill-failure').textContent = ''
   fill(byId('plan'))
   await carryOut('/api/backfills', asked())

@@ -10,7 +10,9 @@ export const reportNames = []
 /** @param {Place} place @param {{ view: string, states: readonly string[] }} parts */
 export function filters({ query }, { view, states }) {
   const choose = (/** @type {string} */ name) => (/** @type {Event} */ event) => {
-    const next = new URLSearchParams(query)
+    // The address is ahead of what is drawn: another choice may just have been made.
+    const next = new URLSearchParams(location.hash.split('?')[1])
+    next.delete('from')
     const { value } = /** @type {HTMLSelectElement} */ (event.target)
     if (value === '') next.delete(name)
     else next.set(name, value)

@@ -55,7 +55,13 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 
 const main = byId('main')
 let spot = ''
-let drawing = 0
+/** How often the page asked for what it shows. Answers come in any order, and runs may end faster than a slow one comes. */
+let asked = 0
+/** Of these, the one that is drawn, and the one that asked for another view. */
+let drawn = 0
+let opened = 0
+/** Where the keys were as it did. @type {Element | null} */
+let openedFrom = null
 let callOff = () => {}
 
 /** @param {{ isNew: boolean }} how */
@@ -63,32 +69,54 @@ async function show({ isNew }) {
   callOff()
   // Nobody looks; it is drawn when somebody does.
   if (document.hidden && !isNew) return
-  const mine = (drawing += 1)
+  const mine = (asked += 1)
+  const { hash } = location
   const place = placeNow()
   const view = viewOf(place)
-  if (isNew) markPlace(place, view)
+  if (isNew) {
+    opened = mine
+    openedFrom = document.activeElement
+    markPlace(place, view)
+  }
+  // Another view was asked for meanwhile, or this one is drawn already as it was later.
+  const isOutdated = () => mine < opened || mine < drawn
   try {
     await nameReports()
     const data = /** @type {never} */ (await view.load(place))
     await released()
-    // Another view was asked for meanwhile.
-    if (mine !== drawing) return
-    const kept = isNew || view.keeps === undefined ? null : document.getElementById(view.keeps)
-    if (kept !== null && view.drawKept !== undefined) fill(kept, ...view.drawKept(data, place))
-    else {
-      forgetCharts()
-      fill(main, ...view.draw(data, place))
-      // What is shown, for who waits for it.
-      main.dataset['shown'] = location.hash
-    }
-    // Another choice in the same view leaves the focus where it was made.
-    if (isNew && spotOf(place) !== spot) byId('title').focus({ preventScroll: true })
-    spot = spotOf(place)
+    if (isOutdated()) return
+    draw(view, { data, place, hash })
+    drawn = mine
   } catch (error) {
     await released()
-    if (mine === drawing) tellFailure(error, isNew || main.dataset['shown'] !== location.hash)
+    // What is shown already stays; it is better than nothing.
+    if (drawn < opened && !isOutdated()) tellFailure(error)
   }
-  if (mine === drawing) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
+  if (mine === asked) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
+}
+
+/** @param {View} view @param {{ data: never, place: Place, hash: string }} what */
+function draw(view, { data, place, hash }) {
+  // Whichever answer comes first opens the view.
+  const opens = drawn < opened
+  const kept = opens || view.keeps === undefined ? null : document.getElementById(view.keeps)
+  if (kept !== null && view.drawKept !== undefined) fill(kept, ...view.drawKept(data, place))
+  else {
+    forgetCharts()
+    fill(main, ...view.draw(data, place))
+    // What is shown, for who waits for it.
+    main.dataset['shown'] = hash
+  }
+  // Another choice in the same view leaves the focus where it was made.
+  if (opens && spotOf(place) !== spot && !hasGoneOn()) byId('title').focus({ preventScroll: true })
+  spot = spotOf(place)
+}
+
+/** The keys went to another place while the view was awaited: taking them from there would be in their way. */
+function hasGoneOn() {
+  const { activeElement: now } = document
+  const wasInView = now !== main && main.contains(now)
+  return now !== openedFrom && now !== document.body && !wasInView
 }
 
 /** Once; the names are the configuration's, and a worker with another one is another process. */
@@ -99,9 +127,8 @@ async function nameReports() {
   if (reportNames.length === 0) reportNames.push(...reports.map((each) => each.report))
 }
 
-/** What is shown already stays; it is better than nothing. @param {unknown} error @param {boolean} isWanted */
-function tellFailure(error, isWanted) {
-  if (!isWanted) return
+/** @param {unknown} error */
+function tellFailure(error) {
   const { message, cure } = error instanceof Failure ? error : { message: String(error), cure: '' }
   fill(
     main,
