@@ -1,12 +1,12 @@
 /**
  * Whatever order things happen in, a person meets the same page: answers that come late or behind one another, runs that
- * begin and end meanwhile, a view that is left. The order is made here, so that none
+ * begin and end meanwhile, a view that is left, a window that nobody looks at. The order is made here, so that none
  * depends on how busy the machine is.
  */
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, launched, logIn } from './browser.ts'
+import { aPerson, launched, logIn, lookedAt } from './browser.ts'
 import { aConsole, type Consoled } from './support.ts'
 
 let browser: Browser
@@ -202,6 +202,42 @@ describe('a dry run', () => {
     await page.waitForTimeout(200)
     expect(await page.getByText('marked-refusal').count()).toBe(0)
     expect(complaints.filter((each) => !/status of 400/.test(each))).toEqual([])
+  })
+})
+
+describe('the end of what was begun', () => {
+  it('is still told when they come back to the window later', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await page.clock.install()
+    await logIn(person)
+    await person.view('reports/events')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    const told = page.getByText('events: paused')
+    await told.waitFor()
+    await lookedAt(page, false)
+    // From here on it stands, however long the machine takes.
+    await page.clock.pauseAt(Date.now() + 60_000)
+    expect(await told.count()).toBe(1)
+    await lookedAt(page, true)
+    await page.clock.runFor(8_000)
+    expect(await told.count()).toBe(1)
+    await page.clock.runFor(2_000)
+    await told.waitFor({ state: 'detached' })
+    await console.carryOut('/api/resume', { reports: ['events'] })
+  })
+
+  it('is told though the worker could not be reached for a moment', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/events')
+    let looked = 0
+    await page.route('**/api/errands/*', (route) => ((looked += 1) <= 2 ? route.abort() : route.continue()))
+    console.workshop.sandbox.setFaults(['slow@events:2500'])
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByText(/events: done, \d+ rows/).waitFor({ timeout: 60_000 })
+    console.workshop.sandbox.setFaults([])
   })
 })
 

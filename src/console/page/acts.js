@@ -1,5 +1,5 @@
 /** Buttons that act: what they are called, what they ask for, and how their end is told. */
-import { act, Failure, read } from './api.js'
+import { act, Failure, LOST, read } from './api.js'
 import { sleep } from './clock.js'
 import { el } from './dom.js'
 import { said } from './format.js'
@@ -60,11 +60,19 @@ export async function carryOut(path, body) {
 
 /** @param {Errand} errand @returns {Promise<Errand>} */
 async function ended(errand) {
-  for (;;) {
+  let now = errand
+  while (now.state === 'running') {
     await sleep(LOOK_EVERY_MS)
-    const now = /** @type {Errand} */ (await read(`/api/errands/${errand.id}`))
-    if (now.state !== 'running') return now
+    // A worker that is away for a moment knows it still when it is back; that it is away is told above.
+    now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
+  return now
+}
+
+/** @param {Errand} known @returns {(error: unknown) => Errand} */
+const unlessLost = (known) => (error) => {
+  if (error instanceof Failure && error.code === LOST) return known
+  throw error
 }
 
 /** @param {Errand} errand */

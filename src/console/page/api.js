@@ -7,6 +7,9 @@ const READ_MS_MAX = 30_000
 /** What takes longer is begun and looked at again; only a plan asks the service first. */
 const ACT_MS_MAX = 120_000
 
+/** The code where nothing answered. */
+export const LOST = 'WORKER_LOST'
+
 /** What went wrong and what to do about it. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
@@ -50,7 +53,7 @@ async function ask(path, init) {
 /** No answer, or half of one. @returns {never} */
 function lost() {
   throw new Failure({
-    code: 'WORKER_LOST',
+    code: LOST,
     message: 'the worker does not answer',
     cure: 'Look whether it runs; this page goes on by itself when it is back.',
   })

@@ -9,7 +9,15 @@ const SHOWN_MS = 9_000
 export function notice(text, tone = 'good') {
   const shown = el('div', { class: `notice ${tone}` }, text)
   byId('notices').append(shown)
-  after(SHOWN_MS, () => shown.remove())
+  vanish(shown)
+}
+
+/** Nobody has read it who looked elsewhere: what ends after an hour is still told when they come back. @param {Element} shown */
+function vanish(shown) {
+  after(SHOWN_MS, () => {
+    if (document.hidden) document.addEventListener('visibilitychange', () => vanish(shown), { once: true })
+    else shown.remove()
+  })
 }
 
 /** @param {unknown} error */
