@@ -270,6 +270,38 @@ describe('a press', () => {
     expect(person.complaints).toEqual([])
   })
 
+  it('with a finger meets what was meant, though its click comes behind its release', LONG, async () => {
+    await using person = await aPerson(browser, console, { hasTouch: true, viewport: { width: 400, height: 800 } })
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/events')
+    const finger = await page.context().newCDPSession(page)
+    const asked: string[] = []
+    page.on('request', (request) => request.method() === 'POST' && asked.push(new URL(request.url()).pathname))
+    // Another button comes into the place of the one that is pressed.
+    const detail = await console.ask<{ standing: object }>('/api/reports/events')
+    const paused = { ...detail, standing: { ...detail.standing, state: 'paused' } }
+    // In one round the click may come at once.
+    for (let round = 1; round <= 5; round += 1) {
+      const held: Route[] = []
+      await page.route('**/api/reports/events', (route) => void held.push(route))
+      await page.evaluate(REDRAW)
+      await until(() => held.length >= 1)
+      const button = page.getByRole('button', { name: 'Run now' })
+      await button.click({ trial: true })
+      const { x = 0, y = 0 } = (await button.boundingBox()) ?? {}
+      await finger.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x: x + 8, y: y + 8 }] })
+      for (const route of held) await route.fulfill({ json: paused })
+      await page.waitForTimeout(200)
+      await finger.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+      await until(() => asked.length >= round)
+      expect(asked.at(-1)).toBe('/api/sync')
+      await page.unroute('**/api/reports/events')
+      await page.evaluate(REDRAW)
+      await button.waitFor()
+    }
+  })
+
   it('that never ends does not keep what is new from them', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
