@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { systemClock } from '../../src/clock.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
 
@@ -85,13 +86,16 @@ function startIn(
   return { pid: child.pid ?? 0, ended, said: () => said, kill: (signal) => void child.kill(signal) }
 }
 
+/** A start alone may take ten seconds on a busy machine; the limit is only there to say what never came. */
+const UNTIL_MS_MAX = 50_000
+
 /** Resolves as soon as it is so. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
-    if (await isSo()) return
-    await new Promise((resolve) => void setTimeout(resolve, 25))
+  const end = systemClock.monotonicMs() + UNTIL_MS_MAX
+  while (!(await isSo())) {
+    if (systemClock.monotonicMs() > end) throw new TypeError(`it never came to this: ${what}`)
+    await systemClock.sleep(25)
   }
-  throw new TypeError(`it never came to this: ${what}`)
 }
 
 export function isAlive(pid: number): boolean {
