@@ -10,6 +10,7 @@ import { assert } from '../errors.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../schema/tables.ts'
 import type { HeldTable } from './catalogue.ts'
+import { keptAs } from './coverage.ts'
 import type { Sql } from './duckdb.ts'
 import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
@@ -41,9 +42,10 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   const column = rangeColumn(table)
   const held = given.before.get(table.name)?.partition
   const width = await widthOf(sql, { table: table.name, column }, held?.column === column ? held.width : undefined)
+  const rules = (await keptAs(sql, table.name)).filter((each) => each !== undefined).toSorted()
   const exported: ExportedTable[] = []
   for (const { name: each } of [table, ...table.children]) {
-    const own = { name: each, column, width, key: table.key }
+    const own = { name: each, column, width, key: table.key, rules }
     exported.push(await exportTable(sql, given, { ...own, ...MAIN }))
     if (given.catalogue.some(({ schema, name: held }) => schema === HISTORY.schema && held === each))
       exported.push(await exportTable(sql, given, { ...own, ...HISTORY, key: [...table.key, '_valid_from'] }))
@@ -105,6 +107,8 @@ interface OneTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
+  /** What may not be kept in clear: a column that becomes private is emptied in rows that keep load and hash. */
+  readonly rules: readonly string[]
 }
 
 async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Promise<ExportedTable> {
@@ -138,9 +142,9 @@ interface Range {
   readonly fingerprint: string
 }
 
-/** Every change of a row gives it another load; a row that goes is missed in the count and the sums. */
+/** Each version of a row has a load of its own; a row that goes is missed in the count and the sums. */
 async function rangesOf(sql: Sql, table: OneTable, held: HeldTable): Promise<Range[]> {
-  const layout = held.columns.map((column) => `${column.name} ${column.type}`).join()
+  const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
     SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state

@@ -13,6 +13,7 @@ import { describe, expect, it } from 'vitest'
 import { type ReportName, reportNames, reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
+import { privacyText } from '../../src/plan/privacy.ts'
 import { Database } from '../../src/warehouse/duckdb.ts'
 import { type Exported, exportTo } from '../../src/warehouse/export.ts'
 import { filesOf, type ManifestBody } from '../../src/warehouse/exportManifest.ts'
@@ -103,6 +104,25 @@ describe('an export', () => {
     ])
     const { out, published } = placesOf(opened)
     expect(await differing(out, await manifestIn(out), published)).toEqual([])
+  })
+
+  it('holds nothing any more of a column that became private, also where its rows come no more', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, enquiries, [{ enquiryId: 1, bookerEmail: 'ann@x.org', bookerCompany: 'Ann Ltd' }])
+    const place = { report: 'enquiries', scope: '' } as const
+    const found: unknown[] = []
+    for (const dropped of [['booker_email'], ['booker_email', 'booker_company']]) {
+      const columns = privacyText(
+        { columns: Object.fromEntries(dropped.map((each) => [each, 'drop'])), excludePayload: false },
+        undefined,
+      )
+      const asked = { start: NOON, filters: {}, expand: [], ...(columns === undefined ? {} : { columns }) }
+      await opened.warehouse.recordCoverage(place, { asked, refillUntil: undefined, because: [] })
+      await load(opened, [150_000], dropped.length)
+      const { manifest } = await exported(opened)
+      found.push(await differing(placesOf(opened).out, manifest, placesOf(opened).published))
+    }
+    expect(found).toEqual([[], []])
   })
 
   it('holds every version where history is on, and writes a range again when one of its versions ends', async () => {
