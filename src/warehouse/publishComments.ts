@@ -1,17 +1,18 @@
 /**
- * Comments on views and on the books' columns, where they are missing. A view loses its comments whenever it is made
+ * Comments on views, on versions and on the books' columns, where they are missing. A view loses its comments whenever it is made
  * anew, and only readers need them: so they are written when the file is published, not with each change.
  */
 import { BOOK_COLUMNS } from '../../schema/books.ts'
-import { SYSTEM_COLUMNS } from '../../schema/tables.ts'
+import { SYSTEM_COLUMNS, VERSION_COLUMNS } from '../../schema/tables.ts'
 import type { Sql } from './duckdb.ts'
 import { name, text } from './sqlText.ts'
+import { closedName } from './versions.ts'
 
 /** What a COMMENT statement says, without its first words. */
 type Told = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
-  const told = [...(await viewsOfTables(sql)), ...(await columnsOfBooks(sql))]
+  const told = [...(await viewsOfTables(sql)), ...(await columnsOfVersions(sql)), ...(await columnsOfBooks(sql))]
   if (told.length > 0) await sql.run(told.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
@@ -33,6 +34,20 @@ async function viewsOfTables(sql: Sql): Promise<Told[]> {
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),
   ]
+}
+
+/** A version's columns say what those of its table say, ended or open; `history` has one view and one table for each. */
+async function columnsOfVersions(sql: Sql): Promise<Told[]> {
+  const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
+  const bare = await sql.rows<{ table: string; column: string; comment: string }>(`
+    SELECT h.table_name AS "table", h.column_name AS "column", coalesce(o.comment, m.comment) AS comment
+    FROM duckdb_columns() h
+    LEFT JOIN (VALUES ${own}) o(name, comment) ON o.name = h.column_name
+    LEFT JOIN duckdb_columns() m ON m.database_name = h.database_name AND m.schema_name = 'main'
+      AND h.table_name IN (m.table_name, ${text(closedName(''))} || m.table_name) AND m.column_name = h.column_name
+    WHERE h.database_name = current_database() AND h.schema_name = 'history' AND h.comment IS NULL
+      AND coalesce(o.comment, m.comment) IS NOT NULL`)
+  return bare.map(({ table, column, comment }) => `COLUMN history.${name(table)}.${name(column)} IS ${text(comment)}`)
 }
 
 async function columnsOfBooks(sql: Sql): Promise<Told[]> {
