@@ -1,7 +1,7 @@
 /**
  * JSON's grammar over bytes: where a value ends and what kind it is, without building it. Every function takes the
  * position of a token and gives the position behind it. Beside the grammar it finds what DuckDB's reader would not
- * take or not keep: half surrogate pairs, and numbers with more digits than a double holds.
+ * take or not keep: half surrogate pairs, numbers with more digits than a double holds, and very small ones.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { Malformed } from './malformed.ts'
@@ -12,6 +12,8 @@ const DEPTH_MAX = 200
 const DOUBLE_DIGITS = 15
 /** Powers of ten that a double surely holds with all of those digits. */
 const DOUBLE_POWER_MAX = 290
+/** Numbers from here on, and zero, are written without an exponent when a double was made of them. */
+const DOUBLE_PLAIN_MIN = 1e-4
 /** Whole numbers of up to this many digits surely fit 64 bits. */
 const INT64_SURE_DIGITS = 18
 /** DECIMAL(38,9): nine digits behind the point, twenty-nine before it. */
@@ -234,8 +236,18 @@ export class JsonBytes {
     if (digits > DOUBLE_DIGITS) {
       this.#mark(at, i)
       this.kind |= Kind.marked | Kind.long
+    } else if (wholeDigits === 1 && this.#isTiny(at, pointAt, i)) {
+      this.#mark(at, i)
+      this.kind |= Kind.marked
     }
     return i
+  }
+
+  /** Whether a double of it is written with an exponent: by DuckDB in one way as text, in another as JSON. */
+  #isTiny(at: number, pointAt: number, end: number): boolean {
+    if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
+    const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))
+    return value > 0 && value < DOUBLE_PLAIN_MIN
   }
 
   #exponent(at: number, letterAt: number, digits: number): number {

@@ -176,6 +176,17 @@ describe('an equal row', () => {
     expect(held).toEqual({ _payload: '{"id":1,"v":1}' })
   })
 
+  it('is not written again when it holds a small number, and keeps it as it was sent, however it is read', async () => {
+    const [one, other, third] = [anId(), anId(), anId()]
+    const row = `{"enquiryId":${one},"share":0.00005,"none":0.00000}`
+    await loadRows(opened, enquiries, `[${row}]`)
+    const nested = await loadRows(opened, enquiries, `[${row},{"enquiryId":${other},"share":[1],"none":[1]}]`)
+    expect(nested).toMatchObject({ inserted: 1, updated: 0, unchanged: 1 })
+    await loadRows(opened, enquiries, `[{"enquiryId":${third},"share":-0.00005},{"enquiryId":${other},"share":"half"}]`)
+    const where = `enquiry_id = ${third}`
+    expect(await texts(opened, 'main.enquiries', { where, columns: ['share'] })).toEqual([{ share: '-0.00005' }])
+  })
+
   it('is told from one that lacks a field, or has null instead', async () => {
     const id = anId()
     const loads = []
