@@ -15,6 +15,7 @@ import {
   type ReconcileJob,
   type Tick,
 } from './queues.ts'
+import { CLOCKS_APART_MS_MAX } from './schedule.ts'
 import type { QueueStore } from './stores/store.ts'
 
 /** What readers wait for when rows changed, and when only marks did. */
@@ -105,6 +106,26 @@ export class Requests {
       const tick = template?.data
       return next === undefined || tick === undefined || !('report' in tick) ? [] : [{ ...tick, atMs: next }]
     })
+  }
+
+  /**
+   * Lets jobs begin that were put off while this machine's clock ran ahead: else they, and all that are asked for once
+   * in their place, would wait until that time has come. Gives how many.
+   */
+  async hurryMisdated(nowMs: number): Promise<number> {
+    let hurried = 0
+    for (const name of QUEUES) {
+      // A tick has its place in a rhythm, which the schedule looks after.
+      const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
+      for (const job of delayed) {
+        const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
+        if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
+        // It may begin by itself meanwhile.
+        await job.promote().catch(() => undefined)
+        hurried += 1
+      }
+    }
+    return hurried
   }
 
   /** How many jobs each queue holds, by state. */

@@ -2,9 +2,10 @@
  * When things are done by themselves: one scheduler for each enabled report, one for each that is reconciled, and those
  * of housekeeping. A tick only asks for the run, which is done once however many ticks came meanwhile. Each report has
  * its own place in the interval, so that they don't fire together, and the same one after every start. The store is
- * brought in line at the start and again on a timer, so one that lost its data heals.
+ * brought in line at the start and again on a timer, so one that lost its data heals, and one that was filled while this
+ * machine's clock ran ahead does not wait until that time has come.
  */
-import type { Queue } from 'bullmq'
+import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../src/config/config.ts'
 import { JOB_OPTIONS, type Tick } from './queues.ts'
@@ -52,6 +53,8 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
 
 /** A tick that is later than this hasn't come. */
 const OVERDUE_MS = 60_000
+/** Clocks of several machines may differ by so much without one taking another's times for wrong. */
+export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS
 
 export class Schedule {
   readonly #queue: Queue<Tick>
@@ -69,9 +72,15 @@ export class Schedule {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
     const stuck = this.#stuck(held, nowMs)
-    const wrong = this.#schedulers.filter(({ id, repeat }) => stuck.has(id) || !isSame(repeat, byId.get(id)))
-    for (const { id, repeat, tick } of wrong) {
+    const isTooFar = ({ id, repeat }: Scheduler) => waitsTooLong(repeat, byId.get(id)?.next, nowMs)
+    const wrong = this.#schedulers.filter(
+      (each) => stuck.has(each.id) || isTooFar(each) || !isSame(each.repeat, byId.get(each.id)),
+    )
+    for (const each of wrong) {
+      const { id, repeat, tick } = each
       const opts = { ...JOB_OPTIONS.ticks }
+      // Written over it, a scheduler keeps the time of its next tick.
+      if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }
     const wanted = new Set(this.#schedulers.map(({ id }) => id))
@@ -89,6 +98,12 @@ export class Schedule {
     this.#overdue = overdue
     return new Set(stuck)
   }
+}
+
+/** A tick that is further off than its rhythm allows: the clock ran ahead when it was set. */
+function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
+  const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
+  return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
 }
 
 type Held = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined

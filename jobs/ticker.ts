@@ -29,9 +29,12 @@ export async function tick(parts: TickerParts, signal: AbortSignal): Promise<voi
   let isFirst = true
   while (!signal.aborted) {
     try {
-      const { added, removed } = await schedule.bringInLine(toMillis(clock.now()))
+      const nowMs = toMillis(clock.now())
+      const { added, removed } = await schedule.bringInLine(nowMs)
+      const hurried = await requests.hurryMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
       if (removed.length > 0) log.info({ removed }, 'schedulers were removed that the configuration no longer has')
+      if (hurried > 0) log.info({ hurried }, 'jobs begin now that a clock which ran ahead had put off')
       if (isFirst) await runNow(parts)
       isFirst = false
     } catch (error) {

@@ -4,8 +4,9 @@ import { Leases } from '../../jobs/leases.ts'
 import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/outcome.ts'
 import { schedulersOf } from '../../jobs/schedule.ts'
 import { reportNames } from '../../schema/index.ts'
-import { type Config, loadConfig } from '../../src/config/config.ts'
+import type { Config } from '../../src/config/config.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
+import { configOf } from './support.ts'
 
 const error = (code: ErrorCode, data = {}) => new SyncError(code, 'it broke', { cure: 'Mend it.', data })
 
@@ -101,18 +102,6 @@ describe('a lease', () => {
     expect(await leases.hold({ name, as: 'c', signal, callOff: () => undefined }, async () => 'ran')).toBe('ran')
   })
 })
-
-const configOf = (env: Record<string, string> = {}): Promise<Config> =>
-  loadConfig({
-    cwd: '/',
-    env: {
-      REPORTING_BASE_URL: 'http://localhost',
-      REPORTING_CLIENT_ID: 'a',
-      REPORTING_CLIENT_SECRET: 'secret',
-      TIDEMARK_CURRENCIES: 'EUR',
-      ...env,
-    },
-  })
 
 const ids = (config: Config): string[] => schedulersOf(config).map(({ id }) => id)
 

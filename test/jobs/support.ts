@@ -5,6 +5,7 @@
  */
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { systemClock } from '../../src/clock.ts'
+import { type Config, loadConfig } from '../../src/config/config.ts'
 import { Database } from '../../src/warehouse/duckdb.ts'
 import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
@@ -145,3 +146,16 @@ export const linesOf = (running: Running): Line[] =>
 
 export const hasSaid = (running: Running, text: string): boolean =>
   linesOf(running).some(({ msg }) => msg.includes(text))
+
+/** Settings of the environment alone, without a service behind them. */
+export const configOf = (env: Record<string, string> = {}): Promise<Config> =>
+  loadConfig({
+    cwd: '/',
+    env: {
+      REPORTING_BASE_URL: 'http://localhost',
+      REPORTING_CLIENT_ID: 'a',
+      REPORTING_CLIENT_SECRET: 'secret',
+      TIDEMARK_CURRENCIES: 'EUR',
+      ...env,
+    },
+  })
