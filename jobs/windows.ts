@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
+import type { ReportName } from '../schema/index.ts'
 import { SyncError } from '../src/errors.ts'
 import { type PulledWindow, readPulled } from '../src/sync/handover.ts'
 import type { PullAsk } from '../src/sync/pullAsk.ts'
@@ -20,12 +21,18 @@ const PULLED_AT_ONCE = 2
 
 /** Takes windows to pull. */
 export function takeWindows(crew: Crew, rooms: Omit<PullRooms, 'signal' | 'onProgress'>): void {
+  /** Under which epoch each report was asked for last. */
+  const epochs = new Map<ReportName, number>()
   crew.take({
     queue: 'windows',
     schema: WindowJob,
     concurrency: PULLED_AT_ONCE,
-    process: async ({ data, signal }) => {
-      const { directory } = await pullWindow({ ...rooms, signal, onProgress: () => undefined }, data.ask)
+    process: async ({ data: { ask }, signal }) => {
+      const { report, fence } = ask
+      // A backfill begins anew only where its report is not paused: what was refused to an older one has been forgiven.
+      if (epochs.get(report) !== fence.epoch) rooms.client.forgetRefusal(report)
+      epochs.set(report, fence.epoch)
+      const { directory } = await pullWindow({ ...rooms, signal, onProgress: () => undefined }, ask)
       return { directory }
     },
   })

@@ -108,6 +108,8 @@ export interface ReportingClient extends AsyncDisposable {
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
   /** An operator has acted: forgets what was refused for this report (or for all) and refused credentials. */
   resume(report?: string): Promise<void>
+  /** Whoever keeps the books says that this report may be asked: what this process remembers of a refusal is outdated. */
+  forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
   /** Cancels what is under way and closes the connections. */
   close(): Promise<void>
@@ -191,6 +193,10 @@ class Client implements ReportingClient {
     else this.#refusals.delete(report)
     // A cached token carries the scopes of the day it was issued.
     await this.#tokens.forget()
+  }
+
+  forgetRefusal(report: string): void {
+    this.#refusals.delete(report)
   }
 
   async close(): Promise<void> {

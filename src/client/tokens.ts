@@ -78,7 +78,7 @@ export class TokenCache {
   /** A token that is not near its end. Callers who come while one is on its way share it. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
-    if (this.#refused) throw credentialsRefused()
+    if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
     return this.#fresh(this.#held) ?? this.#shared(signal)
   }
 
@@ -93,6 +93,12 @@ export class TokenCache {
     this.#refused = false
     await this.#parts.store?.forgive?.()
     if (this.#held !== undefined) await this.drop(this.#held)
+  }
+
+  /** An operator acts in one process, and it holds for all who share its store. */
+  async #isForgiven(): Promise<boolean> {
+    this.#refused = (await this.#parts.store?.refused?.()) ?? true
+    return !this.#refused
   }
 
   async #shared(signal: AbortSignal): Promise<Token> {

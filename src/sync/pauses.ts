@@ -23,7 +23,11 @@ export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportNam
   const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
   // The credentials are everybody's: while they are refused, no report asks for a token.
   const refused = held.find(({ code }) => code === 'CREDENTIALS_REFUSED')
-  if (refused === undefined) return byReport
+  if (refused === undefined) {
+    // Another process may have resumed one that the service refused to this one.
+    for (const report of reportNames) if (!byReport.has(report)) rooms.client.forgetRefusal(report)
+    return byReport
+  }
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 

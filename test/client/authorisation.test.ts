@@ -374,6 +374,7 @@ describe('a shared token store', () => {
     expect(service.tokens).toHaveLength(1)
     await other.resume()
     await other.read(aRequest())
+    await one.read(aRequest())
     expect(service.tokens).toHaveLength(2)
   })
 
