@@ -61,8 +61,10 @@ export class Notifier {
 
   /** Until the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { runs, clock, log } = this.#parts
+    const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
+    // A report that was switched off never ends well by itself: what failed of it is over.
+    this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#heard(event))
     const startedMs = clock.monotonicMs()
     try {
@@ -132,7 +134,7 @@ export class Notifier {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
       const nowMs = toMillis(clock.now())
-      if (signal.aborted || waiting.dueMs > nowMs) return
+      if (signal.aborted || restMs(waiting, nowMs) > 0) return
       const delivery = await deliver(notify, waiting.notice, { unixS: Math.floor(nowMs / 1_000), signal })
       if (signal.aborted && !delivery.ok) return
       const isOver = this.#settle(waiting, delivery.ok ? undefined : delivery.why)
@@ -163,10 +165,16 @@ export class Notifier {
   async #rest(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting
-    const dueMs = next === undefined ? Infinity : Math.max(0, next.dueMs - toMillis(clock.now()))
+    const dueMs = next === undefined ? Infinity : restMs(next, toMillis(clock.now()))
     const ended = new AbortController()
     const slept = clock.sleep(Math.min(this.#times.lookMs, dueMs), AbortSignal.any([signal, ended.signal]))
     await Promise.race([slept.catch(() => undefined), this.#wake.promise])
     ended.abort()
   }
+}
+
+/** Until the next try. One that is further off than any wait was set by a clock that ran ahead: it is due. */
+function restMs({ dueMs }: Waiting, nowMs: number): number {
+  const ms = dueMs - nowMs
+  return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
 }

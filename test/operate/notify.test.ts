@@ -7,6 +7,7 @@ import { Notifier, noticesFileOf } from '../../jobs/notify/notifier.ts'
 import { type RunName, Runs } from '../../jobs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
+import type { Config } from '../../src/config/config.ts'
 import { minusMs } from '../../src/instant.ts'
 import { createLog } from '../../src/log.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -31,7 +32,7 @@ interface Desk {
   readonly receiver: Receiver
   readonly log: string[]
   /** Starts a notifier; the returned function stops it. */
-  readonly start: (clock?: typeof systemClock) => () => Promise<void>
+  readonly start: (clock?: typeof systemClock, config?: Config) => () => Promise<void>
   /** One try of a run, told as the worker tells it. */
   readonly run: (report: ReportName, kind?: RunName, error?: SyncError) => Promise<void>
 }
@@ -42,9 +43,8 @@ async function aDesk(options: TideOptions = {}): Promise<Desk> {
   const tide = await aTide({ ...options, settings, env: { TIDEMARK_NOTIFY_SECRET: SECRET } })
   const runs = new Runs()
   const log: string[] = []
-  const { config } = tide
   const books = () => bookFigures(tide.warehouse)
-  const start = (clock = systemClock) => {
+  const start = (clock = systemClock, config = tide.config) => {
     const ending = new AbortController()
     const written = createLog({ level: 'trace', destination: { write: (line) => log.push(line) } })
     const notify = config.notify as NonNullable<typeof config.notify>
@@ -119,6 +119,49 @@ describe('a notice', () => {
     await until(() => receiver.taken().length > 1, 'it is over')
     await end()
     expect(receiver.taken()[1]).toBe('brake.pulled resolved events')
+  })
+
+  it('says that it is over when the report is switched off, and begins anew when that is switched on again', async () => {
+    const { tide, receiver, start, run } = await aDesk()
+    const failing = async () => {
+      for (let times = 1; times <= 3; times += 1) await run('events', 'incremental', failure('SERVICE_UNAVAILABLE'))
+    }
+    const end = start()
+    await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
+    await failing()
+    await until(() => receiver.taken().length > 1, 'it was told')
+    await end()
+    const { events } = tide.config.reports
+    const endOff = start(systemClock, {
+      ...tide.config,
+      reports: { ...tide.config.reports, events: { ...events, enabled: false } },
+    })
+    await until(() => receiver.taken().length > 3, 'it is over')
+    await endOff()
+    expect(receiver.taken().slice(2).toSorted()).toEqual([
+      'brake.pulled resolved events',
+      'report.failing resolved events',
+    ])
+    const endOn = start()
+    await manyLooks()
+    expect(receiver.taken()).toHaveLength(4)
+    await failing()
+    await until(() => receiver.taken().length > 4, 'it was told again')
+    await endOn()
+    expect(receiver.taken().slice(4)).toEqual(['report.failing firing events'])
+  })
+
+  it('is tried again in time although the clock ran ahead at the last try and was set right', async () => {
+    const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+    receiver.answer(503)
+    const end = start({ ...systemClock, now: () => minusMs(systemClock.now(), -30 * 86_400_000) })
+    await run('enquiries')
+    await until(() => receiver.posted.length > 0, 'it was tried')
+    await end()
+    receiver.answer(200)
+    const endNext = start()
+    await until(() => receiver.taken().includes('report.paused firing enquiries'), 'it was taken')
+    await endNext()
   })
 
   it('says that a mark is further behind than allowed, and that it caught up', async () => {
