@@ -79,7 +79,7 @@ describe('a person', () => {
     await person.view('reports/office_reservations')
     const { world } = console.workshop.sandbox
     for (const key of world.keys('office_reservations')) world.edit('office_reservations', key)
-    faults('slow@office_reservations:1500')
+    faults('slow@office_reservations:700')
     await page.getByRole('button', { name: 'Run now' }).click()
     await page.getByRole('heading', { name: 'Running now' }).waitFor()
     const told = page.locator('#running .small', { hasText: /[1-9]\d* rows?/ })
