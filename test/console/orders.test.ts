@@ -241,6 +241,37 @@ describe('the end of what was begun', () => {
   })
 })
 
+describe('what somebody reads', () => {
+  it('stays marked while the page goes on by itself, and is fresh again once they let go of it', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await person.view('reports/events')
+    const marked = 'getSelection().toString()'
+    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main .card'))`)
+    const text = await page.evaluate<string>(marked)
+    expect(text).toContain('Runs every')
+    let asked = 0
+    page.on('response', (response) => void (response.url().endsWith('/api/reports/events') && (asked += 1)))
+    await console.carryOut('/api/sync', { reports: ['events'] })
+    await until(() => asked >= 2)
+    expect(await page.evaluate(marked)).toBe(text)
+    await console.carryOut('/api/pause', { reports: ['events'] })
+    await page.evaluate('getSelection().removeAllRanges()')
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await console.carryOut('/api/resume', { reports: ['events'] })
+  })
+
+  it('is the report that an address names, or a word that there is none', LONG, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    await logIn(person)
+    await page.goto(`${console.url}/#/reports/%`)
+    await page.getByRole('heading', { name: 'This could not be shown' }).waitFor()
+    expect(person.complaints.filter((each) => each.includes('URI'))).toEqual([])
+  })
+})
+
 describe('a press', () => {
   it.each([
     ['the mouse', 'mouse'],

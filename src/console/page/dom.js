@@ -79,6 +79,12 @@ function counterpart(place, element) {
 const toldBy = (element) =>
   [element.getAttribute('href'), element.getAttribute('aria-label'), element.textContent].join('\n')
 
+/** Whether somebody has marked text in a place, to copy it: drawn anew, it would be gone. @param {HTMLElement} place */
+export function hasMarked(place) {
+  const marked = getSelection()
+  return marked !== null && !marked.isCollapsed && place.contains(marked.anchorNode)
+}
+
 /** @param {string} id */
 export function byId(id) {
   const found = document.getElementById(id)

@@ -7,7 +7,7 @@ import { act, Failure, read } from './api.js'
 import * as backfills from './backfills.js'
 import { forgetCharts } from './charts.js'
 import { after } from './clock.js'
-import { byId, el, fill } from './dom.js'
+import { byId, el, fill, hasMarked } from './dom.js'
 import { reportNames } from './filters.js'
 import { liveNow, watchLive } from './live.js'
 import { noticeOf } from './notices.js'
@@ -47,7 +47,16 @@ function viewOf({ view, name }) {
 function placeNow() {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
   const [view = '', name = ''] = path.split('/')
-  return { view, name: decodeURIComponent(name), query: new URLSearchParams(query) }
+  return { view, name: decoded(name), query: new URLSearchParams(query) }
+}
+
+/** An address may have been cut off where it was copied. @param {string} name */
+function decoded(name) {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }
 
 /** @param {Place} place */
@@ -64,8 +73,8 @@ let opened = 0
 let openedFrom = null
 let callOff = () => {}
 
-/** @param {{ isNew: boolean }} how */
-async function show({ isNew }) {
+/** `byItself`: nobody asked for it. @param {{ isNew: boolean, byItself?: boolean }} how */
+async function show({ isNew, byItself = false }) {
   callOff()
   // Nobody looks; it is drawn when somebody does.
   if (document.hidden && !isNew) return
@@ -85,14 +94,16 @@ async function show({ isNew }) {
     const data = /** @type {never} */ (await view.load(place))
     await released()
     if (isOutdated()) return
-    draw(view, { data, place, hash })
-    drawn = mine
+    if (!byItself || drawn < opened || !hasMarked(main)) {
+      draw(view, { data, place, hash })
+      drawn = mine
+    }
   } catch (error) {
     await released()
     // What is shown already stays; it is better than nothing.
     if (drawn < opened && !isOutdated()) tellFailure(error)
   }
-  if (mine === asked) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false }))
+  if (mine === asked) callOff = after(FRESH_EVERY_MS, () => void show({ isNew: false, byItself: true }))
 }
 
 /** @param {View} view @param {{ data: never, place: Place, hash: string }} what */
@@ -168,7 +179,7 @@ function begin() {
       banner.textContent = isThere ? '' : 'The worker does not answer. This page goes on by itself when it is back.'
     },
     onState: (hasChanged) => {
-      if (hasChanged) void show({ isNew: false })
+      if (hasChanged) void show({ isNew: false, byItself: true })
       else void drawRunning()
     },
   })
@@ -178,7 +189,7 @@ function begin() {
 async function drawRunning() {
   await released()
   const place = document.getElementById('running')
-  if (place === null) return
+  if (place === null || hasMarked(place)) return
   const { view, name } = placeNow()
   const isShown = (/** @type {import('./live.js').RunningRun} */ run) => {
     if (view === 'backfills') return run.kind === 'backfill'

@@ -69,7 +69,8 @@ const rowOf = ({ report, scope, key, reason, observed_at: at, row, cut }, n) =>
       el('p', { class: 'faint small' }, at === null ? 'It is not known when it came.' : `Came at ${moment(at)} UTC`),
       el(
         'details',
-        { id: `raw-${n}` },
+        // What is unfolded stays so, also where other rows come before it.
+        { id: `raw-${[report, scope, key ?? n, at ?? 0].map(encodeURIComponent).join('-')}` },
         el('summary', {}, 'The row as it was sent'),
         el(
           'pre',
