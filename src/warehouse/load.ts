@@ -15,10 +15,11 @@ import { type ClosedWindow, closeWindows, nextLoadId, recordRun, type RunRecord 
 import { CHILD_DELETED_FIELD } from './childFields.ts'
 import { mergeChildren } from './children.ts'
 import type { Database, Sql } from './duckdb.ts'
+import { oneAfterTheOther } from './duplicates.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
 import type { Fence, Fences } from './fences.ts'
 import { type AskedRecord, type Follower, noteAsked, noteFollowed } from './followed.ts'
-import { merge, type Merged } from './merge.ts'
+import { merge, type Merged, type MergedWithItems, oneThenOther } from './merge.ts'
 import { insertNew, mayBeAllNew, NotAllNew } from './newRows.ts'
 import { noteReconciled, type ReconcileProgress } from './reconcile.ts'
 import { forgetMended, recordRejected, type Refusing, type Retried, takeRejected } from './rejected.ts'
@@ -69,10 +70,9 @@ export interface LoadInput {
   readonly run?: RunRecord | undefined
 }
 
-export interface LoadResult extends Merged {
+export interface LoadResult extends MergedWithItems {
   readonly loadId: number
   readonly rows: number
-  readonly childrenWritten: number
   readonly rejected: number
   /** Those that weren't told before. */
   readonly changes: readonly TableChange[]
@@ -154,7 +154,7 @@ function stagingRefused(error: unknown, report: Declaration, segment: Segment): 
 }
 
 /** Staged rows can be many; their memory is given back at once. */
-const DROP_TEMPORARY = ['staged', 'fresh', 'kids', 'numbered', 'held', 'refusals']
+const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
@@ -191,12 +191,8 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
         ? await insertNew(sql, { ...allNew, tableColumns: columns, loadId }).catch(refuses(allNew))
         : staged === undefined
           ? await mergeNothing(sql, table, { input, history })
-          : await mergeStaged(sql, { input, table, staged, tableColumns: columns, mark, loadId, history })
+          : await mergeAll(sql, { input, table, staged, plan, tableColumns: columns, mark, loadId, history })
     if (merged === undefined) throw new NotAllNew()
-    const childrenWritten =
-      staged === undefined
-        ? 0
-        : await mergeCollections(sql, { table, staged, plan, loadId, mark, merged, input, history })
     if (input.retries !== undefined) await takeRejected(sql, report.name, input.retries)
     if (staged !== undefined && staged.rejected > 0) await recordRejected(sql, refusingOf(input), loadId)
     if (staged !== undefined) await forgetMended(sql, { report, staged })
@@ -206,7 +202,8 @@ async function commit(place: LoadPlace, { input, table, plan, allNew, staged }: 
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
     if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
     if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
-    const figures = { ...merged, loadId, rows: segment?.rows ?? 0, childrenWritten, rejected: staged?.rejected ?? 0 }
+    const counts = { rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0, childrenWritten: 0 }
+    const figures = { ...counts, ...merged, loadId }
     await recordLoad(sql, { input, begun: place.begun }, figures)
     return { ...figures, changes }
   }, clearedBy)
@@ -282,6 +279,16 @@ async function mergeNothing(
   if (replaces === undefined) return NOTHING
   await sql.run(entryWindowsSql(table, replaces))
   return dropEntries(sql, table, { history, at: input.serviceNow ?? input.now })
+}
+
+/** Merges rows and their items: first those that are needed before others of their key. */
+async function mergeAll(sql: Sql, step: Omit<CollectionStep, 'merged'> & MergeStep): Promise<MergedWithItems> {
+  const all = await oneAfterTheOther(sql, step.staged, async (rows) => {
+    const each = { ...step, staged: { ...step.staged, rows } }
+    const merged = await mergeStaged(sql, each)
+    return { ...merged, childrenWritten: await mergeCollections(sql, { ...each, merged }) }
+  })
+  return all.reduce(oneThenOther)
 }
 
 async function mergeStaged(sql: Sql, step: MergeStep): Promise<Merged> {

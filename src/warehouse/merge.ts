@@ -46,6 +46,20 @@ export interface Merged {
   readonly late?: Late | undefined
 }
 
+export interface MergedWithItems extends Merged {
+  readonly childrenWritten: number
+}
+
+/** What two merges did, one behind the other; late is what the newest of a key is. */
+export const oneThenOther = (one: MergedWithItems, other: MergedWithItems): MergedWithItems => ({
+  inserted: one.inserted + other.inserted,
+  updated: one.updated + other.updated,
+  unchanged: one.unchanged + other.unchanged,
+  deleted: one.deleted + other.deleted,
+  childrenWritten: one.childrenWritten + other.childrenWritten,
+  late: other.late,
+})
+
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /** Merges `staged`; leaves the winners in the temporary table `win` (staged row, replaced row) for the children. */

@@ -44,7 +44,7 @@ export function isNewerSql(report: Declaration, one: RowSide, { other, yields }:
 export function newestOfKeySql(
   report: Declaration,
   table: Pick<ReportTable, 'key'>,
-  { columns }: Pick<RowSide, 'columns'>,
+  { columns, from = 'staged' }: Pick<RowSide, 'columns'> & { readonly from?: string },
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
@@ -54,7 +54,7 @@ export function newestOfKeySql(
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
         ${isStampedAhead(report, columns, row)} AS "~is_wrong", ${versionOf(report, columns, row)} AS version,
         max(CASE WHEN "~is_wrong" THEN ("~observed_at", "~ordinal") END) OVER (PARTITION BY ${key}) AS last_wrong
-      FROM staged
+      FROM ${from} AS staged
     ) WHERE last_wrong IS NULL OR ("~observed_at", "~ordinal") >= last_wrong
     GROUP BY ${key}`
 }

@@ -14,8 +14,8 @@ import type { Sql } from './duckdb.ts'
 import { Reading, type StagedColumn } from './reading.ts'
 import { refuseItems } from './contract.ts'
 import { itemsSql } from './items.ts'
-import { newestOfKeySql } from './newest.ts'
-import { name, names, pointer, text, time } from './sqlText.ts'
+import { type Earlier, splitDuplicates } from './duplicates.ts'
+import { name, pointer, text, time } from './sqlText.ts'
 
 /** DuckDB reserves twice this for each thread, and no less for smaller ones. */
 const OBJECT_BYTES_MIN = 16 * 1024 * 1024
@@ -52,8 +52,10 @@ export interface Staged {
   readonly collections: readonly CarriedCollection[]
   /** Rows set aside, each counted once however often it was read. */
   readonly rejected: number
-  /** Rows left to merge: one a key. */
+  /** Rows of `staged` to merge: one a key. */
   readonly rows: number
+  /** What has to be merged before it. */
+  readonly earlier: readonly Earlier[]
   /** SQL condition over `r` that says whether a row carries the wire field. */
   carries(field: string): string
 }
@@ -110,9 +112,11 @@ export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
   const refused = counted?.refused ?? 0
   const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
-  const rows = segment.rows - refused
-  const duplicates = report.perRecord === undefined ? await dropOlderDuplicates(sql, { report, table, columns }) : 0
-  return { columns, collections, rejected, rows: rows - duplicates, carries }
+  const { shapes } = segment.catalog
+  const isKeyed = report.perRecord === undefined
+  const earlier = isKeyed ? await splitDuplicates(sql, { report, table, columns, shapes }) : []
+  const [left] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM staged')
+  return { columns, collections, rejected, rows: left?.rows ?? 0, earlier, carries }
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {
@@ -182,22 +186,4 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
     FROM refused f LEFT JOIN (
       SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql(items, field?.elements?.fields)}
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
-}
-
-interface DuplicateParts {
-  readonly report: Declaration
-  readonly table: ReportTable
-  readonly columns: readonly StagedColumn[]
-}
-
-/** Leaves the newest of rows with one key; gives how many went. */
-async function dropOlderDuplicates(sql: Sql, { report, table, columns }: DuplicateParts): Promise<number> {
-  const key = names(table.key)
-  const [counted] = await sql.rows<{ extra: number }>(
-    `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
-  )
-  if (counted === undefined || counted.extra === 0) return 0
-  const newest = newestOfKeySql(report, table, { columns: columns.map((column) => column.name) })
-  await sql.run(`DELETE FROM staged WHERE rowid NOT IN (${newest})`)
-  return counted.extra
 }

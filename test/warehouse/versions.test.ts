@@ -300,6 +300,39 @@ describe('a field', () => {
   })
 })
 
+describe('rows of one key in one load', () => {
+  const [full, summary, bare] = [
+    { name: 'Fair', town: 'Bonn', recordModified: '2026-03-01T11:00:00Z', meetingRooms: [{ id: 1 }], tags: ['a'] },
+    { eventName: 'Fair 2', modifiedAt: '2026-03-01T11:05:00Z', totalChanges: 2 },
+    { name: 'Fair 3', town: 'Berlin', recordModified: '2026-03-01T11:04:00Z' },
+  ]
+  it.each([
+    ['a summary behind a full row', [full, summary]],
+    ['a summary before a full row', [summary, full]],
+    ['a row without its collections behind one with them', [full, bare]],
+    ['a summary behind both', [full, bare, summary]],
+    ['both behind a summary, twice', [summary, full, bare, bare, full, summary]],
+  ])('end as if each had come in a load of its own, the older first: %s', async (_, rows) => {
+    const [together, apart] = [anId(), anId()]
+    const pagesOf = (eventId: number) =>
+      rows.map((row, n) => ({ rows: [{ eventId, ...row }], observedAt: minutes(n + 1) }))
+    await loadPages(opened, events, { pages: pagesOf(together) })
+    const stampOf = ({ rows: [row] }: ReturnType<typeof pagesOf>[number]) =>
+      Object.values(row ?? {}).find((value) => typeof value === 'string' && value.startsWith('2026')) as string
+    const inTime = pagesOf(apart).toSorted((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
+    for (const page of inTime) await loadPages(opened, events, { pages: [page] })
+    const columns = ['name', 'town', 'total_changes', 'record_modified', 'aggregate_record_modified', '_extra']
+    const held = (table: string, id: number) =>
+      texts(opened, `main.${table}`, {
+        where: `event_id = ${id}`,
+        columns: table === 'events' ? columns : ['id', 'is_deleted'],
+      })
+    for (const table of ['events', 'events__meeting_rooms'])
+      expect(await held(table, together), table).toEqual(await held(table, apart))
+    expect(await held('events__meeting_rooms', together)).toEqual([{ id: '1', is_deleted: 'false' }])
+  })
+})
+
 describe('a summary-shape event', () => {
   it('changes only the summary columns, and a full row after it restores the rest', async () => {
     const id = anId()
