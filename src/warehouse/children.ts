@@ -5,6 +5,7 @@
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../schema/tables.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
+import { has, NESTED } from '../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { StagedCollection } from '../staging/spool.ts'
@@ -12,7 +13,7 @@ import { exactCast } from './casts.ts'
 import { CHILD_DELETED_FIELD } from './childFields.ts'
 import type { Sql } from './duckdb.ts'
 import { closeVersions, type History } from './versions.ts'
-import { itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
+import { itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
 import { name, names } from './sqlText.ts'
 
 export interface ChildParts {
@@ -165,9 +166,9 @@ function freshChildSql(parts: ChildParts): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'
-    return column.type === 'JSON'
-      ? itemValue(field, 'k', parts.mark)
-      : exactCast(itemText(field, 'k'), column.type, field.kinds)
+    if (column.type === 'JSON') return itemValue(field, 'k', parts.mark)
+    const value = exactCast(itemText(field, 'k'), column.type, field.kinds)
+    return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
   })
   return [
     names(parts.table.key, 'k'),

@@ -10,7 +10,7 @@ import type { Segment } from '../staging/spool.ts'
 import { exactly, holdsAll, misfitReason } from './casts.ts'
 import { CHILD_DELETED_FIELD } from './childFields.ts'
 import type { Sql } from './duckdb.ts'
-import { itemsSql, itemText } from './items.ts'
+import { itemIsNested, itemsSql, itemText } from './items.ts'
 import { unknownField } from './reading.ts'
 import { text } from './sqlText.ts'
 
@@ -50,8 +50,7 @@ function brokenBy(field: CatalogField, column: DiscoveredColumn | undefined): Br
   if (column === undefined) return [{ when: `${value} IS NOT NULL`, reason: text(unknownField(field.name)) }]
   const { type } = column
   if (type === 'JSON' || (holdsAll(type, field.kinds) && !has(field.kinds, NESTED))) return []
-  const isNested = has(field.kinds, NESTED) ? `left(${value}, 1) IN ('{', '[')` : 'false'
-  const misfits = `(${isNested} OR NOT ${exactly(value, type, field.kinds)})`
+  const misfits = `(${itemIsNested(field, 'i')} OR NOT ${exactly(value, type, field.kinds)})`
   const reason = `${text(misfitReason(field.name, type))} || left(${value}, 80)`
   return [{ when: `${value} IS NOT NULL AND ${misfits}`, reason }]
 }

@@ -2,7 +2,7 @@
  * The items of a collection as staging has written them (src/staging/childLines.ts): the ordinal of their row, their
  * position, what was sent, and the text of each field, from which come `_child_key`, `is_deleted` and typed columns.
  */
-import { Kind, NESTED, only } from '../plan/kinds.ts'
+import { has, Kind, NESTED, only } from '../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../plan/stagedNames.ts'
 import type { CatalogField } from '../staging/catalog.ts'
 import type { StagedCollection } from '../staging/spool.ts'
@@ -39,6 +39,13 @@ export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
+}
+
+/** Condition: the field is an array or object. A text may begin like one and stands without quotes, so the item is asked. */
+export function itemIsNested(field: CatalogField, alias: string): string {
+  if (!has(field.kinds, NESTED)) return 'false'
+  const type = `json_type(${alias}.sent, ${pointer(field.name)})`
+  return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
 /**

@@ -64,6 +64,31 @@ describe('schema_contract: freeze', () => {
   })
 })
 
+/** Items whose texts look like lists and objects, and one that is an object, in a field that holds texts. */
+const texty = (id: number, note: unknown) => ({ enquiryId: id, taxes: [{ id: 1, note }] })
+const LIKE_NESTED = [texty(2, '[VIP] guest'), texty(3, '{"x":1}'), texty(4, { x: 1 }), texty(5, ['y'])]
+
+describe("an item's text that looks like a list or an object", () => {
+  it('stays in its column where columns are frozen, and what is one does not come there', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, enquiries, [texty(1, 'plain')])
+    await loadRows(opened, enquiries, LIKE_NESTED, under('freeze'))
+    const held = await texts(opened, 'main.enquiries__taxes', { columns: ['enquiry_id', 'note'] })
+    expect(held.map((row) => row['note'])).toEqual(['plain', '[VIP] guest', '{"x":1}', null, null])
+  })
+
+  it('is no reason to refuse its row, whatever other rows of the load bring in that field', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, enquiries, [texty(1, 'plain')])
+    await loadRows(opened, enquiries, LIKE_NESTED, under('reject'))
+    const refused = await texts(opened, 'tidemark.rejected_rows', { columns: ['key', 'reason'] })
+    expect(refused).toEqual([
+      { key: '4', reason: 'taxes: note is no text: {"x":1}' },
+      { key: '5', reason: 'taxes: note is no text: ["y"]' },
+    ])
+  })
+})
+
 describe('schema_contract: reject', () => {
   const broken = [
     ['"fresh":1', 'the field fresh has no column (schema_contract: reject)'],
