@@ -10,8 +10,13 @@ import { PGlite, type Results, types } from '@electric-sql/pglite'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 
-/** PGlite has no autovacuum: without this, tables of jobs that come and go grow and slow down. */
-const VACUUM_EVERY_MS = 30 * 60_000
+/**
+ * PGlite has neither autovacuum nor checkpointer. Without the one, tables of jobs that come and go grow and slow down;
+ * without the other, every write since the start stays in its log, which a start after a kill reads again from its begin.
+ */
+const CLEAR_EVERY_MS = 30 * 60_000
+/** How much of the log is kept for writing over it, in PostgreSQL's own terms. */
+const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 
 type Row = Record<string, unknown>
 
@@ -46,11 +51,11 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
       // As pg does it: a 64-bit number does not fit a double.
       parsers: { [types.INT8]: (text: string) => text },
       // A quarter of the memory that it takes else, and no slower with so few rows.
-      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
+      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', ...LOG_SIZES],
     })
     await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
     const pool = new EmbeddedPool(database)
-    pool.#vacuumAfter(VACUUM_EVERY_MS, { clock, onError })
+    pool.#clearAfter(CLEAR_EVERY_MS, { clock, onError })
     return pool
   }
 
@@ -100,12 +105,17 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     for (const resume of this.#waiting.splice(0)) resume()
   }
 
-  #vacuumAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
+  #clearAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
     parts.clock.after(ms, () => {
       if (this.#ended) return
-      this.query('VACUUM').catch(parts.onError)
-      this.#vacuumAfter(ms, parts)
+      this.#clear().catch(parts.onError)
+      this.#clearAfter(ms, parts)
     })
+  }
+
+  async #clear(): Promise<void> {
+    await this.query('VACUUM')
+    if (!this.#ended) await this.query('CHECKPOINT')
   }
 }
 

@@ -1,0 +1,43 @@
+/** The files of the embedded queue: PGlite has nobody who looks after them, and a worker runs for months. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { EmbeddedPool } from '../../../jobs/stores/embeddedPool.ts'
+import { systemClock } from '../../../src/clock.ts'
+
+/** Timers ring when the test says so. */
+function aBell() {
+  const actions: (() => void)[] = []
+  const after = (_: number, action: () => void) => {
+    actions.push(action)
+    return () => undefined
+  }
+  return { clock: { ...systemClock, after }, ring: () => actions.splice(0).forEach((action) => action()) }
+}
+
+const failed = (error: unknown) => {
+  throw error
+}
+
+it('what the embedded queue logs of its writes stays small however long it runs', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
+  const { clock, ring } = aBell()
+  const pool = await EmbeddedPool.open({ directory, schema: 'tide', clock, onError: failed })
+  await pool.query('CREATE TABLE jobs (id integer, data text)')
+  const logs: number[] = []
+  for (let day = 1; day <= 4; day += 1) {
+    for (let hour = 1; hour <= 8; hour += 1) {
+      await pool.query('INSERT INTO jobs SELECT n, repeat(md5(n::text), 40) FROM generate_series(1, 10000) n')
+      await pool.query('DELETE FROM jobs')
+    }
+    ring()
+    // They come behind what the timer asked for.
+    for (let turns = 1; turns <= 5; turns += 1) await pool.query('SELECT 1')
+    logs.push((await readdir(join(directory, 'pg_wal'))).filter((name) => /^[0-9A-F]{24}$/.test(name)).length)
+  }
+  await pool.end()
+  await rm(directory, { recursive: true })
+  // Each is 16 MiB, and a day fills seven of them.
+  expect(Math.max(...logs)).toBeLessThanOrEqual(12)
+})
