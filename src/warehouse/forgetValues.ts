@@ -4,6 +4,8 @@
  * reading them again rewrites them.
  */
 import type { Declaration } from '../../schema/report.ts'
+import { SyncError } from '../errors.ts'
+import type { DiscoveredColumn } from '../plan/columns.ts'
 import { childName, columnName, type NowPrivate, otherNames } from '../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../schema/tables.ts'
 import type { Sql } from './duckdb.ts'
@@ -18,7 +20,7 @@ export interface Forgetting {
   readonly now: NowPrivate
 }
 
-/** In the transaction that remembers the new rules. */
+/** In the transaction that remembers the new rules. Error: CONFIG_INVALID for a rule that takes nothing away. */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)
@@ -55,6 +57,7 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
   const wanted = new Set(isChild ? names : names.flatMap((each) => [each, ...otherNames(table, each)]))
   const collection = isChild && now.columns.includes(childName(table.name, target))
   const known = (await discoveredColumns(sql)).get(target) ?? []
+  for (const column of known) refuseNumbered(column, { prefix, names })
   const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
   const columns = [
     ...documented.map((column) => column.name),
@@ -67,4 +70,19 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
     ...(hidesSent ? [`${asSent} = NULL`] : []),
     '_row_hash = NULL',
   ]
+}
+
+/**
+ * A column has a number where another field's name gives the same one. Pages know fields, not which of them came first:
+ * a rule with the number would take nothing away, and nobody would hear of it.
+ */
+function refuseNumbered(
+  column: Pick<DiscoveredColumn, 'name' | 'field'>,
+  { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },
+): void {
+  const own = columnName(column.field)
+  if (column.name === own || !names.includes(column.name)) return
+  throw new SyncError('CONFIG_INVALID', `columns: ${prefix}${column.name} is filled by the field ${column.field}`, {
+    cure: `Name ${prefix}${own} in its place, which means that field and all others whose name gives that column.`,
+  })
 }

@@ -198,6 +198,35 @@ describe('a column that becomes private later', () => {
   })
 })
 
+describe('a rule for a column that has a number, since two fields give one name', () => {
+  it('is refused, and told that the name without it means both', async () => {
+    await using tide = await anOfficeTide({ columns: {} })
+    const remarks = { remark: 'open', Remark: MARKED }
+    tide.office.rows = [row(1, { ...remarks, attendees: [{ id: 1, phone: '1', Phone: MARKED }] })]
+    await tide.sync('office_reservations')
+    const { office_reservations: report } = tide.config.reports
+    const ruled = (columns: Record<string, 'hash' | 'drop'>) => {
+      const office_reservations = { ...report, privacy: { columns, excludePayload: false } }
+      const reports = { ...tide.config.reports, office_reservations }
+      Object.assign(tide.rooms, { settings: { ...tide.rooms.settings, reports } })
+      return tide.sync('office_reservations')
+    }
+    await expect(ruled({ remark_2: 'drop' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: 'columns: remark_2 is filled by the field Remark',
+      cure: expect.stringContaining('Name remark in its place') as string,
+    })
+    await expect(ruled({ 'attendees.phone_2': 'drop' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      cure: expect.stringContaining('Name attendees.phone in its place') as string,
+    })
+    await ruled({ remark: 'drop', 'attendees.phone': 'drop' })
+    const kept = await tide.warehouse.rows(`SELECT remark, remark_2, phone, phone_2
+      FROM office_reservations JOIN office_reservations__attendees USING (office_reservation_id) WHERE phone_2 IS NULL LIMIT 1`)
+    expect(kept).toEqual([{ remark: null, remark_2: null, phone: null, phone_2: null }])
+  })
+})
+
 describe('exclude_payload', () => {
   it('keeps columns only: nothing as it was sent, also not of refused rows', async () => {
     await using tide = await anOfficeTide({ exclude_payload: true })
