@@ -46,7 +46,8 @@ export function otherRefusal(answer: RawAnswer, asked: Asked): SyncError {
     })
   }
   if (status >= 300 && status < 400 && status !== 304) return redirected(answer, asked)
-  const shown = asked.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
+  // With success come rows, and what is private in them was not taken out yet.
+  const shown = status < 300 ? '' : asked.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', asked, {
     message: `the service answered ${status}, which the specification does not know${shown && `: ${shown}`}`,
     cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi.',
@@ -65,10 +66,12 @@ export function unusableBody(answer: RawAnswer, asked: Asked): SyncError | undef
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
+  // Rows that are called a web page are not shown: what is private in them was not taken out yet.
+  const shown = /^[[{]/.test(start) ? {} : { start: asked.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', asked, {
     message: 'the answer is a web page, not JSON',
     cure: 'Something in front of the service (proxy, login, maintenance page) answers: check service.base_url.',
-    data: { ...statusData(answer), start: asked.redactor.shown(start, SHOWN_START_CHARS_MAX) },
+    data: { ...statusData(answer), ...shown },
   })
 }
 

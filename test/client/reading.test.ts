@@ -196,6 +196,20 @@ describe('statuses', () => {
     expect(service.reports).toHaveLength(3)
   })
 
+  it.each([
+    ['a status of success that is not known', status(203, '[{"bookerEmail":"ann@private.example"}]')],
+    [
+      'JSON that is called a web page',
+      status(200, '[{"bookerEmail":"ann@private.example"}]', { 'content-type': 'text/html' }),
+    ],
+  ])('shows nothing of rows, which may be private: %s', async (_, report) => {
+    await using service = await aService({ report })
+    await using client = aClient(service)
+    const error = await failureOf(client.read(aRequest()))
+    expect(['STATUS_UNEXPECTED', 'ANSWER_NOT_JSON']).toContain(error.code)
+    expect(JSON.stringify(error)).not.toContain('private.example')
+  })
+
   it('shows the property errors of a 400, whatever their layout, and asks no second time', async () => {
     await using service = await aService({ report: json({ errors: { targetCurrencyCode: ['is required'] } }, 400) })
     await using client = aClient(service)
