@@ -64,6 +64,8 @@ export class TokenCache {
   #held: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
+  /** The store knows that they were refused, and so when that is forgiven. */
+  #refusalIsShared = false
   #issued = 0
 
   constructor(parts: TokenParts) {
@@ -97,6 +99,7 @@ export class TokenCache {
 
   /** An operator acts in one process, and it holds for all who share its store. */
   async #isForgiven(): Promise<boolean> {
+    if (!this.#refusalIsShared) return false
     this.#refused = (await this.#parts.store?.refused?.()) ?? true
     return !this.#refused
   }
@@ -141,12 +144,26 @@ export class TokenCache {
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared
-    if ((await store.refused?.()) === true) throw credentialsRefused()
+    if ((await store.refused?.()) === true) {
+      this.#refusalIsShared = true
+      throw credentialsRefused()
+    }
     try {
       return await this.#ask(signal)
     } catch (error) {
-      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await store.refuse?.()
+      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#share(store)
       throw error
+    }
+  }
+
+  /** A store that is away must not hide the refusal: a failure of its own would be tried again, with a token request. */
+  async #share(store: TokenStore): Promise<void> {
+    this.#refusalIsShared = false
+    try {
+      await store.refuse?.()
+      this.#refusalIsShared = true
+    } catch {
+      return
     }
   }
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { StoredToken, TokenStore } from '../../src/client/reporting.ts'
 import { tokenMarginMs } from '../../src/client/tokens.ts'
+import { SyncError } from '../../src/errors.ts'
 import { fromMillis } from '../../src/instant.ts'
 import type { Secret } from '../../src/secret.ts'
 import {
@@ -376,6 +377,16 @@ describe('a shared token store', () => {
     await other.read(aRequest())
     await one.read(aRequest())
     expect(service.tokens).toHaveLength(2)
+  })
+
+  it('is asked for no second time with wrong credentials where the news of them can not be shared', async () => {
+    const tokenStore = new SharedStore()
+    tokenStore.refuse = () => Promise.reject(new SyncError('QUEUE_UNREACHABLE', 'it is away', { cure: 'Wait.' }))
+    await using service = await aService({ token: status(401) })
+    await using client = aClient(service, { tokenStore })
+    for (let times = 1; times <= 2; times += 1)
+      expect((await failureOf(client.read(aRequest()))).code).toBe('CREDENTIALS_REFUSED')
+    expect(service.tokens).toHaveLength(1)
   })
 
   it('does not take the dead token of another client for a missing scope', async () => {
