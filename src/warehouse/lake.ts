@@ -34,7 +34,9 @@ export const lakeName = ({ catalogue, at }: LakePlace): string =>
   catalogue === 'sqlite' ? `ducklake:sqlite:${at}` : `ducklake:postgres:${withoutPassword(at)}`
 
 const withoutPassword = (address: string): string =>
-  address.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1:***@').replace(/password\s*=\s*('[^']*'|\S+)/gi, 'password=***')
+  address
+    .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
+    .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
 /** Errors: EXTENSION_MISSING, WAREHOUSE_MISSING. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {

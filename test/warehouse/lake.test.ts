@@ -41,7 +41,11 @@ describe('without the extension', () => {
 it.each([
   ['host=db user=me password=hunter2 dbname=lake', 'ducklake:postgres:host=db user=me password=*** dbname=lake'],
   ["password = 'hunter 2' host=db", 'ducklake:postgres:password=*** host=db'],
+  [String.raw`password='it\'s hunter 2' host=db`, 'ducklake:postgres:password=*** host=db'],
+  [String.raw`password=hunter\ 2 host=db`, 'ducklake:postgres:password=*** host=db'],
+  ["host=db password='hunter 2", 'ducklake:postgres:host=db password=***'],
   ['postgres://me:hunter2@db/lake', 'ducklake:postgres:postgres://me:***@db/lake'],
+  ['postgres://me:hunter/2@3@db/lake', 'ducklake:postgres:postgres://me:***@db/lake'],
 ])('the name of a lake holds no password: %#', (at, name) => {
   expect(lakeName({ catalogue: 'postgres', at, data: '', extensions: undefined })).toBe(name)
 })
