@@ -14,6 +14,7 @@ import { identityOf, type Progress, type Rooms, type SyncSettings } from '../syn
 import type { ReportOutcome } from '../sync/outcome.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { logClientEvent } from './clientLog.ts'
+import { pausesBeside } from './pausesBeside.ts'
 import type { Shell } from './shell.ts'
 
 /** Who wants to hear how it goes. */
@@ -73,7 +74,7 @@ export const settingsOf = (config: Config): SyncSettings => ({
 export interface ClientWiring extends Pick<Wiring, 'shell' | 'log' | 'observe'> {
   /** How often a request is sent before its failure is told; the client's own measure without it. */
   readonly attemptsMax?: number
-  /** Where the token and the pauses are shared with other processes. */
+  /** Where the token and the pauses are shared with other processes; without it, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   /** Told beside the log. */
   readonly onEvent?: (event: ClientEvent) => void
@@ -91,11 +92,9 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
     wiring.onEvent?.(event)
   }
   const identity = `${config.service.baseUrl.href} ${identityOf(config.service)}`
-  const shared = store && {
-    tokenStore: store.tokens({ identity, secret: config.service.clientSecret }),
-    sharedPauses: store.pauses({ identity }),
-  }
-  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, ...shared })
+  const tokenStore = store?.tokens({ identity, secret: config.service.clientSecret })
+  const sharedPauses = store?.pauses({ identity }) ?? pausesBeside(config.warehouse, identity, shell.clock)
+  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, tokenStore, sharedPauses })
 }
 
 /** No line of the log holds a secret of the configuration. */
