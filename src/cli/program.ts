@@ -81,7 +81,8 @@ const COMMANDS = [
   sandboxCommand,
 ]
 
-function programOf(shell: Shell, done: Done): Command {
+/** All commands as the parser knows them; the exit code of the one that is called goes to `done`. */
+export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')
     .version(version(), '--version', 'print the version')

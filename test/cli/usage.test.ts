@@ -3,10 +3,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { programOf } from '../../src/cli/program.ts'
+import type { Shell } from '../../src/cli/shell.ts'
 import { ROOT } from '../rules/source.ts'
 import { aPlace } from './support.ts'
 
-const COMMANDS = ['demo', 'init', 'check', 'sync', 'status', 'query', 'sandbox', 'reconcile', 'pause', 'resume']
+const { commands } = programOf({} as Shell, () => undefined)
+const COMMANDS = commands.map((command) => command.name())
 
 describe('tidemark --help', () => {
   it('lists the commands, and is what a bare tidemark prints', async () => {
@@ -17,20 +20,27 @@ describe('tidemark --help', () => {
     expect((await place.run()).stdout).toBe(stdout)
   })
 
-  it.each(COMMANDS)('has an example for %s', async (command) => {
+  it.each(COMMANDS)('has an example for %s, and fits a terminal of 120 columns', async (command) => {
     await using place = await aPlace()
     const { code, stdout } = await place.run(command, '--help')
     expect(code).toBe(0)
-    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}\\$ tidemark ${command}`))
+    expect(stdout).toMatch(new RegExp(`Examples:\\n[^]*^ {2}\\$ tidemark ${command}`, 'm'))
+    // A name and what it means stand in two columns, of which the first one may be long.
+    const wide = stdout.split('\n').filter((line) => line.length > 120 && !/^ {2}\S+ {2,}/.test(line))
+    expect(wide).toEqual([])
   })
+})
 
-  it('fits a terminal of 120 columns', async () => {
-    await using place = await aPlace()
-    for (const command of COMMANDS) {
-      const { stdout } = await place.run(command, '--help')
-      const wide = stdout.split('\n').filter((line) => line.length > 120 && !/^ {2}\S+ {2,}/.test(line))
-      expect(wide).toEqual([])
-    }
+describe('README.md', () => {
+  it('names every command, and those that have --json', async () => {
+    const readme = await readFile(path.join(ROOT, 'README.md'), 'utf8')
+    expect(
+      COMMANDS.filter((name) => !readme.includes(`\`npx tidemark ${name}`) && !readme.includes(`, \`${name} `)),
+    ).toEqual([])
+    const [sentence = ''] = /^Each has `--help`[^.]*\./m.exec(readme) ?? []
+    const told = [...sentence.matchAll(/`([a-z][a-z-]*)`/g)].map(([, name]) => name)
+    const withJson = commands.filter(({ options }) => options.some(({ long }) => long === '--json'))
+    expect(new Set(told)).toEqual(new Set(withJson.map((command) => command.name())))
   })
 })
 

@@ -7,7 +7,8 @@ const EXAMPLES = `
 Examples:
   $ tidemark health || systemctl restart tidemark
 
-It says whether a worker of this warehouse lives on this machine, whatever its role. How the reports do: tidemark status.`
+It says whether a worker of this warehouse lives on this machine, whatever its role; how the reports do, tidemark status
+says.`
 
 export function healthCommand(program: Command, shell: Shell, done: Done): void {
   program

@@ -12,7 +12,8 @@ Examples:
   $ tidemark schema --format dbt > models/sources.yml
 
 It shows the published copy's tables, with the columns that the data brought; before the first sync those that are known
-beforehand. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness; docs/READING.md says how to attach.`
+beforehand. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness; docs/READING.md says how to
+attach the copy.`
 
 export function schemaCommand(program: Command, shell: Shell, done: Done): void {
   program
