@@ -1,6 +1,6 @@
 /**
  * The vocabulary in which a report is declared. A declaration says once what a report is: its endpoint, parameters,
- * fields, key, window and collections. Request bodies, types, tables, parsing, comments and docs follow from it.
+ * fields, key, window and collections. Requests, tables, parsing, settings, comments and docs follow from it.
  */
 
 /** The specification's field types, and `json` for an object that is kept as it came (spec §2, conventions). */
@@ -22,17 +22,23 @@ export interface Collection {
   readonly holds: 'one' | 'many'
 }
 
+/** A column that the question fills and not the answer. */
 export interface AskedColumn {
   readonly column: string
   readonly type: FieldType
   readonly meaning: string
 }
 
+/** The two parameters that bound a time; both bounds are inclusive (spec §4, rule 1). */
 export interface Window {
   readonly since: string
   readonly until: string
 }
 
+/**
+ * How deleted rows show: a flag in the row, the difference of two reads, their absence from two reconciles in a row, or
+ * never.
+ */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
@@ -81,6 +87,7 @@ export function defineReport<const D extends Omit<Declaration, Optional> & Parti
   return Object.freeze({ ...defaults, ...declaration }) as Declaration & D
 }
 
+/** Makes fields of one type, each with its meaning and the fields that fill the same column in another row shape. */
 const field =
   (type: FieldType) =>
   (meaning: string, also?: readonly string[]): Field =>
@@ -101,17 +108,3 @@ export const one = (field: string): Collection => ({ field, holds: 'one' })
 /** Flags whose collection has the flag's own name. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>
-
-interface TypeOfField {
-  integer: number | bigint
-  decimal: string
-  'date-time': string
-  string: string
-  boolean: boolean
-  json: unknown
-}
-
-/** The documented part of a row as the service sends it; undocumented fields come beside it. */
-export type RowOf<D extends Declaration> = {
-  -readonly [F in keyof D['fields']]: TypeOfField[D['fields'][F]['type']] | null
-}
