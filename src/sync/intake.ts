@@ -37,7 +37,8 @@ export interface Settled {
   readonly window: ClosedWindow
   /** How far a reconcile is with it, on its own axis of time. */
   readonly reached?: Instant
-  readonly gone?: NonNullable<LoadInput['gone']>
+  /** Keys that a second read showed to be deleted in the window (budgets). */
+  readonly gone?: LoadInput['gone']
   readonly replaces?: NonNullable<LoadInput['replaces']>[number]
   readonly asked?: NonNullable<LoadInput['asked']>[number]
 }

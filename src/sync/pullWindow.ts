@@ -5,13 +5,11 @@
 import { reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { earliest } from '../instant.ts'
-import type { Span } from '../plan/spans.ts'
 import { Difference } from './difference.ts'
 import { Handover, type PulledWindow } from './handover.ts'
-import type { Proven } from './pageWalk.ts'
 import { privacyTextOf } from './privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
-import { readWindow } from './readWindow.ts'
+import { readWindow, type WindowReading } from './readWindow.ts'
 import type { WalkRooms } from './rooms.ts'
 import { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
@@ -53,20 +51,18 @@ async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Pro
   const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
   const pages = () => scope.reader.pages + (difference?.pages ?? 0)
   let pagesTold = 0
-  const close = (slice: Span, { proof, rows, totalCount }: Proven, gone: ClosingKeys) => {
+  const close: WindowReading['close'] = (slice, { proof, rows, totalCount }, gone) => {
     // Nothing later than the service's first answer can be known, whatever the window asked for.
     const known = earliest(slice.until, clock, scope.reader.firstServedAt ?? clock)
     const closed = { scope: ask.scope, since: slice.since, until: known, proof, rows, totalCount, marks: [] }
     const window = { ...closed, pages: pages() - pagesTold }
     pagesTold = pages()
-    return scope.intake.settle(gone === undefined ? { window } : { window, gone })
+    return scope.intake.settle({ window, gone })
   }
   await readWindow({ scope, difference, close }, { since, until })
   await scope.intake.commit()
   return await handover.finish({ catalog: scope.intake.catalog, sizes: scope.sizes, pages: pages() })
 }
-
-type ClosingKeys = Parameters<Parameters<typeof readWindow>[0]['close']>[2]
 
 function askedOtherwise(report: string): SyncError {
   return new SyncError('CONFIG_INVALID', `${report} is configured otherwise here than where its backfill was started`, {

@@ -186,7 +186,7 @@ class Reading {
       totalCount,
       marks: [],
     }
-    await this.#scope.intake.settle({ window, reached, ...(gone === undefined ? {} : { gone }) })
+    await this.#scope.intake.settle({ window, reached, gone })
   }
 }
 

@@ -198,7 +198,7 @@ class Marks {
     this.#pagesTold = this.pages
     const marks = this.#movesMarks && this.#reachesBack(clock) ? names.map((name) => ({ mark: name, value })) : []
     const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
-    await this.#scope.intake.settle(gone === undefined ? { window: closed } : { window: closed, gone })
+    await this.#scope.intake.settle({ window: closed, gone })
   }
 
   /**

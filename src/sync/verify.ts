@@ -7,16 +7,12 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
-import type { Span } from '../plan/spans.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Compared } from '../warehouse/compared.ts'
 import { Difference } from './difference.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
-
-/** A warehouse for the rows of the window, beside which the held ones can be read. */
-export type Scratch = Rooms['warehouse']
 
 export interface VerifyAsk {
   readonly report: ReportName
@@ -27,6 +23,7 @@ export interface VerifyAsk {
   readonly runId: string
   /** The mark of a scope (a currency, or ''), as readers have it. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
+  /** Compares what was read of a scope with what readers have of it. */
   readonly compare: (ask: ComparedScope) => Promise<Compared>
 }
 
@@ -37,11 +34,7 @@ export interface ComparedScope {
   readonly until: Instant
 }
 
-export interface Verified extends Compared {
-  readonly report: ReportName
-  readonly scope: string
-  readonly since: Instant
-  readonly until: Instant
+export interface Verified extends ComparedScope, Compared {
   readonly pages: number
 }
 
@@ -117,10 +110,11 @@ async function readInto(
     before,
   })
   const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
-  await scope.proveAll('window', [{ since, until }], async (slice: Span, { proof, rows, totalCount, ...proven }) => {
-    const gone = await difference?.goneKeys(slice, { proof, rows, totalCount, ...proven })
+  await scope.proveAll('window', [{ since, until }], async (slice, proven) => {
+    const gone = await difference?.goneKeys(slice, proven)
+    const { proof, rows, totalCount } = proven
     const closed = { scope: name, since: slice.since, until: slice.until, proof, pages: 0, rows, totalCount, marks: [] }
-    await scope.intake.settle({ window: closed, ...(gone === undefined ? {} : { gone }) })
+    await scope.intake.settle({ window: closed, gone })
   })
   await scope.intake.commit()
   return scope.reader.pages + (difference?.pages ?? 0)
