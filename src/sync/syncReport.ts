@@ -10,11 +10,10 @@ import { askedBefore } from '../plan/lateness.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import { type Before, CLOCK_GRAIN_MS, markAfter, nextWindow, reachesBack } from '../plan/window.ts'
-import type { RunRecord } from '../warehouse/books.ts'
+import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import { Difference, type GoneKey } from './difference.ts'
 import { fenced } from './fenced.ts'
 import { addFigures, type Figures, noFigures } from './figures.ts'
-import type { Proven } from './pageWalk.ts'
 import { readWindow } from './readWindow.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { openCoverage } from './refill.ts'
@@ -43,6 +42,9 @@ export async function syncReport(given: Rooms, report: ReportName, runId: string
   }
   return run
 }
+
+/** What the books say of how a window was proven. */
+type ProvenAs = Pick<ClosedWindow, 'proof' | 'rows' | 'totalCount'>
 
 interface ScopePull {
   readonly declaration: Declaration
@@ -107,29 +109,40 @@ async function pullEverything(scope: Scope, marks: Marks): Promise<void> {
   const everything: Span = { since: undefined, until: window.until }
   const first = await scope.proveSingle()
   if (first.kind === 'proven') return marks.close(everything, first)
-  if (config.askCreated && declaration.created !== undefined) {
-    const sum = { rows: 0, proofs: new Set<string>(), keys: new KeySet() }
-    // In a longer walk a few requests more are nothing, and keys by the million are much.
-    const isSmall = (first.overfull.total ?? Infinity) <= scope.rooms.settings.limits.loadRowsMax
-    // The old part can be read page by page, so it is asked for by itself.
-    const spans = splitAt(everything, youngFrom(window.clock, config.overlapMs)) ?? [everything]
-    await scope.proveAll('created', spans, (_, proven) => {
-      sum.rows += proven.rows
-      sum.proofs.add(proven.proof)
-      // A row on the instant where two spans meet came twice; counted so, it could stand in for one without a creation time.
-      if (isSmall) for (const key of proven.keys) sum.keys.add(key)
-      return Promise.resolve()
-    })
-    await scope.intake.commit()
-    const isQuiet = isSmall && first.overfull.total === sum.keys.size && !sum.proofs.has('agreed')
-    const stillTotal = isQuiet ? sum.keys.size : undefined
-    const total = await totalOfCreated(scope, stillTotal)
-    if (total !== undefined) {
-      return marks.close(everything, { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount: total })
-    }
-  }
-  const proven = await scope.proveEverything()
+  const hasCreated = config.askCreated && declaration.created !== undefined
+  const byCreation = hasCreated ? await pullByCreation(scope, everything, first.overfull.total) : undefined
+  const proven = byCreation ?? (await scope.proveEverything())
   if (proven !== undefined) await marks.close(everything, proven)
+}
+
+/**
+ * Reads everything by time of creation; `total` is what the first answer told. Gives how it was proven; undefined where
+ * rows may have no such time.
+ */
+async function pullByCreation(
+  scope: Scope,
+  everything: Span,
+  total: number | undefined,
+): Promise<ProvenAs | undefined> {
+  const { config, window } = scope.parts
+  const sum = { rows: 0, proofs: new Set<string>(), keys: new KeySet() }
+  // In a longer walk a few requests more are nothing, and keys by the million are much.
+  const isSmall = (total ?? Infinity) <= scope.rooms.settings.limits.loadRowsMax
+  // The old part can be read page by page, so it is asked for by itself.
+  const spans = splitAt(everything, youngFrom(window.clock, config.overlapMs)) ?? [everything]
+  await scope.proveAll('created', spans, (_, proven) => {
+    sum.rows += proven.rows
+    sum.proofs.add(proven.proof)
+    // A row on the instant where two spans meet came twice; counted so, it could stand in for one without a creation time.
+    if (isSmall) for (const key of proven.keys) sum.keys.add(key)
+    return Promise.resolve()
+  })
+  await scope.intake.commit()
+  const isQuiet = isSmall && total === sum.keys.size && !sum.proofs.has('agreed')
+  const totalCount = await totalOfCreated(scope, isQuiet ? sum.keys.size : undefined)
+  return totalCount === undefined
+    ? undefined
+    : { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount }
 }
 
 /**
@@ -179,11 +192,7 @@ class Marks {
     return this
   }
 
-  async close(
-    span: Span,
-    { proof, rows, totalCount }: { proof: string; rows: number; totalCount: Proven['totalCount'] },
-    gone?: readonly GoneKey[],
-  ): Promise<void> {
+  async close(span: Span, { proof, rows, totalCount }: ProvenAs, gone?: readonly GoneKey[]): Promise<void> {
     const { declaration, config, scope, window } = this.#scope.parts
     // Nothing later than the service's first answer can be known, whatever the window asked for.
     const clock = earliest(window.clock, this.#scope.reader.firstServedAt ?? window.clock)
