@@ -3,7 +3,7 @@
  * staged files of processes that are gone, and the books of runs that nobody asks about any more.
  */
 import { asSyncError } from '../src/errors.ts'
-import { minusMs } from '../src/instant.ts'
+import { HOUR_MS, minusMs } from '../src/instant.ts'
 import type { Log } from '../src/log.ts'
 import { unobserved } from '../src/observe.ts'
 import type { RunLogs } from '../src/runLogs.ts'
@@ -25,7 +25,6 @@ export interface HousekeepingParts {
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
-const HOUR_MS = 3_600_000
 /** Done and failed jobs that no run speaks of any more. */
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000

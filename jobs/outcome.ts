@@ -5,6 +5,7 @@
  */
 import { type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import { asSyncError, errorCodes, SyncError } from '../src/errors.ts'
+import { MINUTE_MS } from '../src/instant.ts'
 
 /** Why a job's signal was aborted: each has its own outcome. */
 export const STOPPING = 'the worker stops'
@@ -62,7 +63,7 @@ export function errorOfReason(reason: string): SyncError {
 }
 
 const DELAY_MS_MIN = 2_000
-const DELAY_MS_MAX = 5 * 60_000
+const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
  * Before the next try: 2 s doubling to 5 min, between half of that and all of it; what the service asked for, if it is

@@ -8,6 +8,7 @@
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../src/config/config.ts'
+import { MINUTE_MS } from '../src/instant.ts'
 import { JOB_OPTIONS, type Tick } from './queues.ts'
 
 export interface Scheduler {
@@ -18,7 +19,6 @@ export interface Scheduler {
   readonly tick: Tick
 }
 
-const MINUTE_MS = 60_000
 const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'checkpoint', repeat: { every: 15 * MINUTE_MS, offset: 7 * MINUTE_MS }, tick: { work: 'checkpoint' } },
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
@@ -52,7 +52,7 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
 }
 
 /** A tick that is later than this hasn't come. */
-const OVERDUE_MS = 60_000
+const OVERDUE_MS = MINUTE_MS
 /** Clocks of several machines may differ by so much without one taking another's times for wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS
 

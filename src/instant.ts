@@ -10,6 +10,12 @@ export type Instant = number & { readonly [instantBrand]: 'µs' }
 export const MICROS_PER_MS = 1_000
 export const MICROS_PER_SECOND = 1_000_000
 
+/** Lengths of time, in milliseconds: limits and settings are written in them. */
+export const SECOND_MS = 1_000
+export const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
 const ISO_DATE_TIME =
   /^(?<date>\d{4}-\d{2}-\d{2})(?:[Tt ](?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 

@@ -4,7 +4,7 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
-import { toMillis } from '../../src/instant.ts'
+import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
 import type { RunName } from '../runs.ts'
 
@@ -78,13 +78,13 @@ function lagCondition({ report, mark, isPaused }: BookFigures, { reports, nowMs 
   const limitMs = Math.max(rules.lagMs, TICKS_BEHIND * everyMs + settleMs)
   const lagMs = nowMs - toMillis(mark)
   if (lagMs <= limitMs) return []
-  const minutes = Math.floor(lagMs / 60_000)
+  const minutes = Math.floor(lagMs / MINUTE_MS)
   return [
     {
       key: `lag ${report}`,
       event: 'lag.exceeded',
       report,
-      message: `${report} is ${minutes} min behind the service; ${Math.round(limitMs / 60_000)} min are allowed`,
+      message: `${report} is ${minutes} min behind the service; ${Math.round(limitMs / MINUTE_MS)} min are allowed`,
       cure: 'Run "tidemark status": it says what runs, what waits and what failed.',
     },
   ]

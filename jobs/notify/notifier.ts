@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../../src/clock.ts'
 import type { Config, NotifyConfig } from '../../src/config/config.ts'
-import { formatInstant, toMillis } from '../../src/instant.ts'
+import { formatInstant, MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import type { BookFigures } from '../../src/warehouse/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs.ts'
@@ -36,8 +36,8 @@ export interface NotifierTimes {
   readonly retryMs: number
 }
 
-const TIMES: NotifierTimes = { lookMs: 30_000, graceMs: 5 * 60_000, retryMs: 2_000 }
-const RETRY_MS_MAX = 5 * 60_000
+const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
+const RETRY_MS_MAX = 5 * MINUTE_MS
 /** With waits of 2 s doubling to 5 min: about half an hour. */
 const TRIES_MAX = 13
 /** A receiver that is away for long is told the latest, not everything. */

@@ -9,12 +9,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
  * PGlite has neither autovacuum nor checkpointer. Without the one, tables of jobs that come and go grow and slow down;
  * without the other, every write since the start stays in its log, which a start after a kill reads again from its begin.
  */
-const CLEAR_EVERY_MS = 30 * 60_000
+const CLEAR_EVERY_MS = 30 * MINUTE_MS
 /** How much of the log is kept for writing over it, in PostgreSQL's own terms. */
 const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
 import { nameOf, Seal } from './seal.ts'
 import type { Shelf } from './shelf.ts'
@@ -18,7 +19,7 @@ const RENEWALS_PER_LEASE = 3
 /** How often those who wait look again: a refresh takes a few hundred milliseconds. */
 const LOOK_AGAIN_MS = 100
 /** So long one refusal of the credentials speaks for all processes, also for those that start anew. */
-const REFUSAL_MS = 10 * 60_000
+const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
 

@@ -5,11 +5,12 @@
  */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
 /** A trouble that goes on is said again after this. */
-const SAID_AGAIN_MS = 60_000
+const SAID_AGAIN_MS = MINUTE_MS
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
   new SyncError(

@@ -6,6 +6,7 @@ import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../clock.ts'
+import { MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
 import type { Observe } from '../observe.ts'
@@ -106,7 +107,7 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
 }
 
 /** What nothing was written to for so long was left by a process that is gone. */
-const LEFT_MS = 15 * 60_000
+const LEFT_MS = 15 * MINUTE_MS
 
 /**
  * The file's lock is ours now, so staged rows that lie here are what a killed process left; unless other processes pull

@@ -3,6 +3,7 @@
  * together so that their proportions can be judged at one glance; a caller may override each for itself.
  */
 import { assert } from '../errors.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 export interface ClientLimits {
   /** How long a TCP and TLS connection may take to open. */
@@ -27,8 +28,6 @@ export interface ClientLimits {
   readonly pauseMsMax: number
 }
 
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS: ClientLimits = {
@@ -49,7 +48,7 @@ export const DEFAULT_LIMITS: ClientLimits = {
   // Longer waits would hold a run for nothing: it fails, and the first one after the pause asks again.
   retryAfterMsMax: 5 * MINUTE_MS,
   // A service that is closed for the night says so; what asks for more is a mistake that would silence us for good.
-  pauseMsMax: 24 * 60 * MINUTE_MS,
+  pauseMsMax: DAY_MS,
 }
 
 /** A token is renewed this long before its end, so that it cannot die between leaving here and being checked there. */
@@ -57,7 +56,7 @@ export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** Of a short-lived token only this share is given away to the margin, or it would be renewed for every call. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** No promise of a longer life is believed: a revoked secret should stop working within a day. */
-export const TOKEN_LIFETIME_MS_MAX = 24 * 60 * MINUTE_MS
+export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A token answer is a JWT and two fields; proxies refuse longer headers than this anyway. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** A 401 is answered with a new token; with a shared store, stale tokens of others may come in between. */

@@ -2,15 +2,15 @@
  * Checks of single settings, each giving the problem in words or undefined. None repeats the value that it refuses
  * where that may hold a password (addresses), since problems are printed and logged.
  */
-import { parseInstant } from '../instant.ts'
+import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
 /** Node's timers hold 31 bits of milliseconds; further apart than this a cron line says it better. */
-const EVERY_MS_MAX = 24 * 86_400_000
+const EVERY_MS_MAX = 24 * DAY_MS
 /** Overlap and settle: ten years, so that sums of times stay exact. */
-const REACH_MS_MAX = 3_650 * 86_400_000
+const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
 

@@ -2,8 +2,9 @@
  * Durations and sizes as people write them: `90s`, `5m`, `256MB`. Each reader gives undefined for anything
  * else, so that the caller can say where the text stood.
  */
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
-const MS_PER = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const MS_PER = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
 const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
 
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/

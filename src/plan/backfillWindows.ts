@@ -3,7 +3,7 @@
  * equally many, so that several can be pulled side by side and each is about one load. Pure; a wrong guess costs
  * balance, never rows, since each window is proven by itself.
  */
-import type { Instant } from '../instant.ts'
+import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 /** So many windows at most: each is a row in the books and a job. */
@@ -15,7 +15,7 @@ const PAGES_A_WINDOW_MIN = 4
 /** Where nothing is known of the rows, a window is not longer than this, as long as that gives few enough. */
 const DAYS_A_WINDOW = 30
 
-const MICROS_A_DAY = 86_400_000_000
+const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
 
 export interface Range extends Span {
   readonly since: Instant

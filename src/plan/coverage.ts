@@ -2,7 +2,7 @@
  * Coverage belongs to what was asked (product contract §3): rows that were read with fewer collections, other filters
  * or a later start don't cover what is asked now. Pure: says whether they do, and in which order to read again.
  */
-import { earliest, type Instant, minusMs } from '../instant.ts'
+import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 export interface Asked {
@@ -58,7 +58,6 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
 const canonical = (filters: Asked['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-const DAY_MS = 86_400_000
 /** What is recent is wanted first; each part is remembered when it is done. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 

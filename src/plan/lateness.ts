@@ -2,7 +2,7 @@
  * Late rows: shown for the first time although the windows before had asked for their time. They say how long the
  * service really takes to show a change, and so how far a window has to reach back (product contract §2, overlap).
  */
-import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
+import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
 /** What the windows before had asked for, and when: the measure by which a load knows late rows. */
 export interface AskedBefore {
@@ -38,7 +38,17 @@ export function askedBefore(
 export const latenessMs = (stamp: Instant, asked: AskedBefore): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** What is advised is a round number of these. */
-const STEPS_MS = [1_000, 5_000, 30_000, 60_000, 300_000, 900_000, 3_600_000, 6 * 3_600_000, 86_400_000] as const
+const STEPS_MS = [
+  SECOND_MS,
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  15 * MINUTE_MS,
+  HOUR_MS,
+  6 * HOUR_MS,
+  DAY_MS,
+] as const
 /** A step is fine enough when the advice takes so many of it at least. */
 const STEPS_MIN = 2
 
@@ -51,10 +61,10 @@ export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): 
 }
 
 const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
+  ['m', MINUTE_MS],
+  ['s', SECOND_MS],
 ] as const
 
 /**
@@ -62,7 +72,7 @@ const UNITS = [
  * up.
  */
 export function settingDuration(ms: number): string {
-  const whole = Math.ceil(ms / 1_000) * 1_000
-  const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', 1_000]
+  const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
+  const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }

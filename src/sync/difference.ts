@@ -4,7 +4,7 @@
  * between is then missing from neither. A row edited in between may leave the second read's window, so whatever is
  * missing is looked for once more among what was modified since.
  */
-import { type Instant, minusMs, plusMs } from '../instant.ts'
+import { DAY_MS, type Instant, minusMs, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
 import type { Question } from '../plan/question.ts'
 import type { Span } from '../plan/spans.ts'
@@ -16,7 +16,7 @@ import type { Scope } from './scope.ts'
 import { serviceClock } from './serviceClock.ts'
 
 /** An edit may carry the stamp of a clock that runs ahead: its row is alive all the same. */
-const FUTURE_MS = 366 * 86_400_000
+const FUTURE_MS = 366 * DAY_MS
 
 /** A key with all key columns of its report. */
 export type GoneKey = readonly (string | number)[]

@@ -6,7 +6,7 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
-import { earliest, type Instant, plusMs } from '../instant.ts'
+import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/reconcile.ts'
@@ -19,7 +19,7 @@ import { serviceClock } from './serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
 /** A row may be stamped by a clock that is far ahead: as long as it is shown, it isn't deleted. */
-const FUTURE_MS = 100 * 366 * 86_400_000
+const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
   readonly runId: string

@@ -10,12 +10,13 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { SyncError } from '../errors.ts'
+import { MINUTE_MS } from '../instant.ts'
 import { Database } from './duckdb.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
 /** Even a slow disk copies gigabytes within this. */
-const COPY_MS_MAX = 30 * 60_000
+const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
 export interface Published {

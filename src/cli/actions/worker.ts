@@ -9,6 +9,7 @@ import { tick } from '../../../jobs/ticker.ts'
 import { openTracing } from '../../../jobs/tracing/tracing.ts'
 import { takeWindows } from '../../../jobs/windows.ts'
 import type { ClientEvent } from '../../client/reporting.ts'
+import { MINUTE_MS } from '../../instant.ts'
 import { createLog } from '../../log.ts'
 import { observedBy } from '../../observe.ts'
 import { RunLogs, runLogsOf } from '../../runLogs.ts'
@@ -33,7 +34,7 @@ export interface WorkerOptions {
   readonly lock?: number
 }
 
-const HEAL_MS = 60_000
+const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
 /** The store looks for lost locks three times in the life of one. */
 const LOOKS_PER_LOCK = 3

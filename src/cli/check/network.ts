@@ -5,14 +5,13 @@ import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
-import { fromMillis, millisBetween } from '../../instant.ts'
+import { DAY_MS, fromMillis, millisBetween } from '../../instant.ts'
 import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
 /** Whoever renews it by hand wants to know in time. */
 const CERTIFICATE_DAYS_MIN = 14
-const DAY_MS = 86_400_000
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
   const check = 'network'

@@ -5,7 +5,7 @@ import type { ReportingClient } from '../../client/reporting.ts'
 import type { Clock } from '../../clock.ts'
 import type { Config, ReportConfig } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
-import { millisBetween } from '../../instant.ts'
+import { millisBetween, MINUTE_MS } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import { Malformed } from '../../staging/malformed.ts'
@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
 }
 
 /** Below this a token is asked for so often that its own limit may be met. */
-const TOKEN_LIFE_MS_MIN = 60_000
+const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
   try {
@@ -190,7 +190,6 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-const MINUTE_MS = 60_000
 /** A Date header has whole seconds, and an answer takes time: finer than this nothing is known. */
 const SKEW_GRAIN_MS = 5_000
 

@@ -3,10 +3,11 @@
  * answer would tell it from the wrong ones. An attacker with many addresses meets a limit over all of them.
  */
 import type { Clock } from '../../clock.ts'
+import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_MAX = 10
 const GUESSES_OF_ALL_MAX = 100
-const WINDOW_MS = 60_000
+const WINDOW_MS = MINUTE_MS
 /** Addresses that are counted each; beyond it the limit over all does. */
 const ADDRESSES_MAX = 10_000
 

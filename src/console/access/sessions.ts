@@ -4,8 +4,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
+import { HOUR_MS } from '../../instant.ts'
 
-export const SESSION_MS_MAX = 12 * 3_600_000
+export const SESSION_MS_MAX = 12 * HOUR_MS
 /** People and their browsers; the oldest one ends when there are more. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
