@@ -89,6 +89,24 @@ describe('decision records', () => {
   })
 })
 
+describe('the record of libraries', () => {
+  it('names each library that package.json has, and what it is for', async () => {
+    const packages = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
+      dependencies: object
+      devDependencies: object
+    }
+    const record = await readFile(path.join(ROOT, 'docs/decisions/0012-libraries.md'), 'utf8')
+    const isNamed = (library: string) =>
+      record.includes(`\`${library}\``) || record.includes(`\`${library.split('/')[0]}/*\``)
+    const libraries = Object.keys({ ...packages.dependencies, ...packages.devDependencies })
+    expect(
+      libraries
+        .filter((library) => !isNamed(library))
+        .map((library) => `docs/decisions/0012-libraries.md: say what ${library} is for and why it was chosen.`),
+    ).toEqual([])
+  })
+})
+
 describe('the rules', () => {
   it('bite', () => {
     const doc = markdownOf(
