@@ -10,7 +10,7 @@ import { type Column, counted, duration, grouped, line, table, timeText } from '
 
 export interface Standing extends Lateness {
   readonly report: ReportName
-  readonly state: 'done' | 'failed' | 'skipped' | 'paused' | 'off' | 'never run'
+  readonly state: 'done' | 'failed' | 'stopped' | 'paused' | 'off' | 'never run'
   readonly mark: Instant | undefined
   readonly lagMs: number | undefined
   readonly lastRun: Instant | undefined

@@ -27,7 +27,7 @@ export interface ClosedWindow {
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
 /** `stopped`: called off before its end, by a person or with its process. */
-export type RunState = 'running' | 'done' | 'failed' | 'stopped' | 'skipped'
+export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 export interface RunRecord {
   readonly runId: string

@@ -54,7 +54,7 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
     summary: 'Runs, newest first',
     query: z.strictObject({
       report: Report.optional(),
-      state: z.enum(['running', 'done', 'failed', 'stopped', 'skipped']).optional(),
+      state: z.enum(['running', 'done', 'failed', 'stopped']).optional(),
       before: z.iso.datetime().optional().describe('Those that began earlier'),
       limit: limit(200, 50),
     }),

@@ -27,7 +27,7 @@ export const ScopeCoverage = z.object({
 
 export const Standing = z.object({
   report: Report,
-  state: z.enum(['done', 'failed', 'skipped', 'stopped', 'running', 'paused', 'off', 'never run']),
+  state: z.enum(['done', 'failed', 'stopped', 'running', 'paused', 'off', 'never run']),
   mark: time.nullable(),
   lag_seconds: z.int().nullable(),
   last_run: time.nullable(),
