@@ -2,10 +2,9 @@
  * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
  * state is in the books, so a job that comes back goes on where it stopped.
  */
-import { errorCodes, SyncError } from '../src/errors.ts'
 import type { Instant } from '../src/instant.ts'
 import { backfillReport } from '../src/sync/backfill.ts'
-import type { BackfillOutcome } from '../src/sync/backfillEnd.ts'
+import { type BackfillOutcome, windowsFailed } from '../src/sync/backfillEnd.ts'
 import { noFigures } from '../src/sync/figures.ts'
 import { endedAs, type RunAsk, watchedRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'
@@ -35,7 +34,10 @@ export const backfillStory =
     return backfillReport(rooms, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
   }
 
-/** Carries a backfill out as a run that others watch. Never throws: what stopped it is the outcome's error. */
+/**
+ * Carries a backfill out as a run that others watch. Never throws: what stopped it is the outcome's error. Windows that
+ * failed make it fail when all others are done; they are in the books, and the same backfill reads them again.
+ */
 export function watchedBackfill(
   rooms: Rooms,
   run: Omit<RunAsk, 'kind'> & { readonly kind: 'backfill' },
@@ -52,16 +54,4 @@ export function watchedBackfill(
 function asRun(ended: BackfillOutcome) {
   const { pages, rows, inserted, updated, deleted, rejected } = ended.figures
   return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
-}
-
-/**
- * Windows that failed make it fail when all others are done; they are in the books, and the same backfill reads them
- * again.
- */
-function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
-  const [newest] = failures
-  const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
-  const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
-  const cure = 'Run the same backfill again: it reads only the windows that are missing.'
-  return new SyncError(code, message, { cure, report, data: { backfillId } })
 }

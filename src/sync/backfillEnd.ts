@@ -3,7 +3,7 @@
  * meet. Its figures are added up from the books, so they hold over restarts.
  */
 import type { ReportName } from '../../schema/index.ts'
-import { assert, asSyncError, type SyncError } from '../errors.ts'
+import { assert, asSyncError, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import type {
   BackfillBook,
@@ -45,13 +45,14 @@ export async function ended(rooms: Rooms, { options, startedAt }: Ending): Promi
   const state = failures.length === 0 ? 'done' : 'failed'
   const endedAt = rooms.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...figures } as const
-  const error = failures.length === 0 ? {} : { error: windowsFailed(failures, figures) }
-  await backfills.end({ ...run, ...error }, rooms.fence)
+  const failed = failures.length === 0 ? undefined : windowsFailed({ backfillId, report, failures, figures })
+  await backfills.end({ ...run, ...(failed && { error: told(failed) }) }, rooms.fence)
   const book = await backfills.book(backfillId)
   assert(book !== undefined, `backfill ${backfillId} has ended but is in no book`)
   return outcomeOf(rooms, book)
 }
 
+/** What became of a backfill, as the books have it now. */
 export async function outcomeOf({ warehouse }: Rooms, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
@@ -61,14 +62,16 @@ export async function outcomeOf({ warehouse }: Rooms, { backfillId, report, sinc
 const failuresOf = async ({ warehouse }: Pick<Rooms, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-function windowsFailed(
-  failures: readonly BookedWindow[],
-  { windows }: BackfillFigures,
-): NonNullable<RunRecord['error']> {
-  const { errorCode: code = 'UNEXPECTED', error = '' } = failures[0] ?? {}
-  const message = `${failures.length} of ${windows} windows failed, the newest of them: ${error}`
-  return { code, message, cure: 'Run the same backfill again: it reads only the windows that are missing.' }
+/** Why a backfill counts as failed that came to its end: the windows that are missing, told by the newest of them. */
+export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
+  const [newest] = failures
+  const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
+  const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
+  const cure = 'Run the same backfill again: it reads only the windows that are missing.'
+  return new SyncError(code, message, { cure, report, data: { backfillId } })
 }
+
+type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
 interface Stopped extends Ending {
   readonly thrown: unknown
@@ -89,7 +92,10 @@ export async function stopped(rooms: Rooms, { options, startedAt, thrown }: Stop
   throw error
 }
 
-function failedRun({ options, startedAt }: Ending, endedAt: Instant, { code, message, cure }: SyncError): RunRecord {
+/** What the books say of an error. */
+const told = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
+
+function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {
   const { backfillId: runId, report } = options
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
   return {
@@ -100,6 +106,6 @@ function failedRun({ options, startedAt }: Ending, endedAt: Instant, { code, mes
     startedAt,
     endedAt,
     ...none,
-    error: { code, message, cure },
+    error: told(error),
   }
 }
