@@ -75,5 +75,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
 }
 
+/** What a signal carries that is aborted with one of the reasons above. */
 export const calledOffError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

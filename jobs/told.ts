@@ -3,9 +3,11 @@ import type { Log } from '../src/log.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'
 import type { RunName } from './runs.ts'
 
+/** Whether readers may find other rows after the run: one that failed may have committed some. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 
+/** One line of the log for a run that ended, as loud as it is worth. */
 export function tellOutcome(log: Log, kind: RunName, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

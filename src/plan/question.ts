@@ -28,6 +28,7 @@ export interface Question {
   readonly also?: Readonly<Record<string, unknown>>
 }
 
+/** The request's path below `/reportingapi`, with the record that is asked about where it stands in the path. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }

@@ -38,7 +38,10 @@ interface Subject {
   readonly record: (recordId: string) => AskedAbout
 }
 
-/** Errors of single records (403) don't stop the others; they are counted and told at the end. */
+/**
+ * Runs the report: asks about the records that are due, then about those that are owed again. Errors of single records
+ * (403) don't stop the others; they are counted and told at the end.
+ */
 export async function syncAudit(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()

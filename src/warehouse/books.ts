@@ -54,6 +54,7 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
+/** The mark of a scope of the report; undefined before its first one. */
 export async function markOf(sql: Sql, report: string, scope: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ value: number }>(
     `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = $1 AND scope = $2 AND mark IN ('modified_since', 'since')`,
@@ -79,6 +80,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
 }
 
+/** The number of the load that this transaction makes: loads are numbered on from 1. */
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1

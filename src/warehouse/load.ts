@@ -101,6 +101,10 @@ const NOTHING: Merged = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
 /** As a load that is told nothing else does it. */
 const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false }
 
+/**
+ * Commits one load; gives its figures and the changes of columns that it made. Rows that are all new go straight to
+ * their table, others are staged and merged. Errors: LOAD_REFUSED, FENCED, those of the database.
+ */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, mark } = place
   const { report, segment, rules = NO_RULES } = input
