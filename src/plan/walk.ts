@@ -128,6 +128,11 @@ export class WalkState {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeTold ?? this.firstRows)
   }
 
+  /** Whether the last page came full and all pages count more rows than came: they say themselves that there is more. */
+  get tellsOfMore(): boolean {
+    return this.endsFull && (this.totalCount ?? 0) > this.distinct
+  }
+
   /** Whether both walks brought the same keys. */
   agreesWith(other: WalkState): boolean {
     if (this.rows !== other.rows || this.distinct !== other.distinct) return false

@@ -83,6 +83,8 @@ export class Walk {
   #sawEmptyPage = false
   #last: FetchedPage | undefined
   #isAgain = false
+  /** Whether the page behind the last one that the total calls for is empty, once that was asked. */
+  #endsWhereTold: Promise<boolean> | undefined
 
   constructor(parts: ProveParts, span: Span | undefined, size = parts.reader.pageSize) {
     this.parts = parts
@@ -116,7 +118,8 @@ export class Walk {
   /** Every page repeats the first one, which had room for more, or had more than was asked for: it is all there is. */
   get #isUnpaged(): boolean {
     const { state, size } = this
-    if (this.#sawEmptyPage || state.distinct !== state.firstRows) return false
+    // A page that says that it is full, and that there are more, is one of a service that clamps the page size as well.
+    if (this.#sawEmptyPage || state.distinct !== state.firstRows || state.tellsOfMore) return false
     const usual = this.parts.reader.pageSize
     // Where more than the usual size is asked for, a page that isn't larger than before may be cut as before.
     return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
@@ -129,17 +132,17 @@ export class Walk {
 
   async page(number: number): Promise<FetchedPage> {
     const fetched = await this.look(number)
-    this.took(fetched)
+    this.took(fetched, this.#repeatsLast(fetched) && !(await this.#holdsAlike(fetched)))
     return fetched
   }
 
   /** The page is of this walk. */
-  took(fetched: FetchedPage): void {
+  took(fetched: FetchedPage, isAgain = this.#repeatsLast(fetched)): void {
     const { state } = this
     const { page, number } = fetched
     const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
-    this.#isAgain = this.#repeatsLast(fetched)
+    this.#isAgain = isAgain
     if (this.#isAgain && number === 2) this.isShownAgain = true
     if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))
     else state.saw(seen)
@@ -159,6 +162,17 @@ export class Walk {
     const isOneRow = page.rowCount === 1 && state.firstRows === 1 && (!parts.reader.keyed || page.keys.length === 1)
     if (page.rowCount !== last.page.rowCount || isOneRow) return false
     return sameRows(page, last.page, parts.reader.keyed)
+  }
+
+  /**
+   * Whether a page that looks like the one before holds other rows that are all alike, as entries of one instant are. Rows
+   * with a key never are. The total calls for them, and no page is behind its last one: so page numbers count.
+   */
+  async #holdsAlike({ page }: FetchedPage): Promise<boolean> {
+    const { state, parts } = this
+    if (parts.reader.keyed || state.rows + page.rowCount > (state.totalCount ?? 0)) return false
+    this.#endsWhereTold ??= this.look(state.pagesCalledFor + 1).then((behind) => behind.page.rowCount === 0)
+    return this.#endsWhereTold
   }
 
   /**

@@ -1,7 +1,7 @@
 /** A service that counts every row and pages to some of them only: its totals say that rows are missing. */
 import { expect, it } from 'vitest'
 import { aTide } from '../support/tide.ts'
-import { differencesOf, spread } from './stories.ts'
+import { differencesOf, failureOf, spread, stampAlike } from './stories.ts'
 
 const REQUESTS_MAX = 700
 
@@ -24,3 +24,14 @@ it.each(['enquiries', 'merf_submissions', 'office_reservations'] as const)(
     expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
   },
 )
+
+it('rows at one instant are not taken for whole where every page is the first one, full, and says that there are more', async () => {
+  await using tide = await aTide({ sandbox: { rows: 60, collections: false } })
+  await tide.sync('enquiries')
+  stampAlike(tide, 'enquiries', tide.sandbox.world.liveKeys('enquiries').slice(0, 20))
+  tide.sandbox.setFaults(['clamp:10', 'ignore-page'])
+  expect(failureOf(await tide.attempt('enquiries'), 'enquiries').code).toBe('WALK_UNSTABLE')
+  tide.sandbox.setFaults([])
+  await tide.sync('enquiries')
+  expect(await differencesOf(tide, 'enquiries')).toEqual([])
+})
