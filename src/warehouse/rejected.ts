@@ -99,10 +99,17 @@ function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
-/** The key of a refused row as text, as far as it has one. */
+/**
+ * The key of a refused row as text, as far as it has one. A whole number that was sent in another form (7.0) is refused, and
+ * names its row all the same: that one is not absent.
+ */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
-  return field === undefined ? 'NULL' : `json_extract_string(try_cast(row AS JSON), ${text(`/${field.wire}`)})`
+  if (field === undefined) return 'NULL'
+  const sent = `json_extract_string(try_cast(row AS JSON), ${text(`/${field.wire}`)})`
+  const number = `try_cast(${sent} AS DECIMAL(38,9))`
+  const whole = `try_cast(${number} AS BIGINT)`
+  return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
 /** The field of a row that is its key, beside what was asked; entries of audits have none. */

@@ -8,9 +8,10 @@ import type { WorldReport } from '../../src/sandbox/server.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { differences } from '../support/equality.ts'
 import { aTide, type Tide } from '../support/tide.ts'
+import { aTideAnsweredBy, envelope } from '../sync/answering.ts'
 
 /** What was observed in the second in which a reconcile begins is never missed by it, so that second has to pass. */
-async function reconcile(tide: Tide, report: ReportName, allowMassDelete = false) {
+async function reconcile(tide: Pick<Tide, 'rooms'>, report: ReportName, allowMassDelete = false) {
   await systemClock.sleep(1_050)
   return (await reconcileReport(tide.rooms, report, { runId: randomUUID(), allowMassDelete })).found
 }
@@ -158,3 +159,21 @@ describe('a reconcile that was stopped', () => {
     expect(since.some((each) => each.startsWith('2000-01-01'))).toBe(false)
   })
 })
+
+it.each(['2.0', '"2.0"', '2e0'])(
+  'a row whose key comes as %s is refused, listed under its number, and not absent',
+  async (sent) => {
+    let key = '2'
+    await using tide = await aTideAnsweredBy(() =>
+      envelope('{"enquiryId":1}', `{"enquiryId":${key}}`, '{"enquiryId":3}'),
+    )
+    await tide.sync('enquiries')
+    key = sent
+    for (const _ of [1, 2]) expect(await reconcile(tide, 'enquiries')).toMatchObject({ rows: 3, absent: 0, deleted: 0 })
+    const listed = () => tide.warehouse.rows('SELECT key FROM tidemark.rejected_rows')
+    expect(await listed()).toEqual([{ key: '2' }])
+    key = '2'
+    await reconcile(tide, 'enquiries')
+    expect(await listed()).toEqual([])
+  },
+)
