@@ -5,7 +5,7 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { ReportConfig } from '../config/config.ts'
-import { assert, SyncError } from '../errors.ts'
+import { assert, type ErrorCode, SyncError } from '../errors.ts'
 import { earliest, type Instant, millisBetween } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import type { AskedAbout } from '../plan/question.ts'
@@ -29,6 +29,16 @@ const RECORDS_A_LOAD_MAX = 2_000
  * Records that one run asks about again because the question changed: the due ones of the next run must not wait long.
  */
 const AGAIN_A_RUN_MAX = 2_000
+/** So many records may fail before any was read; then it is no matter of single records. */
+const FAILED_AT_FIRST_MAX = 100
+/** What may be wrong with a single record while the service answers for the others. */
+const OF_ONE_RECORD: readonly ErrorCode[] = [
+  'REPORT_FORBIDDEN',
+  'REQUEST_INVALID',
+  'STATUS_UNEXPECTED',
+  'ANSWER_MALFORMED',
+  'WALK_UNSTABLE',
+]
 
 /** A followed report, and how its records are asked about. */
 interface Subject {
@@ -40,7 +50,7 @@ interface Subject {
 
 /**
  * Runs the report: asks about the records that are due, then about those that are owed again. Errors of single records
- * (403) don't stop the others; they are counted and told at the end.
+ * (such as 403) don't stop the others; they are counted and told at the end.
  */
 export async function syncAudit(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -77,9 +87,10 @@ class Trail {
   /** Records are taken in one after the other, so that a load holds each one's entries whole. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has asked about, and of those that it was not allowed to. */
+  /** Scopes of the records that this run has asked about, and what was wrong with those that could not be read. */
   readonly #asked = new Set<string>()
-  readonly #forbidden = new Set<string>()
+  readonly #failed = new Map<string, SyncError>()
+  #isAnyRead = false
 
   constructor(rooms: Rooms, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
     this.#rooms = rooms
@@ -105,7 +116,7 @@ class Trail {
     )
     await this.#intake.commit()
     const isLast = records.length < AGAIN_A_RUN_MAX
-    if (isLast && records.every(({ scope }) => !this.#forbidden.has(scope))) await again.done()
+    if (isLast && records.every(({ scope }) => !this.#failed.has(scope))) await again.done()
   }
 
   #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
@@ -126,9 +137,8 @@ class Trail {
     const { inserted, updated, deleted, rejected } = this.#intake.figures
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
     const endedAt = this.#rooms.clock.now()
-    const forbidden = this.#forbidden.size
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
-    if (forbidden > 0) throw recordsForbidden(report, forbidden)
+    if (this.#failed.size > 0) throw recordsFailed(report, [...this.#failed.values()])
   }
 
   async #ask(subject: Subject, due: DueRecord): Promise<void> {
@@ -142,12 +152,15 @@ class Trail {
       })
       const span = { since, until }
       const read = await this.#prove(record, span, clock)
+      this.#isAnyRead = true
       const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
       this.#taking = this.#taking.then(() => this.#take(taken))
       await this.#taking
     } catch (error) {
-      if (!(error instanceof SyncError) || error.code !== 'REPORT_FORBIDDEN') throw error
-      this.#forbidden.add(due.scope)
+      if (!(error instanceof SyncError) || !OF_ONE_RECORD.includes(error.code)) throw error
+      this.#failed.set(due.scope, error)
+      const isGeneral = !this.#isAnyRead && this.#failed.size >= FAILED_AT_FIRST_MAX
+      if (isGeneral && error.code !== 'REPORT_FORBIDDEN') throw error
     }
   }
 
@@ -227,14 +240,22 @@ interface Taken extends RecordRead {
   readonly clock: Instant
 }
 
-function recordsForbidden(report: ReportName, count: number): SyncError {
+function recordsFailed(report: ReportName, errors: readonly SyncError[]): SyncError {
+  const forbidden = errors.filter(({ code }) => code === 'REPORT_FORBIDDEN')
+  const other = errors.find(({ code }) => code !== 'REPORT_FORBIDDEN')
+  if (other !== undefined) {
+    const records = errors.length === 1 ? '1 record' : `${errors.length} records`
+    const message = `${report}: ${records} could not be read; the others are here. One answer: ${other.message}`
+    const cure = `What is missing is asked for again at each run. ${other.cure}`
+    return new SyncError(other.code, message, { report, cure, data: { ...other.data, records: errors.length } })
+  }
   return new SyncError(
     'REPORT_FORBIDDEN',
-    `${report}: the service answered 403 for ${count} records; the others are here`,
+    `${report}: the service answered 403 for ${forbidden.length} records; the others are here`,
     {
       report,
       cure: `Ask its owner to let this client read the audit data of all records, or accept the gap: they are asked again at each run.`,
-      data: { records: count },
+      data: { records: forbidden.length },
     },
   )
 }

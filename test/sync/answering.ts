@@ -21,19 +21,21 @@ const TOKEN = JSON.stringify({ accessToken: 'token', tokenType: 'Bearer', expire
 export const envelope = (...items: readonly string[]): string =>
   `{"items":[${items.join(',')}],"pageNumber":1,"pageSize":500,"totalCount":${items.length}}`
 
-/** `settings`: keys of tidemark.yaml beside `service`. */
+/** What `answer` gives: the text, or the status of a refusal. `settings`: keys of tidemark.yaml beside `service`. */
 export async function aTideAnsweredBy(
-  answer: (asked: Asked) => string,
+  answer: (asked: Asked) => string | number,
   settings: NonNullable<TideOptions['settings']> = {},
 ): Promise<AnsweredTide> {
   const asked: Asked[] = []
   const server = createServer((request, response) => {
+    const send = (status: number, body: string) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
     void text(request).then((sent) => {
-      response.writeHead(200, { 'content-type': 'application/json' })
-      if (request.url?.endsWith('/RequestToken') === true) return response.end(TOKEN)
+      if (request.url?.endsWith('/RequestToken') === true) return send(200, TOKEN)
       const question = { path: request.url ?? '', sent, body: JSON.parse(sent) as Asked['body'] }
       asked.push(question)
-      return response.end(answer(question))
+      const given = answer(question)
+      return typeof given === 'string' ? send(200, given) : send(given, '{"errors":{"enquiryId":["is not known"]}}')
     })
   })
   server.listen(0, '127.0.0.1')

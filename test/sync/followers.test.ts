@@ -8,6 +8,7 @@ import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { aTide, type Tide } from '../support/tide.ts'
+import { type Asked, aTideAnsweredBy, envelope } from './answering.ts'
 import { failureOf } from './stories.ts'
 
 const AUDIT_PATH = '/reportingapi/v1/AuditReport/GetAuditReport'
@@ -68,6 +69,46 @@ it('one enquiry whose audit is forbidden does not stop the others, is named as m
   await tide.sync('enquiry_audit_entries')
   expect(requests.list().filter(({ path }) => path.endsWith('/Audit'))).toHaveLength(1)
   expect(await held()).toEqual([{ n: all }])
+})
+
+/** Enquiries, and a trail of one entry for each; those that `refuses` names are answered with what it gives. */
+const trailsBut =
+  (enquiries: number, refuses: (id: number) => string | number | undefined) =>
+  ({ path }: Asked): string | number => {
+    const id = Number(/(\d+)\/Audit$/.exec(path)?.[1])
+    if (Number.isNaN(id)) return envelope(...Array.from({ length: enquiries }, (_, n) => `{"enquiryId":${n + 1}}`))
+    return refuses(id) ?? envelope(`{"timestamp":"2026-01-01T00:00:00Z","userId":${id},"action":"Created"}`)
+  }
+
+const CUT = '{"items":[],"pageNumber":1,"pageSize":500,"totalCount":6'
+
+it.each([
+  ['400', 400, 'REQUEST_INVALID', /is not known/],
+  ['404', 404, 'STATUS_UNEXPECTED', /404/],
+  ['a cut answer', CUT, 'ANSWER_MALFORMED', /was cut/],
+] as const)('one enquiry whose audit is answered with %s does not stop the others', async (_, given, code, message) => {
+  let isMended = false
+  await using tide = await aTideAnsweredBy(trailsBut(5, (id) => (id === 1 && !isMended ? given : undefined)))
+  await tide.sync('enquiries')
+  const failed = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
+  expect(failed).toMatchObject({ code, data: { records: 1 } })
+  expect(failed.message).toMatch(/1 record could not be read; the others are here/)
+  expect(failed.message).toMatch(message)
+  const held = () => tide.warehouse.rows('SELECT enquiry_id AS id FROM enquiry_audit_entries ORDER BY 1')
+  expect(await held()).toEqual([{ id: 2 }, { id: 3 }, { id: 4 }, { id: 5 }])
+  isMended = true
+  tide.asked.length = 0
+  await tide.sync('enquiry_audit_entries')
+  expect(tide.asked.map(({ path }) => path)).toEqual(['/reportingapi/v1/EnquiryReport/1/Audit'])
+  expect(await held()).toHaveLength(5)
+})
+
+it('a question that the service refuses for every record ends soon', async () => {
+  await using tide = await aTideAnsweredBy(trailsBut(400, () => 400))
+  await tide.sync('enquiries')
+  tide.asked.length = 0
+  expect(failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries').code).toBe('REQUEST_INVALID')
+  expect(tide.asked.length).toBeLessThan(120)
 })
 
 it('a report that is forbidden as a whole is asked once, and the others go on', async () => {
