@@ -26,6 +26,9 @@ export interface FetchedPage {
   readonly servedAt: Instant
 }
 
+/** Number of the first page, where a service has shown it, by the client that reads it. */
+const firstNumbers = new WeakMap<object, 0 | 1>()
+
 export class PageReader {
   readonly pageSize: number
   /** Pages fetched so far, those of walks that proved nothing included. */
@@ -57,7 +60,16 @@ export class PageReader {
     return this.#rooms.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
+  /** The service's number of the first page; undefined: nothing has shown it yet, and 1 is asked for. */
+  get firstNumber(): 0 | 1 | undefined {
+    return firstNumbers.get(this.#rooms.client)
+  }
+
+  learnFirstNumber(number: 0 | 1): void {
+    firstNumbers.set(this.#rooms.client, number)
+  }
+
+  /** Page 1 is the first one, whatever the service calls it. Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -65,7 +77,7 @@ export class PageReader {
       {
         report: report.name,
         path: pathOf(report, question),
-        body: bodyOf(report, question, { number, size }),
+        body: bodyOf(report, question, { number: number - 1 + (this.firstNumber ?? 1), size }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
         priority: this.#rooms.priority,

@@ -18,6 +18,7 @@ import {
 import { plannedRows } from '../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../plan/spans.ts'
 import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
+import { countsFromZero } from './firstNumber.ts'
 import type { FetchedPage } from './pages.ts'
 import { type Outcome, type ProveParts, Walk } from './pageWalk.ts'
 
@@ -166,12 +167,20 @@ async function agreement(before: Walk): Promise<Outcome> {
     await parts.keep(first)
     await walk.untilExhausted(2)
     const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
+    if (agrees && (await countsFromZero(walk))) return fromZero(walk)
     const cut = agrees ? await cutForHidden(walk) : finer(walk)
     if (agrees && cut === undefined) return walk.proven('agreed')
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous)
+}
+
+/** Once more, from page 0 on. */
+async function fromZero({ parts, span }: Walk): Promise<Outcome> {
+  await parts.restart?.()
+  const walk = new Walk(parts, span)
+  return ofEnvelope(walk, await walk.page(1))
 }
 
 /**

@@ -1,0 +1,81 @@
+/** What page numbers count from is not specified (spec §4, rule 2): a total shows that a page stands before page 1. */
+import { expect, it } from 'vitest'
+import { type Asked, aTideAnsweredBy } from './answering.ts'
+
+const HOUR_MS = 3_600_000
+
+interface World {
+  readonly now: number
+  readonly count: number
+  /** Size that the service cuts pages to. */
+  readonly pageRows: number
+  /** What is answered for page 0; undefined: it is the first one. */
+  readonly zero?: (asked: Asked) => string | number
+  /** Added to each total. */
+  readonly lie?: number
+}
+
+const within = (at: number, since: unknown, until: unknown): boolean =>
+  (typeof since !== 'string' || at >= Date.parse(since)) && (typeof until !== 'string' || at <= Date.parse(until))
+
+/** Enquiries of the last hours, one an hour, and a trail of three entries for the first one. */
+function answering({ now, count, pageRows, zero, lie = 0 }: World) {
+  const answer = ({ path, body, sent }: Asked): string | number => {
+    if (body.pageNumber === 0 && zero !== undefined) return zero({ path, body, sent })
+    const trail = path.endsWith('/1/Audit') ? ['a', 'b', 'c'] : []
+    const entries = trail.map((action) => `{"timestamp":"2026-01-01T00:00:00Z","userId":1,"action":"${action}"}`)
+    const rows = Array.from({ length: count }, (_, n) => n + 1).filter((id) => {
+      const at = now - id * HOUR_MS
+      return within(at, body.createdSince, body.createdUntil) && within(at, body.modifiedSince, body.modifiedUntil)
+    })
+    const all = path.endsWith('/Audit') ? entries : rows.map((id) => `{"enquiryId":${id}}`)
+    const from = (Number(body.pageNumber) - (zero === undefined ? 0 : 1)) * pageRows
+    const items = all.slice(from, from + pageRows).join(',')
+    const total = all.length + (all.length === 0 ? 0 : lie)
+    return `{"items":[${items}],"pageNumber":${Number(body.pageNumber)},"pageSize":${pageRows},"totalCount":${total}}`
+  }
+  return answer
+}
+
+it.each([
+  [3, 100],
+  [100, 100],
+  [43, 4],
+])('%i rows arrive from a service that counts pages of %i from 0, and so do trails', async (count, pageRows) => {
+  await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count, pageRows }))
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: count }])
+  const held = await tide.warehouse.rows('SELECT action FROM enquiry_audit_entries ORDER BY entry_number')
+  expect(held).toEqual([{ action: 'a' }, { action: 'b' }, { action: 'c' }])
+})
+
+it('a trail alone arrives, too, and a quiet run costs one request for each walk', async () => {
+  await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count: 1, pageRows: 2 }))
+  await tide.warehouse.rows('INSERT INTO enquiries BY NAME SELECT 1 AS enquiry_id, false AS is_deleted')
+  await tide.sync('enquiry_audit_entries')
+  expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiry_audit_entries')).toEqual([{ n: 3 }])
+  await tide.sync('enquiries')
+  tide.asked.length = 0
+  await tide.sync('enquiries')
+  expect(tide.asked).toHaveLength(2)
+})
+
+it.each([
+  ['refuses page 0', (): string | number => 400],
+  ['has nothing on page 0', (): string | number => '{"items":[],"pageNumber":0,"pageSize":100,"totalCount":4}'],
+] as const)('a service that counts from 1, %s and tells a total that lies is believed as before', async (_, zero) => {
+  await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count: 3, pageRows: 100, zero, lie: 1 }))
+  await tide.sync('enquiries')
+  expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: 3 }])
+  expect(tide.asked.filter(({ body }) => body.pageNumber === 0)).toHaveLength(1)
+})
+
+it('a service that shows page 1 for page 0 is not taken for one that counts from 0', async () => {
+  const world = { now: Date.now(), count: 3, pageRows: 100, lie: 1 }
+  const fromOne = answering({ ...world, zero: () => 400 })
+  const zero = (asked: Asked) => fromOne({ ...asked, body: { ...asked.body, pageNumber: 1 } })
+  await using tide = await aTideAnsweredBy(answering({ ...world, zero }))
+  await tide.sync('enquiries')
+  expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: 3 }])
+  expect(tide.asked.filter(({ body }) => body.pageNumber === 0)).toHaveLength(1)
+})
