@@ -1,0 +1,57 @@
+/** Which records of a followed report an audit has to ask about: what loads note, and what asking leaves of it. */
+import { expect, it } from 'vitest'
+import { auditEntries } from '../../schema/reports/auditEntries.ts'
+import { events } from '../../schema/reports/events.ts'
+import { at, aWarehouse, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
+
+const SETTLE_MS = 30_000
+const followers = [{ report: 'audit_entries', scopePrefix: '3:', settleMs: SETTLE_MS }]
+
+/** A load of one event, as it is shown at a time (`HH:MM:SS`) with a stamp. */
+const shown = (opened: OpenWarehouse, time: string, { stamp, name = 'one' }: { stamp: string; name?: string }) => {
+  const row = { eventId: 7, name, aggregateRecordModified: `2026-03-01T${stamp}Z` }
+  return loadRows(opened, events, [row], { observedAt: `2026-03-01T${time}Z`, followers })
+}
+
+/** The record's trail was read up to a time. */
+const asked = async ({ warehouse }: OpenWarehouse, time: string) => {
+  const now = at(`2026-03-01T${time}Z`)
+  const window = { scope: '3:7', since: at('2026-01-01T00:00:00Z'), until: now, proof: 'single', pages: 1, rows: 0 }
+  const closes = [{ ...window, totalCount: 0, marks: [{ mark: 'since', value: now }] }]
+  await warehouse.load({ report: auditEntries, runId: 'run-1', now, closes, asked: [{ scope: '3:7', at: now }] })
+}
+
+const due = async ({ warehouse }: OpenWarehouse) => {
+  const ask = { report: 'audit_entries', follows: 'events', keyColumn: 'event_id', scopePrefix: '3:' }
+  return (await warehouse.dueRecords(ask)).map(({ scope }) => scope)
+}
+
+it('a record is asked about again until its stamp is older than the service may take to show an entry', async () => {
+  await using opened = await aWarehouse()
+  await shown(opened, '12:00:05', { stamp: '12:00:00' })
+  expect(await due(opened)).toEqual(['3:7'])
+  await asked(opened, '12:00:10')
+  expect(await due(opened)).toEqual(['3:7'])
+  await asked(opened, '12:00:31')
+  expect(await due(opened)).toEqual([])
+})
+
+it('a record that is due stays so where an older stamp of it is shown before it is asked about', async () => {
+  await using opened = await aWarehouse()
+  await shown(opened, '12:00:05', { stamp: '12:00:00' })
+  await asked(opened, '12:01:00')
+  await shown(opened, '12:05:00', { stamp: '12:04:50', name: 'two' })
+  expect(await due(opened)).toEqual(['3:7'])
+  await shown(opened, '12:06:00', { stamp: '12:00:00' })
+  expect(await due(opened)).toEqual(['3:7'])
+})
+
+it('a record that is seen before it was asked about is due, since the clock was set back', async () => {
+  await using opened = await aWarehouse()
+  await shown(opened, '12:00:05', { stamp: '11:00:00' })
+  await asked(opened, '12:01:00')
+  await shown(opened, '12:02:00', { stamp: '11:00:00' })
+  expect(await due(opened)).toEqual([])
+  await shown(opened, '10:30:00', { stamp: '11:00:00' })
+  expect(await due(opened)).toEqual(['3:7'])
+})
