@@ -24,7 +24,7 @@ export interface VerifyAsk {
   /** The mark of a scope (a currency, or ''), as readers have it. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   /** Compares what was read of a scope with what readers have of it. */
-  readonly compare: (ask: ComparedScope) => Promise<Compared>
+  readonly compare: (ask: ComparedScope & { readonly mark: Instant }) => Promise<Compared>
 }
 
 export interface ComparedScope {
@@ -52,15 +52,16 @@ export async function verifyReport(rooms: Rooms, ask: VerifyAsk): Promise<Verifi
 
 async function verifyScope(rooms: Rooms, ask: VerifyAsk, scope: string): Promise<Verified> {
   const { report } = ask
-  const window = { ...boundsOf(rooms, ask, await ask.markOf(scope)), report, scope }
+  const { mark, ...bounds } = boundsOf(rooms, ask, await ask.markOf(scope))
+  const window = { ...bounds, report, scope }
   const pages = await readInto(rooms, { ...window, runId: ask.runId })
-  const first = await ask.compare(window)
+  const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
   // What was edited since lies behind the window by now: it is neither gone nor wrong.
   const clock = await serviceClock(rooms, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(rooms, { ...window, ...later, runId: ask.runId })
-  return { ...window, pages: pages + more, ...first, extra: (await ask.compare(window)).extra }
+  return { ...window, pages: pages + more, ...first, extra: (await ask.compare({ ...window, mark })).extra }
 }
 
 function boundsOf(rooms: Rooms, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
@@ -72,7 +73,7 @@ function boundsOf(rooms: Rooms, { report, from, to }: VerifyAsk, mark: Instant |
     const cure = `Give a --to that is not later than its mark, ${formatInstant(mark)}, or run "tidemark sync ${report}" first.`
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
-  if (since <= until) return { since, until }
+  if (since <= until) return { since, until, mark }
   // What was not given is the report's own, and has to be named: nobody sees it on the command line.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')

@@ -21,7 +21,7 @@ export interface Compared {
   readonly rows: number
   /** The service has them, the tables don't. */
   readonly missing: Deviation
-  /** Held with other values, or with another deletion. */
+  /** Held with other values, or with another deletion, and not edited behind the mark. */
   readonly different: Deviation
   /** Held with a stamp in the window, and not sent; none where rows carry no stamp. */
   readonly extra: Deviation
@@ -35,6 +35,8 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
+  /** Up to here every change is held; what was edited later is no error. */
+  readonly mark: Instant
 }
 
 /** Under this name the copy that readers open is attached. */
@@ -58,7 +60,13 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const keyOf = (alias: string) =>
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} s WHERE ${inScope('s')}`)
-  const stamp = stampSql(report)
+  const stamp = stampSql(report, 'h')
+  const sentStamp = stampSql(report, 's')
+  // A row may stand in the window by one of its two stamps (spec §4, events); by the other one it was edited behind the mark.
+  const editedSince =
+    stamp === undefined || sentStamp === undefined
+      ? 'false'
+      : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const sent = `SELECT * FROM ${table} s WHERE ${inScope('s')}`
   return {
@@ -68,7 +76,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     ),
     different: await deviation(`
       SELECT ${keyOf('s')} AS key FROM (${sent}) s JOIN ${held} h ON ${same}
-      WHERE h._row_hash IS DISTINCT FROM s._row_hash OR h.is_deleted <> s.is_deleted`),
+      WHERE (h._row_hash IS DISTINCT FROM s._row_hash OR h.is_deleted <> s.is_deleted) AND NOT ${editedSince}`),
     extra:
       stamp === undefined
         ? nothing
@@ -81,7 +89,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
 }
 
 /** The stamp by which the service puts a row into a window. */
-function stampSql({ newerBy }: Declaration): string | undefined {
+function stampSql({ newerBy }: Declaration, alias: string): string | undefined {
   if (newerBy.length === 0) return undefined
-  return `coalesce(${newerBy.map((column) => `h.${name(column)}`).join(', ')}, NULL)`
+  return `coalesce(${newerBy.map((column) => `${alias}.${name(column)}`).join(', ')}, NULL)`
 }

@@ -95,6 +95,20 @@ describe('tidemark verify', () => {
     expect(said.stdout).toContain(`events: 1 different: ${silent}`)
   })
 
+  it('takes an event whose children changed since for no error, though its own stamp still stands in the window', async () => {
+    await using sandbox = await startSandbox({ rows: 10 })
+    await using place = await aSyncedPlace(sandbox)
+    const { world } = sandbox
+    const [changed, silent] = world.liveKeys('events') as [number, number]
+    // Behind the mark, which has whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_050))
+    world.editChild('events', changed)
+    expect(await verified(place, 'events')).toMatchObject({ code: 0 })
+    world.silentEdit('events', silent)
+    const { code, windows } = await verified(place, 'events')
+    expect([code, windows[0]?.different]).toEqual([1, { rows: 1, keys: [String(silent)] }])
+  })
+
   it('ends with 1 where something differs, also beside a report that cannot be verified', async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
