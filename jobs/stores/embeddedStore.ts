@@ -10,7 +10,7 @@ import { prepareTables, sqlBackend } from './sqlBackend.ts'
 import { SqlShelf } from './sqlShelf.ts'
 import type { Opening, QueueStore } from './store.ts'
 import { storeOver } from './storeOver.ts'
-import { messageOf, Troubles } from './troubles.ts'
+import { messageOf, Troubles, unwilling } from './troubles.ts'
 
 /** Its messages hold no address, and so no password. */
 const mask = (text: string): string => text
@@ -30,6 +30,7 @@ export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
     asking: {},
     waiting: {},
     onError: troubles.tell,
+    unwilling: (error) => unwilling(directory, messageOf(error)),
     telemetry,
     isConnected: () => true,
   })

@@ -9,7 +9,7 @@ import { prepareTables, sessionName, sqlBackend } from './sqlBackend.ts'
 import { SqlShelf } from './sqlShelf.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { storeOver } from './storeOver.ts'
-import { Troubles, unfit, unreachable } from './troubles.ts'
+import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 /** Each worker and each listener keeps one session for itself, about ten in all; the others are for short questions. */
 const SESSIONS_MAX = 24
@@ -47,6 +47,7 @@ export async function openPostgresStore(
     waiting: {},
     workerName: schema,
     onError: troubles.tell,
+    unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
     isConnected: () => true,
   })

@@ -26,6 +26,8 @@ export interface QueueParts {
   /** Marks a worker's session where the store has no prefix for it. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
+  /** What is told to whom the store did not take a job from. */
+  readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
   /** False while the store is away: then nothing can be closed with its help. */
   readonly isConnected: () => boolean
@@ -58,9 +60,15 @@ export class Queues {
   queue<Data>(name: string): Queue<Data> {
     const known = this.#queues.get(name)
     if (known !== undefined) return known as Queue<Data>
-    const { asking, backend, onError } = this.#parts
+    const { asking, backend, onError, unwilling } = this.#parts
     const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: RETENTION }, backend)
     queue.on('error', onError)
+    const add = queue.add.bind(queue)
+    // A driver's own error would be told as a defect of ours.
+    queue.add = (...job) =>
+      add(...job).catch((error: unknown) => {
+        throw unwilling(error)
+      })
     this.#queues.set(name, queue)
     return queue as Queue<Data>
   }

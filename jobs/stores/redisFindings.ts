@@ -16,7 +16,8 @@ const VERSION_ADVISED = [6, 2] as const
 
 export function redisFindings(facts: RedisFacts): readonly StoreFinding[] {
   const told = fieldsOf(facts.info)
-  return [version(told), role(told), eviction(told.get('maxmemory_policy') ?? facts.policy), persistence(told, facts)]
+  const policy = told.get('maxmemory_policy') ?? facts.policy
+  return [version(told), role(told), eviction(policy), ...room(told), persistence(told, facts)]
 }
 
 function version(told: ReadonlyMap<string, string>): StoreFinding {
@@ -45,6 +46,14 @@ function eviction(policy: string | undefined): StoreFinding {
   if (policy === undefined) return { state: 'warned', what: 'whether it evicts keys is not told', cure }
   if (policy === 'noeviction') return { state: 'passed', what: 'never evicts keys' }
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
+}
+
+/** A warning: it may have room again before it is asked for some, and a worker waits for that. */
+function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
+  const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
+  if (max === 0 || used < max) return []
+  const cure = 'Raise maxmemory of this Redis, or see what else fills it.'
+  return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
 /** What is lost comes back by itself (schedules are made anew, windows are in the books), but late. */

@@ -10,7 +10,7 @@ import { redisFindings } from './redisFindings.ts'
 import { RedisShelf } from './redisShelf.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { storeOver } from './storeOver.ts'
-import { Troubles, unfit, unreachable } from './troubles.ts'
+import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
@@ -55,6 +55,7 @@ export async function openRedisStore(
     asking,
     waiting,
     onError: troubles.tell,
+    unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
     isConnected: () => asking.status === 'ready',
   })

@@ -12,6 +12,9 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** A trouble that goes on is said again after this. */
 const SAID_AGAIN_MS = MINUTE_MS
 
+/** Redis names the script and the line that met it: one trouble comes from a dozen of them. */
+const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
+
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
   new SyncError(
     'QUEUE_UNREACHABLE',
@@ -21,6 +24,15 @@ export const unreachable = (address: ServerAddress, error: unknown): SyncError =
 
 export const unfit = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
+
+/**
+ * A store that was connected and no longer does what it is asked for: it is away, its memory is full, it has become a
+ * replica. It may do so again later, so whoever asked tries again.
+ */
+export const unwilling = (shown: string, reason: string): SyncError =>
+  new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} took nothing: ${reason}`, {
+    cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
+  })
 
 /** Node's name for several failed connections has no message of its own. */
 export function messageOf(error: unknown): string {
@@ -32,8 +44,8 @@ export function messageOf(error: unknown): string {
 
 export class Troubles {
   readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
-  #last = ''
-  #saidMs = Number.NEGATIVE_INFINITY
+  /** When each was said. Several may go on at once, and by turns. */
+  readonly #said = new Map<string, number>()
 
   constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {
     this.#parts = parts
@@ -43,17 +55,18 @@ export class Troubles {
   readonly tell = (error: unknown): void => {
     const { log, clock, mask } = this.#parts
     const message = mask(messageOf(error))
+    const trouble = message.replace(REDIS_PLACE, '')
     const nowMs = clock.monotonicMs()
-    if (message === this.#last && nowMs - this.#saidMs < SAID_AGAIN_MS) return
-    this.#last = message
-    this.#saidMs = nowMs
+    for (const [each, saidMs] of this.#said) if (nowMs - saidMs >= SAID_AGAIN_MS) this.#said.delete(each)
+    if (this.#said.has(trouble)) return
+    this.#said.set(trouble, nowMs)
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
   /** The store is back: the next trouble is a new one. */
   readonly isOver = (): void => {
-    if (this.#last === '') return
-    this.#last = ''
+    if (this.#said.size === 0) return
+    this.#said.clear()
     this.#parts.log?.info('the queue store is back')
   }
 }

@@ -13,6 +13,8 @@ export interface RedisServer extends AsyncDisposable {
   stop(signal?: NodeJS.Signals): Promise<void>
   /** It keeps its connections and answers nothing, as on a machine that swaps. */
   freeze(): void
+  /** What an operator types at it, such as `CONFIG SET maxmemory 1`. */
+  tell(command: string): Promise<void>
   /** Starts it again at the same place, as after a crash or a restart of its machine. */
   restart(): Promise<void>
 }
@@ -54,6 +56,7 @@ export async function startRedis({ server, settings = [], password }: RedisServe
     port,
     stop,
     freeze: () => void started.child.kill('SIGSTOP'),
+    tell: (words) => told(port, words),
     restart: async () => {
       await stop()
       started = startTied(command)
@@ -61,6 +64,13 @@ export async function startRedis({ server, settings = [], password }: RedisServe
     },
     [Symbol.asyncDispose]: () => stop(),
   }
+}
+
+async function told(port: number, words: string): Promise<void> {
+  const operator = new Redis({ port, host: '127.0.0.1' })
+  const [command = '', ...rest] = words.split(' ')
+  await operator.call(command, ...rest)
+  operator.disconnect()
 }
 
 /** That this very process answers, and not another one that had the port before. */

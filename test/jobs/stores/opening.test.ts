@@ -4,6 +4,7 @@ import { addressOf } from '../../../jobs/stores/address.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { postgresFindings } from '../../../jobs/stores/postgresFindings.ts'
 import { redisFindings } from '../../../jobs/stores/redisFindings.ts'
+import { Troubles } from '../../../jobs/stores/troubles.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { SyncError } from '../../../src/errors.ts'
 import { createLog } from '../../../src/log.ts'
@@ -106,6 +107,21 @@ describe('the log of a store', () => {
   })
 })
 
+describe('the log of troubles', () => {
+  it('says each once a minute, however many go on by turns and whichever script of Redis meets them', () => {
+    const lines: string[] = []
+    const log = createLog({ level: 'trace', pretty: false, destination: { write: (line) => void lines.push(line) } })
+    const troubles = new Troubles({ log, clock: systemClock, mask: (text) => text })
+    const full = "OOM command not allowed when used memory > 'maxmemory'."
+    for (let turn = 0; turn < 10; turn += 1) {
+      troubles.tell(new Error(`${full} script: 1e9bb7deb6219644a634d32c430ce15ed39a377e, on @user_script:119.`))
+      troubles.tell(new Error(`${full} script: d96ca626f1ea141b44a856b312fc636d99aa9ea9, on @user_script:217.`))
+      troubles.tell(new Error('connect ECONNREFUSED 127.0.0.1:6379'))
+    }
+    expect(lines.map((line) => /OOM|ECONNREFUSED/.exec(line)?.[0])).toEqual(['OOM', 'ECONNREFUSED'])
+  })
+})
+
 describe('check', () => {
   it('of an open store looks again: a Redis that was set to evict keys fails', async () => {
     await using redis = await startRedis()
@@ -150,6 +166,9 @@ describe('the findings on a Redis', () => {
     ['one that evicts', fit.replace('noeviction', 'allkeys-lru'), 'failed'],
     ['one that does not tell whether it evicts', fit.replace('maxmemory_policy:noeviction', ''), 'warned'],
     ['one without append-only file', fit.replace('aof_enabled:1', 'aof_enabled:0'), 'warned'],
+    ['one whose memory is full', `${fit}used_memory:1048577\r\nmaxmemory:1048576\r\n`, 'warned'],
+    ['one that has room', `${fit}used_memory:1048575\r\nmaxmemory:1048576\r\n`, 'passed'],
+    ['one without a limit', `${fit}used_memory:1048577\r\nmaxmemory:0\r\n`, 'passed'],
     ['a replica', fit.replace('master', 'slave'), 'failed'],
     ['a cluster', fit.replace('cluster_enabled:0', 'cluster_enabled:1'), 'failed'],
   ])('%s', (_, info, state) => {

@@ -104,11 +104,29 @@ describe('a Redis', () => {
     const queue = store.queue<object>('gone')
     await queue.waitUntilReady()
     await redis.stop('SIGKILL')
-    await expect(queue.add('x', {})).rejects.toThrow()
+    expect(await failureOf(queue.add('x', {}))).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
     const { Secret } = await import('../../../src/secret.ts')
     const tokens = store.tokens({ identity: 'acme', secret: new Secret('s') })
     expect(await failureOf(tokens.read())).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
     await store.close()
+  })
+
+  it.each([
+    ['whose memory is full', 'OOM', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
+    ['that became a replica', 'READONLY', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
+  ])('%s says so to who asks, as a passing trouble, and takes jobs again afterwards', async (_, word, to, back) => {
+    await using redis = await startRedis({ settings: ['--maxmemory-policy', 'noeviction'] })
+    await using ground = await aGround('redis', redis.url)
+    await using store = await ground.open()
+    const queue = store.queue<object>('full')
+    await queue.waitUntilReady()
+    await redis.tell(to)
+    const error = await failureOf(queue.add('x', {}))
+    expect(error).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
+    expect(error.message).toContain(word)
+    expect(error.message).toContain(redis.url)
+    await redis.tell(back)
+    await until(() => added(store, 'after'))
   })
 
   it('that stays away does not keep a worker from closing', async () => {
