@@ -10,6 +10,7 @@ import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
 import { release } from './release.ts'
 import type { ScannedPage } from './scanPage.ts'
+import { stagedMissing } from './stagedFiles.ts'
 
 export interface SpoolLimits {
   readonly loadRowsMax: number
@@ -276,6 +277,7 @@ async function closeAll({ handle, collections }: OpenSegment): Promise<void> {
 
 function stagingError(error: unknown, file: string): unknown {
   const code = (error as { code?: unknown }).code
+  if (code === 'ENOENT') return stagedMissing(`${file} could not be written: its folder is gone`, error)
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
   return new SyncError('DISK_FULL', `no space is left for staged rows in ${file}`, {
     cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',

@@ -4,12 +4,12 @@
  * windows are pulled by the same code whether they are loaded here or by another process.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { SyncError } from '../errors.ts'
 import type { PageSizes } from '../plan/pageSizes.ts'
 import type { CatalogText, ObjectCatalog } from '../staging/catalog.ts'
 import type { Segment } from '../staging/spool.ts'
+import { checkSegment, stagedMissing } from '../staging/stagedFiles.ts'
 import type { ClosedWindow } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import type { PullAsk } from './pullAsk.ts'
@@ -138,25 +138,10 @@ export const stagedSegment = (staging: string, pulled: PulledWindow, segment: St
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
-    const { file, bytes, collections } = stagedSegment(staging, pulled, segment)
-    for (const each of [{ file, bytes }, ...collections]) await checkFile(each)
+    await checkSegment(stagedSegment(staging, pulled, segment))
   }
-}
-
-async function checkFile({ file, bytes }: { file: string; bytes: number }): Promise<void> {
-  const found = await stat(file).catch((error: unknown) => {
-    throw stagedMissing(`the staged rows ${file} are gone`, error)
-  })
-  if (found.size !== bytes) throw stagedMissing(`the staged rows ${file} have ${found.size} bytes instead of ${bytes}`)
 }
 
 /** Removes what was pulled: it is used once. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })
-
-export function stagedMissing(what: string, cause?: unknown): SyncError {
-  return new SyncError('STAGED_MISSING', what, {
-    cure: 'The window is pulled again. If it stays, look that all workers share one staging directory and nothing else cleans it.',
-    ...(cause === undefined ? {} : { cause }),
-  })
-}

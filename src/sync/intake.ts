@@ -7,12 +7,14 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
+import { asSyncError, type ErrorCode } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
 import type { ObjectCatalog } from '../staging/catalog.ts'
 import { catalogOf } from '../staging/rowCatalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
 import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '../staging/spool.ts'
+import { checkSegment } from '../staging/stagedFiles.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load.ts'
 import { noFigures } from './figures.ts'
@@ -42,6 +44,9 @@ export interface Settled {
   readonly replaces?: NonNullable<LoadInput['replaces']>[number]
   readonly asked?: NonNullable<LoadInput['asked']>[number]
 }
+
+/** What a load ends in where a file is missing: it is read in several statements. */
+const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
@@ -126,7 +131,7 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, warehouse, clock, signal, fence, settings, observe = unobserved } = this.#rooms
+    const { client, clock, signal, fence, settings, observe = unobserved } = this.#rooms
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
@@ -149,12 +154,22 @@ export class Intake implements AsyncDisposable {
       run: run === undefined ? undefined : this.#withFigures(run),
     } satisfies LoadInput
     const result = await observe({ what: 'load', report: report.name }, async (note) => {
-      const loaded = await warehouse.load(input)
+      const loaded = await this.#loaded(input)
       note({ rows: loaded.rows, inserted: loaded.inserted, updated: loaded.updated, rejected: loaded.rejected })
       return loaded
     })
     this.#count(result)
     for (const file of segment === undefined ? [] : filesOf(segment)) await rm(file, { force: true })
+  }
+
+  async #loaded(input: LoadInput): Promise<LoadResult> {
+    try {
+      return await this.#rooms.warehouse.load(input)
+    } catch (error) {
+      // What the warehouse says of a file that went away under it is worth less than that it went away.
+      if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
+      throw error
+    }
   }
 
   #withFigures(run: RunRecord): RunRecord {

@@ -1,6 +1,6 @@
 /** The spool: pages as they come, in segments of bounded size, gone with the spool. */
 import { existsSync } from 'node:fs'
-import { readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { filesOf, Spool } from '../../src/staging/spool.ts'
@@ -36,6 +36,16 @@ describe('a spool', () => {
     const lines = (await readFile(segments[0]?.file ?? '', 'utf8')).split('\n')
     expect(lines.slice(0, -1).map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([1, 2, 3, 4, 5, 6])
     expect(await spool.takeRest()).toEqual([])
+  })
+
+  it('whose folder goes away says that what was staged is gone', async () => {
+    await using folder = await aFolder()
+    const items = scan('[{"id":1,"rooms":[{"id":7}]}]', { collections: ['rooms'] })
+    const limits = { loadRowsMax: 1, loadBytesMax: 1e6, cutsBetweenPages: false }
+    await using spool = new Spool(join(folder.path, 'spool'), items.catalog, limits)
+    await spool.add(page(1, 3), NOON)
+    await rm(join(folder.path, 'spool'), { recursive: true })
+    await expect(spool.add(items, NOON)).rejects.toMatchObject({ code: 'STAGED_MISSING', retry: 'transient' })
   })
 
   it('cuts segments by bytes', async () => {

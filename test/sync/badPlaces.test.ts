@@ -8,9 +8,11 @@ import { describe, expect, it } from 'vitest'
 import { SyncError } from '../../src/errors.ts'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import type { LoadInput } from '../../src/warehouse/load.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aSmallDisk, fill, mayMount, type SmallDisk } from '../support/smallDisk.ts'
 import { aTide } from '../support/tide.ts'
+import { withMethods } from '../support/withMethods.ts'
 import { aPlace, startSync } from './ownProcess.ts'
 import { differencesOf, failureOf, markOf } from './stories.ts'
 
@@ -116,6 +118,27 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
     expect(await markOf(tide, 'enquiries')).toBeGreaterThanOrEqual(mark ?? Infinity)
     expect(await run()).toMatchObject([{ state: 'done' }, { state: 'done' }])
     expect(await differencesOf(tide, 'enquiries', 'events')).toEqual([])
+  })
+})
+
+describe('a staging directory', () => {
+  it('that is emptied under a run fails it as that, and the next run is complete', async () => {
+    await using tide = await aTide({ sandbox: { rows: 60 } })
+    const { warehouse, settings } = tide.rooms
+    const emptied = withMethods(warehouse, {
+      load: async (input: LoadInput) => {
+        await rm(settings.staging, { recursive: true })
+        return warehouse.load(input)
+      },
+    })
+    for (const report of ['events', 'enquiries'] as const) {
+      const failed = failureOf(await syncAll({ ...tide.rooms, warehouse: emptied }, [report]), report)
+      expect(failed.code).toBe('STAGED_MISSING')
+      expect(failed.message).toContain(settings.staging)
+      expect(await markOf(tide, report)).toBeUndefined()
+    }
+    await tide.sync('events', 'enquiries')
+    expect(await differencesOf(tide, 'events', 'enquiries')).toEqual([])
   })
 })
 
