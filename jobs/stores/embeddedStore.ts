@@ -2,7 +2,9 @@
  * The store that needs nothing: BullMQ's PostgreSQL backend on a PGlite in this process, in a directory beside the
  * warehouse. It has room for one process, and survives kill -9, but not a power cut in the middle of a write.
  */
-import { SyncError } from '../../src/errors.ts'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'
 import { lockDirectory } from './directoryLock.ts'
 import { EmbeddedPool } from './embeddedPool.ts'
 import { Queues } from './queues.ts'
@@ -15,8 +17,27 @@ import { messageOf, Troubles, unwilling } from './troubles.ts'
 /** Its messages hold no address, and so no password. */
 const mask = (text: string): string => text
 
-/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT. */
+/** A piece of PGlite's log of writes. */
+const ROOM_MIN = 16 * 1_048_576
+/** What is told where there is less: PGlite gives up without a word of why, SQLite with words of its own. */
+const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
+
+/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
+  const { directory } = options
+  try {
+    return await lockedAndOpened(options)
+  } catch (error) {
+    if (!FOR_WANT_OF_ROOM.includes(asSyncError(error).code) || !(await isFull(directory))) throw error
+    throw new SyncError('DISK_FULL', `no space is left for the embedded queue ${directory}`, {
+      cure: 'Free some space and start it again: what waits in the queue is kept.',
+      data: { directory },
+      cause: error,
+    })
+  }
+}
+
+async function lockedAndOpened(options: Opening): Promise<QueueStore> {
   const { directory, clock, log, prefix: schema, leaseMs, telemetry } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
@@ -67,4 +88,9 @@ async function opened(settings: Parameters<typeof EmbeddedPool.open>[0]): Promis
       cure: `Move ${settings.directory} away: schedules and open backfills are made anew from the warehouse.`,
     })
   }
+}
+
+async function isFull(directory: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(dirname(directory))
+  return bavail * bsize < ROOM_MIN
 }

@@ -11,7 +11,7 @@ const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
 /**
  * Opens the store and looks whether it is fit. Rejects with CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT or, on the
- * embedded store, QUEUE_LOCKED. The driver of the store in use is loaded, and no other.
+ * embedded store, QUEUE_LOCKED, DISK_FULL. The driver of the store in use is loaded, and no other.
  */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const { prefix = PREFIX } = options
