@@ -1,7 +1,7 @@
 /**
  * The one file that knows DuckDB's driver. It opens a database with bounded memory, runs statements one at a time on
  * one connection, keeps a transaction whole (an error always rolls back: a COMMIT of an aborted transaction would
- * answer success and store nothing), and turns the driver's messages into our errors.
+ * answer success and store nothing), and has our errors made of the driver's messages (databaseError.ts).
  */
 import {
   DuckDBArrayValue,
@@ -18,8 +18,9 @@ import {
   type DuckDBValue,
   StatementType,
 } from '@duckdb/node-api'
-import { asSyncError, SyncError } from '../errors.ts'
+import { SyncError } from '../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
+import { databaseError, OUT_OF_MEMORY } from './databaseError.ts'
 import { untilFirst } from './outrun.ts'
 import { CLEARED_MIN, type FileOptions, settings } from './settings.ts'
 import { name, text } from './sqlText.ts'
@@ -328,72 +329,4 @@ function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> 
     }
   }
   return row
-}
-
-const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
-
-const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
-
-/** DuckDB's message → our error. The texts were read off DuckDB 1.5. */
-export function databaseError(thrown: unknown, path: string): SyncError {
-  if (thrown instanceof SyncError) return thrown
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
-  if (/Could not set lock on file/.test(message)) {
-    return new SyncError('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), {
-      cure: 'One process owns the warehouse: stop the other one, or query the published copy instead.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
-    return new SyncError('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, {
-      cure: 'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: nothing of it was kept, nothing committed was lost.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  if (/No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message)) {
-    return new SyncError('DISK_FULL', `no space is left for ${path}`, {
-      cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
-    return new SyncError('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, {
-      cure: 'Restore it from a backup or from the published copy, or move it away: the next sync builds it afresh.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  if (/newer version of DuckDB|version number \d+, but we can only read/.test(message)) {
-    return new SyncError('WAREHOUSE_NEWER', `${path} was written by a newer DuckDB: ${firstLine(message)}`, {
-      cure: 'Run the newer Tidemark that wrote it.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  if (/Interrupted|INTERRUPT/.test(message)) {
-    return new SyncError('CANCELLED', 'the statement was stopped on request', {
-      cure: 'Start it again; it goes on where it stopped.',
-    })
-  }
-  if (NOT_OPENED.test(message) && message.includes(path)) {
-    return new SyncError('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, {
-      cure: 'Check the path and its permissions; `tidemark sync` makes the file.',
-      data: { path },
-      cause: thrown,
-    })
-  }
-  return asSyncError(thrown)
-}
-
-const firstLine = (message: string): string => message.split('\n')[0] ?? ''
-
-const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
-
-function isCorrupt(message: string): boolean {
-  return /not a valid DuckDB database file|sqlite_scanner|file is not a|Corrupt|checksum|Serialization Error|invalid magic/i.test(
-    message,
-  )
 }

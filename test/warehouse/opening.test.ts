@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -238,6 +238,28 @@ describe('a warehouse', () => {
     const refusal = await refusalOf(opened.path)
     expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
     expect((await readFile(opened.path)).equals(before)).toBe(true)
+  })
+
+  it.each([
+    { of: 'another file', isItsOwn: false },
+    { of: 'what it was before', isItsOwn: true },
+  ])('that has the log of writes of $of beside it names it, and opens once that is gone', async ({ isItsOwn }) => {
+    await using before = await aWarehouse()
+    await loadRows(before, enquiries, [{ enquiryId: 1 }])
+    await using folder = await aFolder()
+    const path = join(folder.path, 'warehouse.duckdb')
+    await copyFile(`${before.path}.wal`, `${path}.wal`)
+    await before.warehouse.close()
+    await using another = await aWarehouse()
+    await another.warehouse.close()
+    await copyFile(isItsOwn ? before.path : another.path, path)
+    const refusal = await refusalOf(path)
+    expect(refusal.code).toBe('WAREHOUSE_CORRUPT')
+    expect(refusal.message).toContain(`${path}.wal do not belong together`)
+    expect(refusal.cure).toContain(`move ${path}.wal away`)
+    await rename(`${path}.wal`, `${path}.left`)
+    await using warehouse = await openAt(path)
+    expect(await warehouse.liveRows('enquiries', '')).toBe(isItsOwn ? 1 : 0)
   })
 
   it('clears away what a killed owner had spilled, and leaves nothing when it is closed', async () => {
