@@ -97,7 +97,12 @@ export class RunLogs implements AsyncDisposable {
     while (this.#pending !== '') {
       const text = this.#pending
       this.#pending = ''
-      await this.#append(text).catch(() => undefined)
+      await this.#append(text).catch(async (error: unknown) => {
+        if ((error as { code?: unknown }).code !== 'ENOENT') return
+        // The folder was removed: it is made anew.
+        this.#file = ''
+        await this.#append(text).catch(() => undefined)
+      })
     }
     this.#writing = undefined
   }

@@ -57,6 +57,17 @@ describe('log lines of runs', () => {
     expect(await lastRunOf(folder, 'events')).toBe('skipped 3')
   })
 
+  it('are kept on when their folder was removed', async () => {
+    const directory = path.join(folder, 'logs')
+    await using kept = new RunLogs(directory, systemClock)
+    kept.take(lineOf('one', 'before'))
+    await kept.written()
+    await rm(directory, { recursive: true })
+    kept.take(lineOf('one', 'after'))
+    await kept.written()
+    expect((await linesOfRun(directory, 'one')).map(({ msg }) => msg)).toEqual(['after'])
+  })
+
   it('end at their limit for each run', async () => {
     await using kept = new RunLogs(folder, systemClock)
     for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
