@@ -24,7 +24,7 @@ export interface VerifyAsk {
   /** The mark of a scope (a currency, or ''), as readers have it. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   /** Compares what was read of a scope with what readers have of it. */
-  readonly compare: (ask: ComparedScope & { readonly mark: Instant }) => Promise<Compared>
+  readonly compare: (ask: CompareAsk) => Promise<Compared>
 }
 
 export interface ComparedScope {
@@ -32,6 +32,11 @@ export interface ComparedScope {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
+}
+
+export interface CompareAsk extends ComparedScope {
+  /** Up to here readers have every change. */
+  readonly mark: Instant
 }
 
 export interface Verified extends ComparedScope, Compared {

@@ -8,7 +8,7 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
-import { type ComparedScope, type Verified, verifyReport } from '../../sync/verify.ts'
+import { type CompareAsk, type Verified, verifyReport } from '../../sync/verify.ts'
 import { attachSql, compareWindow, type Deviation, HELD } from '../../warehouse/compared.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
@@ -60,7 +60,7 @@ export async function verify(
   const checked: Checked[] = []
   for (const report of wanted) {
     stop.signal.throwIfAborted()
-    const compare = (window: ComparedScope) => compareWindow(warehouse, { ...window, report: reportOf(report) })
+    const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
     const markOf = (scope: string) => heldMark(warehouse, report, scope)
     const scopes = await verifyReport(rooms, { report, from, to, runId: randomUUID(), markOf, compare }).catch(
       asSyncError,
