@@ -41,6 +41,7 @@ import { migrate } from './layout.ts'
 import { load, type LoadInput, type LoadPlace, type LoadResult, stagedBytes } from './load.ts'
 import { loadBesideOthers } from './loadBesideOthers.ts'
 import { makeFile } from './newFile.ts'
+import { OwnFile } from './ownFile.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
 import { publish, type Published } from './publish.ts'
 import {
@@ -83,6 +84,12 @@ export interface CoveragePlace extends Fenced {
   readonly scope: string
 }
 
+interface Opened {
+  readonly database: Database
+  readonly spill: SpillFolder | undefined
+  readonly file: OwnFile | undefined
+}
+
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
@@ -97,6 +104,8 @@ export class Warehouse implements AsyncDisposable {
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
+  /** Undefined where it is in memory or in a lake. */
+  readonly #file: OwnFile | undefined
   readonly #fences: Fences
   /** Runs that have begun and written nothing yet. */
   readonly #begun = new Map<string, RunRecord>()
@@ -105,12 +114,13 @@ export class Warehouse implements AsyncDisposable {
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(
-    { database, spill }: { database: Database; spill: SpillFolder | undefined },
+    { database, spill, file }: Opened,
     mark: string,
     discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>,
   ) {
     this.#database = database
     this.#spill = spill
+    this.#file = file
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
     this.numberMark = mark
@@ -133,7 +143,8 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await endOrphans(sql)
         return numberMark(sql)
       })
-      return new Warehouse({ database, spill }, mark, await discoveredColumns(database))
+      const file = isAlone && path !== ':memory:' ? await OwnFile.at(path) : undefined
+      return new Warehouse({ database, spill, file }, mark, await discoveredColumns(database))
     } catch (error) {
       await database.close()
       throw error
@@ -365,7 +376,10 @@ export class Warehouse implements AsyncDisposable {
   }
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#loads.then(work, work)
+    const turn = this.#loads.then(async () => {
+      await this.#file?.check()
+      return work()
+    })
     this.#loads = turn.catch(() => undefined)
     return turn
   }

@@ -187,6 +187,25 @@ describe('a warehouse', () => {
     }
   })
 
+  it('that is moved away or replaced while it is open takes no load, publishes nothing, and says what to do', async () => {
+    await using opened = await aWarehouse()
+    const { warehouse, path } = opened
+    await loadRows(opened, enquiries, [{ enquiryId: 1, note: 'kept' }])
+    await warehouse.checkpoint()
+    const lost = { code: 'WAREHOUSE_MISSING', cure: expect.stringContaining('Stop this process') as string }
+    await rename(path, `${path}.moved`)
+    const moved = { ...lost, message: expect.stringContaining('was moved away or removed') as string }
+    await expect(loadRows(opened, enquiries, [{ enquiryId: 2 }])).rejects.toMatchObject(moved)
+    await expect(warehouse.publish(`${path}.copy`)).rejects.toMatchObject(moved)
+    await copyFile(`${path}.moved`, path)
+    const replaced = { ...lost, message: expect.stringContaining('was replaced by another file') as string }
+    await expect(loadRows(opened, enquiries, [{ enquiryId: 2 }])).rejects.toMatchObject(replaced)
+    await expect(warehouse.checkpoint()).rejects.toMatchObject(replaced)
+    await rename(`${path}.moved`, path)
+    await loadRows(opened, enquiries, [{ enquiryId: 2, note: 'in its place again' }])
+    expect(await warehouse.liveRows('enquiries', '')).toBe(2)
+  })
+
   it('of a newer layout is refused and left as it is', async () => {
     await using opened = await aWarehouse()
     await opened.warehouse.rows('INSERT INTO tidemark.layout VALUES (99, now())')
