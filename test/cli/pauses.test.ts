@@ -45,6 +45,22 @@ describe('tidemark reconcile', () => {
     expect(deleted.stdout).toBe(`enquiry_id\n${key}\n`)
   })
 
+  it('asks nothing of a report that is paused, and for no token where the credentials are refused, with 1 and the reason', async () => {
+    await using world = await aWorld()
+    await world.run('pause', 'enquiries')
+    const paused = await world.run('reconcile', 'enquiries')
+    expect(paused.code).toBe(1)
+    expect(paused.stdout).toContain('enquiries failed: paused by an operator (REPORT_PAUSED)')
+    expect(world.sandbox.requests.total).toBe(0)
+    await using stranger = await aWorld({ env: { REPORTING_CLIENT_SECRET: 'wrong' } })
+    await stranger.run('sync', 'enquiries')
+    const asked = stranger.sandbox.requests.total
+    const refused = await stranger.run('reconcile', 'enquiries')
+    expect(refused.code).toBe(1)
+    expect(refused.stdout).toContain('nothing was asked')
+    expect(stranger.sandbox.requests.total).toBe(asked)
+  })
+
   it('refuses an audit report, whose entries never change', async () => {
     await using world = await aWorld()
     expect((await world.run('reconcile', 'enquiry_audit_entries')).code).not.toBe(0)

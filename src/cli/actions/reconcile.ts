@@ -5,6 +5,7 @@ import { errorFrom, type OutcomeDocument } from '../../../jobs/wire.ts'
 import type { Config } from '../../config/config.ts'
 import type { SyncError } from '../../errors.ts'
 import { oneRun } from '../../sync/oneRun.ts'
+import { pausedReports } from '../../sync/pauses.ts'
 import { type ReconcileFound, reconcileReport } from '../../sync/reconcile.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
@@ -87,6 +88,9 @@ async function compareOne(
   { allowMassDelete, own }: { allowMassDelete: boolean; own: OwnWork },
 ): Promise<Compared> {
   rooms.signal.throwIfAborted()
+  // As in a worker: what is paused is asked for by nobody, and refused credentials ask for no token (product contract §5.9).
+  const paused = (await pausedReports(rooms)).get(report)
+  if (paused !== undefined) return { report, error: paused }
   const runId = randomUUID()
   const { outcome, run } = await oneRun(rooms, { report, kind: 'reconcile', runId }, () =>
     reconcileReport(rooms, report, { runId, allowMassDelete }),
