@@ -3,6 +3,14 @@ import type { OutcomeDocument, Plain } from '../../jobs/wire.ts'
 import type { Outcome, Problem } from './api/shapes.ts'
 import type { z } from 'zod'
 
+interface RetriedReport {
+  readonly report: string
+  readonly tried: number
+  readonly loaded: number
+  readonly rejected: number
+  readonly withheld?: number
+}
+
 type OutcomeShown = z.infer<typeof Outcome>
 
 export const problemOf = ({ code, message, cure }: Plain): z.infer<typeof Problem> => ({
@@ -15,7 +23,7 @@ export const problemOf = ({ code, message, cure }: Plain): z.infer<typeof Proble
 export function outcomesOf(told: unknown): OutcomeShown[] {
   const { outcome, retried, paused, resumed, what } = told as {
     readonly outcome?: OutcomeDocument
-    readonly retried?: readonly { report: string; tried: number; loaded: number; rejected: number }[]
+    readonly retried?: readonly RetriedReport[]
     readonly paused?: readonly string[]
     readonly resumed?: readonly string[]
     readonly what?: string
@@ -44,20 +52,10 @@ function runOutcome({ report, state, figures, error }: OutcomeDocument): Outcome
   return { report, state, text: `${report}: ${state}, ${shown.join(', ')}`, error: null }
 }
 
-function retriedOutcome({
-  report,
-  tried,
-  loaded,
-  rejected,
-}: {
-  report: string
-  tried: number
-  loaded: number
-  rejected: number
-}): OutcomeShown {
-  const text =
-    tried === 0
-      ? `${report}: no rejected rows`
-      : `${report}: ${loaded} of ${tried} rows loaded, ${rejected} rejected again`
+function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): OutcomeShown {
+  const again = tried === 0 ? [] : [`${loaded} of ${tried} rows loaded, ${rejected} rejected again`]
+  const unkept = withheld === 0 ? [] : [`${withheld} kept without values can not be loaded again`]
+  const parts = [...again, ...unkept]
+  const text = `${report}: ${parts.length === 0 ? 'no rejected rows' : parts.join('; ')}`
   return { report, state: rejected > 0 ? 'rejected again' : 'done', text, error: null }
 }

@@ -27,6 +27,8 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
+  /** Rows beside them of which only a fingerprint was kept (`exclude_payload`); undefined: none. */
+  readonly withheld?: number
 }
 
 /** What it needs of a story's rooms: no service. */
@@ -55,7 +57,9 @@ export async function retryRejected(rooms: RetryRooms, report: ReportName): Prom
     if (await allLoadedAgain(rooms, report, { loads, isLast: tries === TRIES_MAX })) break
   }
   const after = await kept()
-  return { report, tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
+  const withheld = await rooms.warehouse.withheldRows(report)
+  const counts = { tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
+  return { report, ...counts, ...(withheld > 0 && { withheld }) }
 }
 
 interface Kept {

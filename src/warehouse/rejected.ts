@@ -168,6 +168,15 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
   )
 }
 
+/** How many refused rows are kept without what they held (`exclude_payload`), so that no load can take them up again. */
+export async function withheldRows(sql: Sql, report: string): Promise<number> {
+  const [kept] = await sql.rows<{ rows: number }>(
+    `SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND NOT (${IS_WHOLE})`,
+    [report],
+  )
+  return kept?.rows ?? 0
+}
+
 /** Some of the rows that those loads refused, scope by scope and in order of time. */
 export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }: RejectedAsk): Promise<RejectedRow[]> {
   return sql.rows(

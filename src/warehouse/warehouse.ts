@@ -54,7 +54,7 @@ import {
   reconciledRows,
   type ReconcileResult,
 } from './reconcile.ts'
-import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads } from './rejected.ts'
+import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads, withheldRows } from './rejected.ts'
 import { withMemory } from './shortMemory.ts'
 import { SpillFolder } from './spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './lake.ts'
@@ -244,6 +244,10 @@ export class Warehouse implements AsyncDisposable {
   /** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
+  }
+
+  withheldRows(report: ReportName): Promise<number> {
+    return withheldRows(this.#database, report)
   }
 
   rejectedRows(ask: RejectedAsk): Promise<RejectedRow[]> {

@@ -124,6 +124,21 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
 })
 
+it('retry-rejected tells rows of which nothing was kept, in place of saying that there are none', async () => {
+  await using world = await aWorld({ settings: { reports: { events: { exclude_payload: true } } } })
+  const { world: service } = world.sandbox
+  service.putRow('events', service.liveKeys('events')[0] as number, { attendees: '"many"' })
+  await world.run('sync', 'events')
+  const { code, stdout } = await world.run('retry-rejected', 'events')
+  expect([code, stdout]).toEqual([
+    0,
+    'events: 1 rejected row is kept without values (exclude_payload) and can not be loaded again; once the cause is mended: tidemark reconcile events\n',
+  ])
+  expect(JSON.parse((await world.run('retry-rejected', 'events', '--json')).stdout)).toEqual({
+    reports: [{ report: 'events', tried: 0, loaded: 0, rejected: 0, withheld: 1 }],
+  })
+})
+
 it('retry-rejected loads what can be stored by now, says what can not, and publishes', async () => {
   await using world = await aWorld()
   const { world: service } = world.sandbox

@@ -52,7 +52,8 @@ const COLUMNS: readonly Column[] = [
 
 export function retriedText(retried: readonly RetriedReport[]): string {
   const some = retried.filter(({ tried }) => tried > 0)
-  if (some.length === 0) return 'no rejected rows are kept\n'
+  const unkept = withheldText(retried)
+  if (some.length === 0) return unkept === '' ? 'no rejected rows are kept\n' : unkept
   const rows = some.map(({ report, tried, loaded, rejected }) => [report, ...[tried, loaded, rejected].map(grouped)])
   const refused = some.filter(({ rejected }) => rejected > 0).map(({ report }) => report)
   const left = some.reduce((sum, { rejected }) => sum + rejected, 0)
@@ -60,5 +61,16 @@ export function retriedText(retried: readonly RetriedReport[]): string {
     left === 0
       ? ''
       : `\n${counted(left, 'row')} can not be stored yet; see why with: tidemark query "SELECT report, key, reason FROM tidemark.rejected_rows"\nif the service has mended them since: tidemark reconcile ${refused.join(' ')}\n`
-  return `${table(COLUMNS, rows)}${note}`
+  return `${table(COLUMNS, rows)}${note}${unkept}`
+}
+
+/** Rows that nobody can load again, since nothing of them was to stay. */
+function withheldText(retried: readonly RetriedReport[]): string {
+  return retried
+    .filter(({ withheld = 0 }) => withheld > 0)
+    .map(
+      ({ report, withheld = 0 }) =>
+        `${report}: ${counted(withheld, 'rejected row')} ${withheld === 1 ? 'is' : 'are'} kept without values (exclude_payload) and can not be loaded again; once the cause is mended: tidemark reconcile ${report}\n`,
+    )
+    .join('')
 }
