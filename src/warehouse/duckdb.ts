@@ -6,6 +6,7 @@
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
+  DuckDBDateValue,
   DuckDBDecimalValue,
   DuckDBInstance,
   DuckDBListValue,
@@ -278,12 +279,19 @@ const notOneStatement = (count: number): SyncError =>
 function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
   if (value === null) return null
   if (typeof value === 'string') return type?.alias === 'JSON' ? exact(value) : readable(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? exact(String(value)) : readable(String(value))
+  if (typeof value === 'number') return numberCell(value)
   if (typeof value === 'bigint' || typeof value === 'boolean' || value instanceof DuckDBDecimalValue)
     return exact(value.toString())
   if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? readable(value.toString())
   if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? readable(value.toString())
+  // The driver shows the days that stand for infinity as a date.
+  if (value instanceof DuckDBDateValue && !value.isFinite) return readable(value.days > 0 ? 'infinity' : '-infinity')
   return nestedCell(value, type as unknown as NestedType)
+}
+
+function numberCell(value: number): Cell {
+  if (!Number.isFinite(value)) return readable(String(value))
+  return exact(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
 /** What nested types say of their parts. */

@@ -51,6 +51,7 @@ describe('tidemark reconcile', () => {
     const paused = await world.run('reconcile', 'enquiries')
     expect(paused.code).toBe(1)
     expect(paused.stdout).toContain('enquiries failed: paused by an operator (REPORT_PAUSED)')
+    expect(paused.stdout).not.toContain('were repaired')
     expect(world.sandbox.requests.total).toBe(0)
     await using stranger = await aWorld({ env: { REPORTING_CLIENT_SECRET: 'wrong' } })
     await stranger.run('sync', 'enquiries')

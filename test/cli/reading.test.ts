@@ -37,6 +37,13 @@ describe('tidemark query', () => {
     expect(table.stdout).toMatch(/\(1 row\)\n$/)
   })
 
+  it('prints days and times without an end, and zero below zero, as they are', async () => {
+    const endless = `SELECT DATE 'infinity' AS day, DATE '-infinity' AS first, TIMESTAMPTZ 'infinity' AS at, -0.0::DOUBLE AS zero,
+      [DATE 'infinity', DATE '2024-02-29'] AS days`
+    const { stdout } = await world.run('query', '--format', 'csv', endless)
+    expect(stdout).toBe('day,first,at,zero,days\ninfinity,-infinity,infinity,-0.0,"[""infinity"",""2024-02-29""]"\n')
+  })
+
   it('takes a statement that begins with a comment for one, wherever options stand', async () => {
     const statement = '-- count them\nSELECT 42 AS n'
     for (const args of [

@@ -105,6 +105,9 @@ const COLUMNS: readonly Column[] = [
   ...['rows', 'missed', 'differed', 'absent', 'deleted'].map((head): Column => ({ head, align: 'right' })),
 ]
 
+const REPAIRED =
+  'missed and differed rows were repaired; absent ones are marked as deleted when the next reconcile misses them too\n'
+
 function foundText(compared: readonly Compared[]): string {
   const rows = compared.map(({ report, found }) =>
     found === undefined
@@ -116,5 +119,6 @@ function foundText(compared: readonly Compared[]): string {
       ? []
       : [`${report} failed: ${line(error.message)} (${error.code})\n  what to do: ${line(error.cure)}\n`],
   )
-  return `${table(COLUMNS, rows)}\n${failures.join('')}missed and differed rows were repaired; absent ones are marked as deleted when the next reconcile misses them too\n`
+  const repaired = compared.some(({ found }) => found !== undefined) ? REPAIRED : ''
+  return `${table(COLUMNS, rows)}\n${failures.join('')}${repaired}`
 }
