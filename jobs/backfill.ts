@@ -3,8 +3,8 @@
  * state is in the books, so a job that comes back goes on where it stopped.
  */
 import type { Instant } from '../src/instant.ts'
-import { backfillReport } from '../src/sync/backfill.ts'
-import { type BackfillOutcome, windowsFailed } from '../src/sync/backfillEnd.ts'
+import { backfillReport } from '../src/sync/backfill/backfill.ts'
+import { type BackfillOutcome, windowsFailed } from '../src/sync/backfill/backfillEnd.ts'
 import { noFigures } from '../src/sync/figures.ts'
 import { endedAs, type RunAsk, watchedRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/outcome.ts'

@@ -5,8 +5,8 @@
 import type { ReportName } from '../schema/index.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Instant } from '../src/instant.ts'
-import { type BackfillRequest, nameBackfill } from '../src/sync/backfillRequest.ts'
-import type { BackfillBooks } from '../src/warehouse/backfills.ts'
+import { type BackfillRequest, nameBackfill } from '../src/sync/backfill/backfillRequest.ts'
+import type { BackfillBooks } from '../src/warehouse/books/backfills.ts'
 import type { BackfillJob } from './queues.ts'
 import type { Requests } from './requests.ts'
 

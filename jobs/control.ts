@@ -5,8 +5,8 @@
  */
 import { isPerRecord, type ReportName } from '../schema/index.ts'
 import { asSyncError, SyncError } from '../src/errors.ts'
-import { cancelBackfill } from '../src/sync/backfillEnd.ts'
-import { type Planned, previewBackfill } from '../src/sync/backfillPreview.ts'
+import { cancelBackfill } from '../src/sync/backfill/backfillEnd.ts'
+import { type Planned, previewBackfill } from '../src/sync/backfill/backfillPreview.ts'
 import { retryRejected } from '../src/sync/retryRejected.ts'
 import { BackfillNames } from './backfillNames.ts'
 import type { ControlRequest } from './controlRequest.ts'
@@ -247,7 +247,7 @@ export class Control {
   }
 }
 
-export type { Planned } from '../src/sync/backfillPreview.ts'
+export type { Planned } from '../src/sync/backfill/backfillPreview.ts'
 
 /** What runs and what waits. */
 export interface Activity {

@@ -8,7 +8,7 @@ import { formatInstant, type Instant } from '../instant.ts'
 import { type Asked, type Change, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
-import type { Database } from '../warehouse/duckdb.ts'
+import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
 import { counted, grouped, timeText } from './layout.ts'
 

@@ -4,9 +4,9 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
-import { Database, type DatabaseOptions } from '../warehouse/duckdb.ts'
-import { openLake } from '../warehouse/lake.ts'
-import { knownLayout } from '../warehouse/layout.ts'
+import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
+import { openLake } from '../warehouse/database/lake.ts'
+import { knownLayout } from '../warehouse/books/layout.ts'
 
 /** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
 export async function openPublished(

@@ -2,8 +2,8 @@
  * A query's result in print. A table is for people: it is cut to what they can read. CSV and JSON are for programs:
  * every row, every digit, written piece by piece, so that memory stays bounded whatever the result holds.
  */
-import { type Cell, jsonOf } from '../warehouse/cells.ts'
-import type { TakeRows } from '../warehouse/duckdb.ts'
+import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
+import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
 import type { Output } from './shell.ts'
 

@@ -2,7 +2,7 @@
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import type { Database } from '../warehouse/duckdb.ts'
+import type { Database } from '../warehouse/database/duckdb.ts'
 import { type AskingConfig, coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
 import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
 import { offCureLines } from './offCure.ts'

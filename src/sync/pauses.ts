@@ -5,7 +5,7 @@
  */
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
-import type { Pause } from '../warehouse/books.ts'
+import type { Pause } from '../warehouse/books/books.ts'
 import type { Rooms } from './rooms.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']

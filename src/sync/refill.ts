@@ -8,7 +8,7 @@ import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import type { Span } from '../plan/spans.ts'
 import { privacyTextOf } from './privacy.ts'
 import type { Rooms } from './rooms.ts'
-import type { Scope } from './scope.ts'
+import type { Scope } from './walk/scope.ts'
 
 export interface RefillWays {
   /** Reads a report without bounds, as its first run does. */

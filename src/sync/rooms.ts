@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
 import type { Secret } from '../secret.ts'
-import type { Fence } from '../warehouse/fences.ts'
+import type { Fence } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './outcome.ts'
 

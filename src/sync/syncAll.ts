@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
-import { syncAudit } from './auditTrail.ts'
-import { eachBounded } from './bounded.ts'
+import { syncAudit } from './audit/auditTrail.ts'
+import { eachBounded } from './walk/bounded.ts'
 import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './outcome.ts'
 import { oneRun } from './oneRun.ts'

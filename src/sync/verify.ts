@@ -8,11 +8,11 @@ import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
-import type { Compared } from '../warehouse/compared.ts'
-import { Difference } from './difference.ts'
+import type { Compared } from '../warehouse/publish/compared.ts'
+import { Difference } from './walk/difference.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
-import { Scope } from './scope.ts'
-import { serviceClock } from './serviceClock.ts'
+import { Scope } from './walk/scope.ts'
+import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName

@@ -22,12 +22,12 @@ import {
   recordRun,
   type ReportStateRow,
   type RunRecord,
-} from './books.ts'
-import { BackfillBooks } from './backfills.ts'
-import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './coverage.ts'
-import { type AroundStatement, Database, type Sql } from './duckdb.ts'
-import { type Fence, type FenceAsk, Fences } from './fences.ts'
-import { heldBooks, type HeldBooks } from './held.ts'
+} from './books/books.ts'
+import { BackfillBooks } from './books/backfills.ts'
+import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './books/coverage.ts'
+import { type AroundStatement, Database, type Sql } from './database/duckdb.ts'
+import { type Fence, type FenceAsk, Fences } from './books/fences.ts'
+import { heldBooks, type HeldBooks } from './books/held.ts'
 import {
   dueRecords,
   type DueRecord,
@@ -35,15 +35,15 @@ import {
   type RecordsAgain,
   type RecordsAsk,
   recordsToAskAgain,
-} from './followed.ts'
-import { type Trimmed, trimHistory } from './history.ts'
-import { migrate } from './layout.ts'
-import { load, type LoadInput, type LoadPlace, type LoadResult, stagedBytes } from './load.ts'
-import { loadBesideOthers } from './loadBesideOthers.ts'
-import { makeFile } from './newFile.ts'
-import { OwnFile } from './ownFile.ts'
-import { learnPageSizes, type PageSizePlace, pageSizesOf } from './pageSizes.ts'
-import { publish, type Published } from './publish.ts'
+} from './books/followed.ts'
+import { type Trimmed, trimHistory } from './books/history.ts'
+import { migrate } from './books/layout.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult, stagedBytes } from './load/load.ts'
+import { loadBesideOthers } from './load/loadBesideOthers.ts'
+import { makeFile } from './database/newFile.ts'
+import { OwnFile } from './database/ownFile.ts'
+import { learnPageSizes, type PageSizePlace, pageSizesOf } from './books/pageSizes.ts'
+import { publish, type Published } from './publish/publish.ts'
 import {
   beginReconcile,
   type Ending,
@@ -53,14 +53,14 @@ import {
   type ReconcilePlace,
   reconciledRows,
   type ReconcileResult,
-} from './reconcile.ts'
-import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads, withheldRows } from './rejected.ts'
-import { withMemory } from './shortMemory.ts'
-import { SpillFolder } from './spillFolder.ts'
-import { attachLake, type LakePlace, openLake } from './lake.ts'
-import { name, text } from './sqlText.ts'
-import { discoveredColumns } from './tables.ts'
-import { beside } from './threads.ts'
+} from './load/reconcile.ts'
+import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads, withheldRows } from './load/rejected.ts'
+import { withMemory } from './database/shortMemory.ts'
+import { SpillFolder } from './database/spillFolder.ts'
+import { attachLake, type LakePlace, openLake } from './database/lake.ts'
+import { name, text } from './database/sqlText.ts'
+import { discoveredColumns } from './tables/tables.ts'
+import { beside } from './database/threads.ts'
 
 export interface WarehouseSettings {
   /** Absolute path, or `:memory:`. */

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { dictionary } from '../../schema/dictionary.ts'
 import { reports } from '../../schema/index.ts'
 import { tableOf } from '../../schema/tables.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type World } from './support.ts'
 
 const tables = reports.map(tableOf).flatMap((table) => [table.name, ...table.children.map(({ name }) => name)])

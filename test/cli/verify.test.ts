@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aPlace, type Place } from './support.ts'
 
 const SETTINGS = { currencies: ['EUR'] }

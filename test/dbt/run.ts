@@ -6,7 +6,7 @@
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { aProject, dbt } from './project.ts'
 import { aPython, type Python } from './python.ts'

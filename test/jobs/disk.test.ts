@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { fill, mayMount, type SmallDisk, aSmallDisk } from '../support/smallDisk.ts'
 import { aWorkshop, hasSaid, linesOf, stop, until } from './support.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 describe.skipIf(!(await mayMount()))('a worker on a full disk', () => {
   it('goes on by itself once there is room', { timeout: 300_000 }, async () => {

@@ -6,7 +6,7 @@
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
 import { waitsFor, Witness } from './witness.ts'

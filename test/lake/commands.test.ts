@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ManifestBody } from '../../src/warehouse/exportManifest.ts'
+import type { ManifestBody } from '../../src/warehouse/publish/exportManifest.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'

@@ -43,7 +43,7 @@ describe('the package', () => {
     expect(files.filter((name) => /^(?:src|jobs|schema|test|tools|bench)\//.test(name))).toEqual([])
     const needed = [
       'dist/schema/migrations/0001_books.sql',
-      'dist/src/warehouse/copyFile.js',
+      'dist/src/warehouse/publish/copyFile.js',
       'ops/alerts.yaml',
       'LICENSE',
     ]

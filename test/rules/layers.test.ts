@@ -41,9 +41,9 @@ describe('imports', () => {
       'src/sandbox/world.ts:1 imports schema: the sandbox is an independent witness, written from the specification. Write it from the specification once more: a shared misreading must not hide.',
     ],
     [
-      'src/warehouse/merge.ts',
+      'src/warehouse/load/merge.ts',
       `await import('@duckdb/node-api')`,
-      'src/warehouse/merge.ts:1 imports @duckdb/node-api: it belongs to src/warehouse/duckdb.ts. Move the call to src/warehouse/duckdb.ts.',
+      'src/warehouse/load/merge.ts:1 imports @duckdb/node-api: it belongs to src/warehouse/database/duckdb.ts. Move the call to src/warehouse/database/duckdb.ts.',
     ],
   ])('say what to do when they stray: %s with %s', (name, text, message) => {
     expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([message])
@@ -53,7 +53,7 @@ describe('imports', () => {
     ['src/sync/pull.ts', `import type { Warehouse } from '../warehouse/open.ts'`],
     ['src/plan/window.ts', `import { latest } from '../instant.ts'; import { reports } from '../../schema/index.ts'`],
     ['src/cli/rooms.ts', `import { open } from '../warehouse/open.ts'`],
-    ['src/warehouse/duckdb.ts', `import { DuckDBInstance } from '@duckdb/node-api'`],
+    ['src/warehouse/database/duckdb.ts', `import { DuckDBInstance } from '@duckdb/node-api'`],
   ])('may go down: %s with %s', (name, text) => {
     expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([])
   })

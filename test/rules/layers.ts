@@ -85,7 +85,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 /** Package → where it may be imported, as the beginning of a file's name. */
 const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: string }>> = {
   undici: { home: 'src/client/', cure: 'Move the call to src/client.' },
-  '@duckdb/node-api': { home: 'src/warehouse/duckdb.ts', cure: 'Move the call to src/warehouse/duckdb.ts.' },
+  '@duckdb/node-api': {
+    home: 'src/warehouse/database/duckdb.ts',
+    cure: 'Move the call to src/warehouse/database/duckdb.ts.',
+  },
   bullmq: { home: 'jobs/', cure: 'Move the call to jobs.' },
   ioredis: { home: 'jobs/', cure: 'Move the call to jobs.' },
   'prom-client': { home: 'jobs/metrics/', cure: 'Let what is watched come through src/observe.ts.' },

@@ -1,5 +1,5 @@
 /** The published copy as a reader opens it: a database of its own, read-only. */
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 type Rows = <T>(sql: string) => Promise<T[]>
 

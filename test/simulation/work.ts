@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Instant, minusMs } from '../../src/instant.ts'
-import { backfillReport } from '../../src/sync/backfill.ts'
+import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
-import { pullHere } from '../../src/sync/pullWindow.ts'
+import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'

@@ -1,6 +1,6 @@
 /** A warehouse as one SQL text and back: how the file of an earlier layout is kept beside the tests. */
 import { readFile } from 'node:fs/promises'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 const MEMORY = '256MB'
 

@@ -15,7 +15,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import type { ReportOutcome } from '../../src/sync/outcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
-import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
+import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { warehouseSettings } from './lakes.ts'
 

@@ -12,7 +12,7 @@ import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts'
-import type { LoadInput, LoadResult } from '../../src/warehouse/load.ts'
+import type { LoadInput, LoadResult } from '../../src/warehouse/load/load.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
 export const NOON = at('2026-03-01T12:00:00Z')

@@ -10,8 +10,8 @@ import { budgets } from '../../schema/reports/budgets.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
-import { exportTo } from '../../src/warehouse/export.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
+import { exportTo } from '../../src/warehouse/publish/export.ts'
 import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 const ROOM = join(import.meta.dirname, '../../src/warehouse')

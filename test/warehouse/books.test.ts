@@ -11,8 +11,8 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
 import { earliest, type Instant, latest, plusMs } from '../../src/instant.ts'
-import { bookFigures } from '../../src/warehouse/bookFigures.ts'
-import type { ClosedWindow, RunRecord } from '../../src/warehouse/books.ts'
+import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
+import type { ClosedWindow, RunRecord } from '../../src/warehouse/books/books.ts'
 import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse

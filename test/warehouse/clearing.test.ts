@@ -1,8 +1,8 @@
 /** How much of a table a COMMIT tidies up: as much as its load changed, whatever lies there. */
 import { describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
-import { Database, type Sql } from '../../src/warehouse/duckdb.ts'
-import { clearedBy } from '../../src/warehouse/settings.ts'
+import { Database, type Sql } from '../../src/warehouse/database/duckdb.ts'
+import { clearedBy } from '../../src/warehouse/database/settings.ts'
 import { aFolder, loadRows, aWarehouse } from '../support/warehouse.ts'
 
 /** A few rows more than a row group of DuckDB holds: each transaction leaves a full one and a remnant. */

@@ -14,9 +14,9 @@ import { type ReportName, reportNames, reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { privacyText } from '../../src/plan/privacy.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
-import { type Exported, exportTo } from '../../src/warehouse/export.ts'
-import { filesOf, type ManifestBody } from '../../src/warehouse/exportManifest.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
+import { type Exported, exportTo } from '../../src/warehouse/publish/export.ts'
+import { filesOf, type ManifestBody } from '../../src/warehouse/publish/exportManifest.ts'
 import { until } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
 import { aWarehouse, at, loadRows, NOON, type OpenWarehouse } from '../support/warehouse.ts'
@@ -316,8 +316,8 @@ const module = (path: string) => JSON.stringify(fileURLToPath(new URL(`../../src
 /** Exports in a process of its own and kills it as soon as some files of this generation are there. */
 async function killedExport(out: string, published: string, generation: number): Promise<void> {
   const program = `
-    const { Database } = await import(${module('warehouse/duckdb.ts')})
-    const { exportTo } = await import(${module('warehouse/export.ts')})
+    const { Database } = await import(${module('warehouse/database/duckdb.ts')})
+    const { exportTo } = await import(${module('warehouse/publish/export.ts')})
     const copy = await Database.open(${JSON.stringify(published)}, { readOnly: true, memory: '256MB' })
     await exportTo(copy, { to: ${JSON.stringify(out)}, reports: ['enquiries'], now: 0 })`
   const running = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'inherit' })

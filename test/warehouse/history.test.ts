@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
-import type { RunRecord } from '../../src/warehouse/books.ts'
+import type { RunRecord } from '../../src/warehouse/books/books.ts'
 import { aFolder, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse

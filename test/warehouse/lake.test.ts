@@ -4,9 +4,9 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
-import { lakeName, type LakePlace } from '../../src/warehouse/lake.ts'
-import { LiveServer } from '../../src/warehouse/liveServer.ts'
-import { untilFirst } from '../../src/warehouse/outrun.ts'
+import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
+import { LiveServer } from '../../src/warehouse/publish/liveServer.ts'
+import { untilFirst } from '../../src/warehouse/database/outrun.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
 

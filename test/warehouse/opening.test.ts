@@ -11,11 +11,11 @@ import { reports } from '../../schema/index.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
-import { LAYOUT } from '../../src/warehouse/layout.ts'
+import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder, aWarehouse, loadRows, openAt } from '../support/warehouse.ts'
 
-const DATABASE = fileURLToPath(new URL('../../src/warehouse/duckdb.ts', import.meta.url))
+const DATABASE = fileURLToPath(new URL('../../src/warehouse/database/duckdb.ts', import.meta.url))
 const WAREHOUSE = fileURLToPath(new URL('../../src/warehouse/warehouse.ts', import.meta.url))
 const LOCK = fileURLToPath(new URL('../../jobs/stores/directoryLock.ts', import.meta.url))
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { plusMs } from '../../src/instant.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWarehouse, loadRows, NOON, openAt } from '../support/warehouse.ts'
 
 const reader = (path: string) => Database.open(path, { readOnly: true, memory: '128MB' })
@@ -45,7 +45,7 @@ describe('a published copy', () => {
     await load(opened, 1, 5)
     await opened.warehouse.publish(to)
     const program = `
-      const { Database } = await import(${JSON.stringify(fileURLToPath(new URL('../../src/warehouse/duckdb.ts', import.meta.url)))})
+      const { Database } = await import(${JSON.stringify(fileURLToPath(new URL('../../src/warehouse/database/duckdb.ts', import.meta.url)))})
       const database = await Database.open(${JSON.stringify(to)}, { readOnly: true, memory: '128MB' })
       console.log('open')
       process.stdin.once('data', async () => {

@@ -22,7 +22,7 @@ it('the copy ends with its publisher and leaves the published one as it was', as
   // Nobody ever writes into the pipe, so the copy goes on until something ends it.
   await run('mkfifo', [from])
   const publisher = node(`
-    const { copyInto } = await import(${module('publish.ts')})
+    const { copyInto } = await import(${module('publish/publish.ts')})
     await copyInto(${JSON.stringify(from)}, ${JSON.stringify(to)})`)
   let copiers: number[] = []
   const begun = async () => {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
-import type { AroundStatement } from '../../src/warehouse/duckdb.ts'
+import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder, loadPages } from '../support/warehouse.ts'
 

@@ -16,7 +16,7 @@ import { aWarehouse, loadRows, NOON, type OpenWarehouse } from '../support/wareh
 /** Four processes and a copy for each load: on a machine that others use, too, they take their time. */
 const SHARED_MACHINE_MS = 240_000
 
-const DUCKDB = JSON.stringify(fileURLToPath(new URL('../../src/warehouse/duckdb.ts', import.meta.url)))
+const DUCKDB = JSON.stringify(fileURLToPath(new URL('../../src/warehouse/database/duckdb.ts', import.meta.url)))
 
 /** What a reader saw: how often it opened the copy, and every cut that was none. */
 interface Seen {

@@ -29,13 +29,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the mark may go back',
-    file: 'src/warehouse/books.ts',
+    file: 'src/warehouse/books/books.ts',
     from: 'greatest(max(n.value), max(m.value)) AS value',
     to: `min(n.value) - INTERVAL 1 SECOND AS value`,
   },
   {
     name: 'the mark is committed before the rows',
-    file: 'src/warehouse/load.ts',
+    file: 'src/warehouse/load/load.ts',
     from: '  const result = await database.transaction(async (sql) => {',
     to: `  await database.transaction((sql) => closeWindows(sql, { report, loadId: 0, now: input.now, windows: input.closes }))
   const result = await database.transaction(async (sql) => {`,
@@ -48,25 +48,25 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the total is ignored',
-    file: 'src/sync/prove.ts',
+    file: 'src/sync/walk/prove.ts',
     from: '  if (state.meetsTotal && !walk.endsFull) {',
     to: '  if (state.firstRows < parts.reader.pageSize) {',
   },
   {
     name: 'one walk is proof enough',
-    file: 'src/sync/prove.ts',
+    file: 'src/sync/walk/prove.ts',
     from: 'walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)',
     to: 'walk.state.rows >= 0',
   },
   {
     name: 'young spans are counted too',
-    file: 'src/sync/countedWalk.ts',
+    file: 'src/sync/walk/countedWalk.ts',
     from: 'span !== undefined && span.until <= parts.youngFrom && parts.walksOld === true',
     to: 'span !== undefined && parts.walksOld === true',
   },
   {
     name: 'pages from before the last one was found count as read',
-    file: 'src/sync/countedWalk.ts',
+    file: 'src/sync/walk/countedWalk.ts',
     from: 'await walk.back(last.isShort ? last.number - 1 : last.number)',
     to: `walk.took(first)
   await parts.keep(first)
@@ -74,7 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'fewer rows than the place of the last page leaves room for are enough',
-    file: 'src/sync/countedWalk.ts',
+    file: 'src/sync/walk/countedWalk.ts',
     from: 'const isWhole = walk.state.brings(total) && walk.state.mostRows === pageRows',
     to: 'const isWhole = walk.state.distinct <= total',
   },
@@ -86,19 +86,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the last writer wins',
-    file: 'src/warehouse/merge.ts',
+    file: 'src/warehouse/load/merge.ts',
     from: `      AND (t._row_hash IS DISTINCT FROM s."~row_hash"`,
     to: `      OR (t._row_hash IS DISTINCT FROM s."~row_hash"`,
   },
   {
     name: 'a stamp in the future counts',
-    file: 'src/warehouse/newest.ts',
+    file: 'src/warehouse/load/newest.ts',
     from: '`${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`',
     to: '`${observedAt} + INTERVAL 100 YEARS`',
   },
   {
     name: 'a refused statement does not roll back',
-    file: 'src/warehouse/duckdb.ts',
+    file: 'src/warehouse/database/duckdb.ts',
     from: `await this.#execute('ROLLBACK').catch(() => undefined)`,
     to: `await this.#execute('COMMIT').catch(() => this.#execute('ROLLBACK').catch(() => undefined))`,
   },
@@ -110,7 +110,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'rows that were never edited are not asked for by creation',
-    file: 'src/sync/readWindow.ts',
+    file: 'src/sync/walk/readWindow.ts',
     from: `  if (config.askCreated && declaration.created !== undefined) {
     await scope.proveAll('created', [span], () => Promise.resolve())`,
     to: `  if (config.askCreated && declaration.created === undefined) {
@@ -118,19 +118,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a row missing from the second read is deleted at once',
-    file: 'src/sync/difference.ts',
+    file: 'src/sync/walk/difference.ts',
     from: 'missing.filter((key) => !this.#moved.has(key))',
     to: 'missing.filter(() => true)',
   },
   {
     name: 'children that left their collection stay alive',
-    file: 'src/warehouse/children.ts',
+    file: 'src/warehouse/load/children.ts',
     from: 'SELECT c.* REPLACE (true AS is_deleted,',
     to: 'SELECT c.* REPLACE (c.is_deleted AS is_deleted,',
   },
   {
     name: 'audit entries that are there are added again',
-    file: 'src/warehouse/entries.ts',
+    file: 'src/warehouse/load/entries.ts',
     from: '      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)',
     to: '      WHERE true`)',
   },
@@ -148,7 +148,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a run that was overtaken may still commit',
-    file: 'src/warehouse/fences.ts',
+    file: 'src/warehouse/books/fences.ts',
     from: 'if (newest === undefined || newest.epoch > epoch) throw overtaken(fence, newest)',
     to: 'if (newest === undefined) throw overtaken(fence, newest)',
   },
@@ -176,13 +176,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a currency begins at the mark of another',
     needs: 'questionChanged',
-    file: 'src/warehouse/books.ts',
+    file: 'src/warehouse/books/books.ts',
     from: 'WHERE m.report = $1 AND m.scope = $2 AND m.mark',
     to: `WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND m.mark`,
   },
   {
     name: 'a backfill calls windows done that it did not load',
-    file: 'src/sync/loadPulled.ts',
+    file: 'src/sync/backfill/loadPulled.ts',
     from: 'for (const input of loadsOf(rooms, pulled)) await',
     to: 'for (const { segment: _, ...input } of loadsOf(rooms, pulled)) await',
   },
@@ -196,20 +196,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
     needs: 'futureStamp',
-    file: 'src/sync/difference.ts',
+    file: 'src/sync/walk/difference.ts',
     from: 'until: plusMs(now, FUTURE_MS)',
     to: 'until: plusMs(now, CLOCK_GRAIN_MS)',
   },
   {
     name: 'found: the last page shown again counts as rows that came twice',
-    file: 'src/sync/pageWalk.ts',
+    file: 'src/sync/walk/pageWalk.ts',
     from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
     to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
     needs: 'futureStamp',
-    file: 'src/warehouse/newest.ts',
+    file: 'src/warehouse/load/newest.ts',
     from: '`CASE WHEN ${isWrong} THEN',
     to: '`CASE WHEN ${isWrong} AND false THEN',
   },
@@ -230,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'rows that the question leaves out count as absent',
     needs: 'questionChanged',
-    file: 'src/warehouse/reconcile.ts',
+    file: 'src/warehouse/load/reconcile.ts',
     from: "  if (Object.keys(asked.filters).length > 0) return 'false'\n",
     to: "  if (Object.keys(asked.filters).length > 9) return 'false'\n",
   },

@@ -3,7 +3,7 @@
  * token calls, and the marks in the published copy, which may never move back.
  */
 import type { LoggedRequest, Sandbox } from '../../src/sandbox/server.ts'
-import { Database } from '../../src/warehouse/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const MICROS_PER_MINUTE = 60_000_000

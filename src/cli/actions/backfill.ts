@@ -2,8 +2,8 @@
  * What `tidemark backfill` does: ranges checked, windows read by whoever owns the warehouse, then what came of them.
  */
 import type { Instant } from '../../instant.ts'
-import type { BackfillProgress } from '../../sync/backfill.ts'
-import { checkRange } from '../../sync/backfillRange.ts'
+import type { BackfillProgress } from '../../sync/backfill/backfill.ts'
+import { checkRange } from '../../sync/backfill/backfillRange.ts'
 import { planOnly } from '../backfill/dryRun.ts'
 import { backfillHere } from '../backfill/here.ts'
 import { backfillInWorker } from '../backfill/inWorker.ts'

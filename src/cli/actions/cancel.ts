@@ -1,6 +1,6 @@
 /** What `tidemark cancel` does: it ends a run or a backfill, in the worker, or in the books where no worker runs. */
 import { SyncError } from '../../errors.ts'
-import { cancelBackfill } from '../../sync/backfillEnd.ts'
+import { cancelBackfill } from '../../sync/backfill/backfillEnd.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker } from '../control/remote.ts'
 import { openWarehouse } from '../rooms.ts'

@@ -1,8 +1,8 @@
 /** What `tidemark export` does: it opens the published copy, writes what changed, and says what that was. */
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
-import { type Exported, exportTo } from '../../warehouse/export.ts'
-import { SPILL } from '../../warehouse/exportFolder.ts'
+import { type Exported, exportTo } from '../../warehouse/publish/export.ts'
+import { SPILL } from '../../warehouse/publish/exportFolder.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
 import { openPublished } from '../published.ts'

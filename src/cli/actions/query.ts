@@ -2,7 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
-import type { Database } from '../../warehouse/duckdb.ts'
+import type { Database } from '../../warehouse/database/duckdb.ts'
 import { configOf } from '../configOf.ts'
 import { counted } from '../layout.ts'
 import { openPublished } from '../published.ts'

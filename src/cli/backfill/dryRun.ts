@@ -5,17 +5,17 @@
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import type { GuardedLog } from '../../log.ts'
-import { type Planned, previewBackfill } from '../../sync/backfillPreview.ts'
-import type { BackfillRequest } from '../../sync/backfillRequest.ts'
+import { type Planned, previewBackfill } from '../../sync/backfill/backfillPreview.ts'
+import type { BackfillRequest } from '../../sync/backfill/backfillRequest.ts'
 import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
-import { BackfillBooks } from '../../warehouse/backfills.ts'
-import { Fences } from '../../warehouse/fences.ts'
-import { heldBooks, nothingHeld } from '../../warehouse/held.ts'
+import { BackfillBooks } from '../../warehouse/books/backfills.ts'
+import { Fences } from '../../warehouse/books/fences.ts'
+import { heldBooks, nothingHeld } from '../../warehouse/books/held.ts'
 import { openNewest } from '../published.ts'
 import { clientOf } from '../rooms.ts'
 import type { Shell } from '../shell.ts'
 
-export type { Planned } from '../../sync/backfillPreview.ts'
+export type { Planned } from '../../sync/backfill/backfillPreview.ts'
 
 export interface DryRun {
   readonly shell: Shell

@@ -1,9 +1,9 @@
 /** Backfills carried out in this process, when no worker owns the warehouse: pulled in a few lanes, then published. */
 import { watchedBackfill } from '../../../jobs/backfill.ts'
 import { asSyncError, type SyncError } from '../../errors.ts'
-import { backfillReport } from '../../sync/backfill.ts'
-import { type BackfillRequest, nameBackfill } from '../../sync/backfillRequest.ts'
-import { pullHere } from '../../sync/pullWindow.ts'
+import { backfillReport } from '../../sync/backfill/backfill.ts'
+import { type BackfillRequest, nameBackfill } from '../../sync/backfill/backfillRequest.ts'
+import { pullHere } from '../../sync/backfill/pullWindow.ts'
 import type { OwnWork } from '../ownWork.ts'
 import { openRooms, type OpenRooms } from '../rooms.ts'
 import type { BackfillEnd, BackfillRunner, BackfillWork } from './work.ts'

@@ -2,8 +2,8 @@
  * How backfills and their plans look: tables for people, with what to do about what failed, or documents for machines.
  */
 import { formatInstant } from '../../instant.ts'
-import type { BackfillOutcome } from '../../sync/backfill.ts'
-import type { BookedWindow, PlannedWindow } from '../../warehouse/backfills.ts'
+import type { BackfillOutcome } from '../../sync/backfill/backfill.ts'
+import type { BookedWindow, PlannedWindow } from '../../warehouse/books/backfills.ts'
 import { type Column, counted, grouped, line, publishedText, table, timeText } from '../layout.ts'
 import type { Planned } from './dryRun.ts'
 import type { BackfillEnd, BackfillSummary } from './work.ts'

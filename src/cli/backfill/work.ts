@@ -4,8 +4,8 @@
  */
 import type { Config } from '../../config/config.ts'
 import type { SyncError } from '../../errors.ts'
-import type { BackfillOutcome, BackfillProgress } from '../../sync/backfill.ts'
-import type { BackfillRequest } from '../../sync/backfillRequest.ts'
+import type { BackfillOutcome, BackfillProgress } from '../../sync/backfill/backfill.ts'
+import type { BackfillRequest } from '../../sync/backfill/backfillRequest.ts'
 import type { Shell } from '../shell.ts'
 
 export interface BackfillWork {

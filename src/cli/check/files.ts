@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { grouped } from '../layout.ts'
 import { openToRead, openWarehouseToRead } from '../published.ts'
-import { lakeName, type LakePlace } from '../../warehouse/lake.ts'
+import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 export function checkConfiguration({ source, service }: Config): Finding {

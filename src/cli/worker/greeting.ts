@@ -2,7 +2,7 @@
 import { reportNames } from '../../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../config/config.ts'
 import { isCron } from '../../config/cron.ts'
-import { lakeName } from '../../warehouse/lake.ts'
+import { lakeName } from '../../warehouse/database/lake.ts'
 import type { Role } from './roles.ts'
 
 export function greeting(config: Config, roles: ReadonlySet<Role>): string {

@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import type { GuardedLog, Log } from '../../log.ts'
 import { Secret } from '../../secret.ts'
-import { LiveServer } from '../../warehouse/liveServer.ts'
+import { LiveServer } from '../../warehouse/publish/liveServer.ts'
 import type { Output } from '../shell.ts'
 
 const TOKEN_BYTES = 24

@@ -1,0 +1,261 @@
+/**
+ * One run of an audit report: asks record by record, only about records that changed since they were last asked, and
+ * replaces exactly the entries of the window that was read. Many records share a load; each has its own mark.
+ */
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import type { ReportConfig } from '../../config/config.ts'
+import { assert, type ErrorCode, SyncError } from '../../errors.ts'
+import { earliest, type Instant, millisBetween } from '../../instant.ts'
+import { NO_PAGE_SIZES } from '../../plan/pageSizes.ts'
+import type { AskedAbout } from '../../plan/question.ts'
+import { type Span, youngFrom } from '../../plan/spans.ts'
+import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
+import type { DueRecord } from '../../warehouse/books/followed.ts'
+import { type Again, openAuditCoverage } from './auditCoverage.ts'
+import { eachBounded } from '../walk/bounded.ts'
+import { fenced } from '../fenced.ts'
+import { Intake } from '../intake.ts'
+import { type FetchedPage, PageReader } from '../walk/pages.ts'
+import type { Proven } from '../walk/pageWalk.ts'
+import { prove } from '../walk/prove.ts'
+import type { Rooms } from '../rooms.ts'
+import { serviceClock } from '../walk/serviceClock.ts'
+import type { ReportRun } from '../syncReport.ts'
+
+/** Records whose entries one load takes in at most; their windows and marks go with it. */
+const RECORDS_A_LOAD_MAX = 2_000
+/**
+ * Records that one run asks about again because the question changed: the due ones of the next run must not wait long.
+ */
+const AGAIN_A_RUN_MAX = 2_000
+/** So many records may fail before any was read; then it is no matter of single records. */
+const FAILED_AT_FIRST_MAX = 100
+/** What may be wrong with a single record while the service answers for the others. */
+const OF_ONE_RECORD: readonly ErrorCode[] = [
+  'REPORT_FORBIDDEN',
+  'REQUEST_INVALID',
+  'STATUS_UNEXPECTED',
+  'ANSWER_MALFORMED',
+  'WALK_UNSTABLE',
+]
+
+/** A followed report, and how its records are asked about. */
+interface Subject {
+  readonly follows: ReportName
+  readonly scopePrefix: string
+  /** The request's parameters for one record; their order is that of the report's asked columns. */
+  readonly record: (recordId: string) => AskedAbout
+}
+
+/**
+ * Runs the report: asks about the records that are due, then about those that are owed again. Errors of single records
+ * (such as 403) don't stop the others; they are counted and told at the end.
+ */
+export async function syncAudit(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
+  const declaration = reportOf(report)
+  const startedAt = given.clock.now()
+  const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
+  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'between windows' })
+  const trail = new Trail(rooms, { declaration, intake })
+  const subjects = subjectsOf(report, rooms.settings.reports[report])
+  const coverage = await openAuditCoverage(rooms, report, subjects)
+  for (const subject of subjects) await trail.follow(subject, coverage.get(subject.scopePrefix))
+  for (const subject of subjects) await trail.askAgain(subject, coverage.get(subject.scopePrefix))
+  const { pages } = trail
+  await trail.finish({ runId, report, startedAt })
+  return { runId, report, startedAt, pages, figures: intake.figures }
+}
+
+function subjectsOf(report: ReportName, config: ReportConfig): Subject[] {
+  if (reportOf(report).perRecord?.follows === 'enquiries') {
+    return [{ follows: 'enquiries', scopePrefix: '', record: (recordId) => ({ enquiryId: recordId }) }]
+  }
+  return config.entities.map(({ entityId, follows }) => ({
+    follows,
+    scopePrefix: `${entityId}:`,
+    record: (recordId) => ({ entityId, entityRecordId: recordId }),
+  }))
+}
+
+class Trail {
+  pages = 0
+  readonly #rooms: Rooms
+  readonly #declaration: Declaration
+  readonly #intake: Intake
+  readonly #config: ReportConfig
+  /** Records are taken in one after the other, so that a load holds each one's entries whole. */
+  #taking: Promise<void> = Promise.resolve()
+  #rows = 0
+  /** Scopes of the records that this run has asked about, and what was wrong with those that could not be read. */
+  readonly #asked = new Set<string>()
+  readonly #failed = new Map<string, SyncError>()
+  #isAnyRead = false
+
+  constructor(rooms: Rooms, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
+    this.#rooms = rooms
+    this.#declaration = declaration
+    this.#intake = intake
+    this.#config = rooms.settings.reports[declaration.name as ReportName]
+  }
+
+  /** Asks about every record of the followed report that is due, in loads of a bounded number of records. */
+  async follow(subject: Subject, again: Again | undefined): Promise<void> {
+    await this.#askAll(subject, await this.#rooms.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+  }
+
+  /** Asks again about some of the records that were asked with another question; remembers when that was all. */
+  async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
+    if (again === undefined) return
+    await this.#intake.commit()
+    const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
+    const records = await this.#rooms.warehouse.recordsToAskAgain(ask)
+    await this.#askAll(
+      subject,
+      records.filter(({ scope }) => !this.#asked.has(scope)),
+    )
+    await this.#intake.commit()
+    const isLast = records.length < AGAIN_A_RUN_MAX
+    if (isLast && records.every(({ scope }) => !this.#failed.has(scope))) await again.done()
+  }
+
+  #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
+    const report = this.#declaration.name as ReportName
+    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again }
+  }
+
+  async #askAll(subject: Subject, due: readonly DueRecord[]): Promise<void> {
+    for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
+      const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
+      await eachBounded(some, this.#rooms.settings.concurrency, (record) => this.#ask(subject, record))
+      if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
+    }
+  }
+
+  /** Loads what is left and records the run. */
+  async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
+    const { inserted, updated, deleted, rejected } = this.#intake.figures
+    const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
+    const endedAt = this.#rooms.clock.now()
+    await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
+    if (this.#failed.size > 0) throw recordsFailed(report, [...this.#failed.values()])
+  }
+
+  async #ask(subject: Subject, due: DueRecord): Promise<void> {
+    const record = subject.record(due.recordId)
+    this.#asked.add(due.scope)
+    try {
+      const clock = await serviceClock(this.#rooms, this.#declaration, { record })
+      const { since = this.#config.start, until } = nextWindow(this.#before(due), clock, {
+        ...this.#config,
+        sinceRequired: true,
+      })
+      const span = { since, until }
+      const read = await this.#prove(record, span, clock)
+      this.#isAnyRead = true
+      const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
+      this.#taking = this.#taking.then(() => this.#take(taken))
+      await this.#taking
+    } catch (error) {
+      if (!(error instanceof SyncError) || !OF_ONE_RECORD.includes(error.code)) throw error
+      this.#failed.set(due.scope, error)
+      const isGeneral = !this.#isAnyRead && this.#failed.size >= FAILED_AT_FIRST_MAX
+      if (isGeneral && error.code !== 'REPORT_FORBIDDEN') throw error
+    }
+  }
+
+  /** What the record's last window left behind; nothing where all of its entries are asked for again. */
+  #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
+    if (fromStart) return FIRST
+    return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#rooms.clock.now()) }
+  }
+
+  /** Reads a record's entries: in one response, or in walks that agree. */
+  async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
+    const { limits } = this.#rooms.settings
+    const { pageSize, expand, overlapMs } = this.#config
+    const catalog = this.#intake.catalog
+    const reader = new PageReader(this.#rooms, { report: this.#declaration, pageSize, catalog, forbidsOnlyThis: true })
+    let pages: FetchedPage[] = []
+    const outcome = await prove(
+      {
+        reader,
+        ask: () => ({ window: span, expand, filters: {}, record }),
+        youngFrom: youngFrom(clock, overlapMs),
+        ...limits,
+        concurrency: 1,
+        cuts: false,
+        sizes: () => NO_PAGE_SIZES,
+        learn: () => undefined,
+        keep: (page) => Promise.resolve(void pages.push(page)),
+        restart: () => {
+          pages = []
+          return Promise.resolve()
+        },
+        observe: this.#rooms.observe,
+      },
+      span,
+    )
+    assert(outcome.kind === 'proven', 'a walk that is never cut ends proven or in an error')
+    this.pages += reader.pages
+    return { proven: outcome, pages, asked: reader.pages, firstServedAt: reader.firstServedAt ?? clock }
+  }
+
+  async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
+    const values = Object.values(record)
+    const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
+    for (const { page, servedAt } of pages) await this.#intake.add(page, servedAt, columns)
+    this.#rows += proven.rows
+    const until = earliest(span.until, clock)
+    const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
+    const { rows, totalCount, proof } = proven
+    const marks = [{ mark: 'since', value }]
+    await this.#intake.settle({
+      window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
+      replaces: { record: values, ...span },
+      asked: { scope: due.scope, at: clock },
+    })
+    const report = this.#declaration.name as ReportName
+    this.#rooms.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
+  }
+}
+
+interface RecordSpan extends Span {
+  readonly since: Instant
+}
+
+interface RecordRead {
+  readonly proven: Proven
+  readonly pages: readonly FetchedPage[]
+  /** Pages asked for, walks that were done again included. */
+  readonly asked: number
+  readonly firstServedAt: Instant
+}
+
+interface Taken extends RecordRead {
+  readonly due: DueRecord
+  readonly record: AskedAbout
+  readonly span: RecordSpan
+  /** The service's clock when the record was asked about. */
+  readonly clock: Instant
+}
+
+function recordsFailed(report: ReportName, errors: readonly SyncError[]): SyncError {
+  const forbidden = errors.filter(({ code }) => code === 'REPORT_FORBIDDEN')
+  const other = errors.find(({ code }) => code !== 'REPORT_FORBIDDEN')
+  if (other !== undefined) {
+    const records = errors.length === 1 ? '1 record' : `${errors.length} records`
+    const message = `${report}: ${records} could not be read; the others are here. One answer: ${other.message}`
+    const cure = `What is missing is asked for again at each run. ${other.cure}`
+    return new SyncError(other.code, message, { report, cure, data: { ...other.data, records: errors.length } })
+  }
+  return new SyncError(
+    'REPORT_FORBIDDEN',
+    `${report}: the service answered 403 for ${forbidden.length} records; the others are here`,
+    {
+      report,
+      cure: `Ask its owner to let this client read the audit data of all records, or accept the gap: they are asked again at each run.`,
+      data: { records: forbidden.length },
+    },
+  )
+}

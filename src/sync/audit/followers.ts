@@ -1,0 +1,23 @@
+/** Which audit reports follow a report, and under which scope a record's mark stands. */
+import type { ReportName } from '../../../schema/index.ts'
+import type { ReportConfig } from '../../config/config.ts'
+import type { Follower } from '../../warehouse/books/followed.ts'
+
+type Reports = Readonly<Record<ReportName, ReportConfig>>
+
+/** Audit reports that are switched on and follow `report`. */
+export function followersOf(report: ReportName, reports: Reports): Follower[] {
+  const enquiryAudit = reports.enquiry_audit_entries
+  const audit = reports.audit_entries
+  const entities = audit.enabled ? audit.entities.filter((entity) => entity.follows === report) : []
+  return [
+    ...(report === 'enquiries' && enquiryAudit.enabled
+      ? [{ report: 'enquiry_audit_entries', scopePrefix: '', settleMs: enquiryAudit.settleMs }]
+      : []),
+    ...entities.map((entity) => ({
+      report: 'audit_entries',
+      scopePrefix: `${entity.entityId}:`,
+      settleMs: audit.settleMs,
+    })),
+  ]
+}

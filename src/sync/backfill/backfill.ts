@@ -1,0 +1,150 @@
+/**
+ * The story of one backfill: plan windows and write them down, pull several side by side, newest first, load each with
+ * its proof, and say at the end what is missing. What the books say is done is never read again, so a backfill that was
+ * stopped goes on where it was. It moves no mark (product contract §7).
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
+import type { Instant } from '../../instant.ts'
+import type { BookedWindow } from '../../warehouse/books/backfills.ts'
+import { type BackfillOutcome, ended, outcomeOf, stopped } from './backfillEnd.ts'
+import { planBackfill } from './backfillPlan.ts'
+import { checkRange } from './backfillRange.ts'
+import { type BackfillProgress, BackfillTally } from './backfillTally.ts'
+import { eachBounded } from '../walk/bounded.ts'
+import { fenced } from '../fenced.ts'
+import type { PulledWindow } from './handover.ts'
+import { loadPulled } from './loadPulled.ts'
+import { pausedReports } from '../pauses.ts'
+import { privacyTextOf } from '../privacy.ts'
+import { type PullAsk, questionOf } from './pullAsk.ts'
+import type { Pull } from './pullWindow.ts'
+import { rememberQuestion } from '../refill.ts'
+import type { Rooms } from '../rooms.ts'
+
+export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
+export type { BackfillProgress } from './backfillTally.ts'
+
+export interface BackfillOptions {
+  /** Names the backfill, its run and its loads; known to the books, it goes on where it stopped. */
+  readonly backfillId: string
+  readonly report: ReportName
+  readonly from: Instant
+  readonly to: Instant
+  /** Windows pulled side by side. */
+  readonly lanes: number
+  readonly pull: Pull
+  readonly onProgress?: (progress: BackfillProgress) => void
+}
+
+/** Errors that speak of more than one window: the others would meet them too, so all of them wait. */
+const STOPPING: readonly ErrorCode[] = [
+  'CANCELLED',
+  'FENCED',
+  'CONFIG_INVALID',
+  'CREDENTIALS_REFUSED',
+  'TOKEN_REQUEST_INVALID',
+  'TOKEN_UNPROCESSABLE',
+  'TOKEN_UNUSABLE',
+  'SCOPE_MISSING',
+  'REPORT_FORBIDDEN',
+  'REPORT_PAUSED',
+  'DISK_FULL',
+  'WAREHOUSE_CORRUPT',
+]
+
+/** How often a window is tried in one run when what it met may pass. */
+const TRIES = 2
+
+/**
+ * Runs the backfill to its end. Errors: USAGE_INVALID for what can't be backfilled; what stops all windows, such as
+ * CANCELLED, FENCED or a refusal: then it is `pending` and goes on when it is asked for again.
+ */
+export async function backfillReport(given: Rooms, options: BackfillOptions): Promise<BackfillOutcome> {
+  const { backfillId: holder, report } = options
+  const { start } = given.settings.reports[report]
+  // Whether the range ends in the future was looked at when it was asked for: our clock may have been set back since.
+  checkRange(options, { start, now: options.to })
+  const known = await given.warehouse.backfills.book(holder)
+  if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
+  const rooms = await fenced(given, { report, kind: 'backfill', holder })
+  const startedAt = rooms.clock.now()
+  try {
+    await refuseWhilePaused(rooms, report)
+    await begun(rooms, options)
+    await eachWindow(rooms, options)
+    return await ended(rooms, { options, startedAt })
+  } catch (thrown) {
+    return await stopped(rooms, { options, startedAt, thrown })
+  }
+}
+
+/** Goes on with the windows that the books have; plans them and writes them down where there are none. */
+async function begun(rooms: Rooms, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
+  const { backfills, held } = rooms.warehouse
+  if ((await backfills.book(backfillId)) === undefined) {
+    const plan = await planBackfill(rooms, { report, since: from, until: to, held })
+    await backfills.begin({ backfillId, report, since: from, until: to }, plan.windows, rooms.clock.now())
+  }
+  await backfills.start(backfillId, rooms.fence, rooms.clock.now())
+  const scopes = new Set((await backfills.windows(backfillId)).map(({ scope }) => scope))
+  for (const scope of scopes) await rememberQuestion(rooms, report, scope)
+}
+
+async function eachWindow(rooms: Rooms, options: BackfillOptions): Promise<void> {
+  const { backfillId, lanes } = options
+  const windows = await rooms.warehouse.backfills.windows(backfillId)
+  const tally = new BackfillTally(windows, { options, clock: rooms.clock })
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([rooms.signal, stopping.signal])
+  tally.tell()
+  const pending = windows.filter(({ state }) => state === 'pending')
+  await eachBounded(pending, lanes, async (window) => {
+    try {
+      await refuseWhilePaused(rooms, options.report)
+      const pulled = await oneWindow({ ...rooms, signal }, options, window)
+      tally.done(window, pulled)
+    } catch (thrown) {
+      const error = rooms.signal.aborted ? asSyncError(rooms.signal.reason) : asSyncError(thrown)
+      if (STOPPING.includes(error.code)) {
+        stopping.abort(error)
+        throw error
+      }
+      await rooms.warehouse.backfills.windowFailed({ backfillId, number: window.number, error, fence: rooms.fence })
+      tally.failed()
+    }
+  })
+}
+
+/** Pulls and loads one window; again, when what it met may pass. */
+async function oneWindow(rooms: Rooms, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      const pulled = await options.pull(await askFor(rooms, options, window), rooms.signal)
+      await loadPulled(rooms, pulled)
+      return pulled
+    } catch (thrown) {
+      rooms.signal.throwIfAborted()
+      const error = asSyncError(thrown)
+      if (error.retry === 'never' || STOPPING.includes(error.code) || tried >= TRIES) throw error
+    }
+  }
+}
+
+async function askFor(rooms: Rooms, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
+  const { backfillId, report } = options
+  const { scope, number, since, until } = window
+  const { warehouse, fence, settings } = rooms
+  if (fence === undefined)
+    throw new SyncError('FENCED', `${report}: the backfill holds no epoch`, { cure: 'Start it again.' })
+  const config = settings.reports[report]
+  const sizes = await warehouse.pageSizes(report, config.pageSize)
+  const { numberMark } = warehouse
+  const question = questionOf(config, privacyTextOf(settings, report))
+  return { backfillId, report, scope, number, since, until, fence, question, numberMark, sizes }
+}
+
+async function refuseWhilePaused(rooms: Rooms, report: ReportName): Promise<void> {
+  const paused = (await pausedReports(rooms)).get(report)
+  if (paused !== undefined) throw paused
+}

@@ -1,0 +1,150 @@
+/**
+ * Plans the windows of a backfill before anything is pulled. An envelope tells a total, so a few small questions say
+ * where the rows stand; a bare array doesn't, so the rows that are held already say it, and where none are the range is
+ * cut by time.
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import { reportOf } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import {
+  type Counted,
+  type Cut,
+  type Range,
+  requestsFor,
+  rowsAWindow,
+  rowsIn,
+  windowsByRows,
+  windowsByTime,
+} from '../../plan/backfillWindows.ts'
+import type { Question } from '../../plan/question.ts'
+import { canSplit } from '../../plan/spans.ts'
+import { ObjectCatalog } from '../../staging/catalog.ts'
+import type { PlannedWindow } from '../../warehouse/books/backfills.ts'
+import type { HeldBooks } from '../../warehouse/books/held.ts'
+import { PageReader } from '../walk/pages.ts'
+import { type WalkRooms, scopesOf } from '../rooms.ts'
+
+export interface PlanAsk {
+  readonly report: ReportName
+  readonly since: Range['since']
+  readonly until: Range['until']
+  /** What the warehouse, or its published copy, knows of the report before. */
+  readonly held: HeldBooks
+}
+
+export interface BackfillPlan {
+  /** Newest first. */
+  readonly windows: readonly PlannedWindow[]
+  /** Requests that the plan itself took. */
+  readonly asked: number
+}
+
+/** Spans whose total is asked for at most, and how many pages of rows make one question worth while. */
+const QUESTIONS_MAX = 16
+const PAGES_A_QUESTION = 4
+
+/** Errors: those of the client. Writes nothing. */
+export async function planBackfill(rooms: WalkRooms, ask: PlanAsk): Promise<BackfillPlan> {
+  const declaration = reportOf(ask.report)
+  const { pageSize } = rooms.settings.reports[ask.report]
+  const sizes = await ask.held.pageSizes(ask.report, pageSize)
+  const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
+  const planning = new Planning(rooms, { ask, declaration, pageRows })
+  const scopes = scopesOf(rooms.settings, declaration)
+  const windows: Omit<PlannedWindow, 'number'>[] = []
+  for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
+  const newestFirst = windows.toSorted((a, b) => b.until - a.until)
+  return { windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })), asked: planning.asked }
+}
+
+interface PlanningParts {
+  readonly ask: PlanAsk
+  readonly declaration: Declaration
+  readonly pageRows: number
+}
+
+class Planning {
+  readonly #rooms: WalkRooms
+  readonly #parts: PlanningParts
+  readonly #reader: PageReader
+
+  constructor(rooms: WalkRooms, parts: PlanningParts) {
+    this.#rooms = rooms
+    this.#parts = parts
+    this.#reader = new PageReader(
+      { ...rooms, priority: 'behind' },
+      { report: parts.declaration, pageSize: 1, catalog: new ObjectCatalog() },
+    )
+  }
+
+  get asked(): number {
+    return this.#reader.pages
+  }
+
+  async windowsOf(scope: string): Promise<Omit<PlannedWindow, 'number'>[]> {
+    const { declaration, pageRows } = this.#parts
+    const costs = { pageRows, answer: declaration.answer, readsTwice: declaration.deletes === 'diff' }
+    return (await this.#cuts(scope)).map(({ since, until, rows }) => ({
+      scope,
+      since,
+      until,
+      plannedRows: rows === undefined ? undefined : rowsIn({ rows }),
+      plannedRequests: requestsFor(rows, costs),
+    }))
+  }
+
+  async #cuts(scope: string): Promise<Cut[]> {
+    const { ask, declaration } = this.#parts
+    const range = { since: ask.since, until: ask.until }
+    const known =
+      declaration.answer === 'envelope'
+        ? await this.#totals(scope, range)
+        : await ask.held.stretches({ report: declaration, scope, span: range })
+    if (known === undefined) return windowsByTime(range)
+    return windowsByRows(known, this.#rowsAWindow(known.reduce((sum, part) => sum + rowsIn(part), 0)))
+  }
+
+  #rowsAWindow(total: number): number {
+    const { loadRowsMax } = this.#rooms.settings.limits
+    return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
+  }
+
+  /** The range in parts with their totals: the fullest part is halved as long as that is worth a question. */
+  async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
+    const whole = await this.#count(scope, range)
+    if (whole === undefined) return undefined
+    const parts = [whole]
+    const rowsEach = this.#rowsAWindow(rowsIn(whole))
+    const worth = Math.ceil(rowsIn(whole) / (PAGES_A_QUESTION * this.#parts.pageRows))
+    for (let asked = 1; asked < Math.min(QUESTIONS_MAX, worth); asked += 1) {
+      const at = parts.reduce((best, part, index) => (rowsIn(part) > rowsIn(parts[best] as Counted) ? index : best), 0)
+      const fullest = parts[at] as Counted
+      if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
+      const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
+      const first = await this.#count(scope, { since: fullest.since, until: middle })
+      if (first === undefined) break
+      const rows = fullest.rows.map((each, axis) => Math.max(0, each - (first.rows[axis] ?? 0)))
+      parts.splice(at, 1, first, { since: middle, until: fullest.until, rows })
+    }
+    return parts
+  }
+
+  /** Totals by modification and, where the report is asked for it too, by creation; undefined where none is told. */
+  async #count(scope: string, range: Range): Promise<Counted | undefined> {
+    const { ask, declaration } = this.#parts
+    const config = this.#rooms.settings.reports[ask.report]
+    const currency = declaration.currency === undefined ? undefined : scope
+    const question: Question = { expand: [], filters: config.filters, currency }
+    const axes: Question[] = [
+      { ...question, window: range },
+      ...(config.askCreated && declaration.created !== undefined ? [{ ...question, created: range }] : []),
+    ]
+    const rows: number[] = []
+    for (const axis of axes) {
+      const { page } = await this.#reader.read(axis, 1)
+      if (page.envelope.totalCount === undefined) return undefined
+      rows.push(page.envelope.totalCount)
+    }
+    return { ...range, rows }
+  }
+}

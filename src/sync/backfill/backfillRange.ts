@@ -1,0 +1,45 @@
+/** Which ranges of which reports can be backfilled. */
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { SyncError } from '../../errors.ts'
+import { formatInstant, type Instant } from '../../instant.ts'
+
+export interface RangeAsk {
+  readonly report: ReportName
+  readonly from: Instant
+  readonly to: Instant
+}
+
+export interface RangeBounds {
+  /** From where on the report is configured to be read. */
+  readonly start: Instant
+  readonly now: Instant
+}
+
+/** Error: USAGE_INVALID, with what to give instead. */
+export function checkRange({ report, from, to }: RangeAsk, { start, now }: RangeBounds): void {
+  const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
+  if (reportOf(report).perRecord !== undefined) {
+    throw invalid(
+      `${report} can't be backfilled: it is asked record by record, each with a mark of its own`,
+      `A record's entries are read from "start" on when it is first asked about: run "tidemark sync ${report}".`,
+    )
+  }
+  if (from > to) {
+    throw invalid(
+      `the range ends before it begins: from ${formatInstant(from)} to ${formatInstant(to)}`,
+      'Give a --from that is not later than --to.',
+    )
+  }
+  if (to > now) {
+    throw invalid(
+      `the range ends in the future: ${formatInstant(to)}`,
+      'Leave --to out to read up to now; what comes later is read by the incremental runs.',
+    )
+  }
+  if (from < start) {
+    throw invalid(
+      `the range begins before ${formatInstant(start)}, where ${report} is configured to start`,
+      `Give a later --from, or set an earlier "start" for ${report}: the next sync then reads what is missing by itself.`,
+    )
+  }
+}

@@ -1,0 +1,80 @@
+/** How far a backfill is, counted window by window, and how long the rest may take. */
+import type { ReportName } from '../../../schema/index.ts'
+import type { Clock } from '../../clock.ts'
+import type { BookedWindow } from '../../warehouse/books/backfills.ts'
+import type { PulledWindow } from './handover.ts'
+
+export interface BackfillProgress {
+  readonly backfillId: string
+  readonly report: ReportName
+  readonly windows: number
+  readonly windowsDone: number
+  readonly windowsFailed: number
+  readonly rows: number
+  readonly pages: number
+  /** Undefined until a window was read in this run. */
+  readonly msLeft: number | undefined
+}
+
+export interface TallyParts {
+  readonly options: {
+    readonly backfillId: string
+    readonly report: ReportName
+    readonly onProgress?: (progress: BackfillProgress) => void
+  }
+  readonly clock: Clock
+}
+
+export class BackfillTally {
+  readonly #parts: TallyParts
+  readonly #windows: number
+  readonly #startedMs: number
+  #done: number
+  #failed = 0
+  #rows: number
+  #pages: number
+  /** Requests that were planned for what this run has read, and for what is left. */
+  #plannedDone = 0
+  #plannedLeft: number
+
+  constructor(windows: readonly BookedWindow[], parts: TallyParts) {
+    const before = windows.filter(({ state }) => state === 'done')
+    const left = windows.filter(({ state }) => state === 'pending')
+    this.#parts = parts
+    this.#windows = windows.length
+    this.#startedMs = parts.clock.monotonicMs()
+    this.#done = before.length
+    this.#rows = before.reduce((sum, { rows }) => sum + rows, 0)
+    this.#pages = before.reduce((sum, { pages }) => sum + pages, 0)
+    this.#plannedLeft = left.reduce((sum, { plannedRequests }) => sum + plannedRequests, 0)
+  }
+
+  done({ plannedRequests }: BookedWindow, { rows, pages }: Pick<PulledWindow, 'rows' | 'pages'>): void {
+    this.#done += 1
+    this.#rows += rows
+    this.#pages += pages
+    this.#plannedDone += plannedRequests
+    this.#plannedLeft -= plannedRequests
+    this.tell()
+  }
+
+  failed(): void {
+    this.#failed += 1
+    this.tell()
+  }
+
+  tell(): void {
+    const { options, clock } = this.#parts
+    const elapsedMs = clock.monotonicMs() - this.#startedMs
+    options.onProgress?.({
+      backfillId: options.backfillId,
+      report: options.report,
+      windows: this.#windows,
+      windowsDone: this.#done,
+      windowsFailed: this.#failed,
+      rows: this.#rows,
+      pages: this.#pages,
+      msLeft: this.#plannedDone === 0 ? undefined : (elapsedMs / this.#plannedDone) * this.#plannedLeft,
+    })
+  }
+}

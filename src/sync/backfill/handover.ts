@@ -1,0 +1,147 @@
+/**
+ * Where pulled rows wait until whoever owns the warehouse loads them: a directory of their own below the staging
+ * directory, with a manifest that says everything a load has to know. To the walk it looks like the warehouse, so
+ * windows are pulled by the same code whether they are loaded here or by another process.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { PageSizes } from '../../plan/pageSizes.ts'
+import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
+import type { Segment } from '../../staging/spool.ts'
+import { checkSegment, stagedMissing } from '../../staging/stagedFiles.ts'
+import type { ClosedWindow } from '../../warehouse/books/books.ts'
+import type { LoadInput, LoadResult } from '../../warehouse/load/load.ts'
+import type { PullAsk } from './pullAsk.ts'
+import type { Loader } from '../rooms.ts'
+
+/** Grows when a manifest means something else: one of another version is pulled again. */
+const VERSION = 1
+const MANIFEST = 'manifest.json'
+
+/** What one load takes in; the file lies in the window's directory. */
+export interface PulledLoad {
+  readonly segment?: Omit<Segment, 'catalog'>
+  readonly closes: readonly ClosedWindow[]
+  readonly gone?: LoadInput['gone']
+}
+
+/** One window, pulled and proven, with its rows on disk. Plain values. */
+export interface PulledWindow {
+  readonly version: number
+  readonly ask: PullAsk
+  /** The window's directory below the staging directory. */
+  readonly directory: string
+  readonly catalog: CatalogText
+  readonly loads: readonly PulledLoad[]
+  /** What the report's page sizes are known to be after it. */
+  readonly sizes: PageSizes
+  /** Pages asked for, walks that were done again included. */
+  readonly pages: number
+  readonly rows: number
+}
+
+export interface Pulled {
+  readonly catalog: ObjectCatalog
+  readonly sizes: PageSizes
+  readonly pages: number
+}
+
+const NOTHING_MERGED = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+
+export class Handover implements Loader {
+  readonly numberMark: string
+  readonly #ask: PullAsk
+  readonly #staging: string
+  readonly #directory: string
+  readonly #loads: PulledLoad[] = []
+
+  constructor(staging: string, ask: PullAsk) {
+    this.numberMark = ask.numberMark
+    this.#ask = ask
+    this.#staging = staging
+    this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
+  }
+
+  /** Keeps what a load would have taken in. */
+  async load({ segment, closes, gone }: LoadInput): Promise<LoadResult> {
+    const number = this.#loads.length
+    const kept = segment === undefined ? {} : { segment: await this.#keep(segment, `segment-${number}.ndjson`) }
+    this.#loads.push({ ...kept, closes, ...(gone === undefined ? {} : { gone }) })
+    return { ...NOTHING_MERGED, loadId: number, rows: segment?.rows ?? 0, childrenWritten: 0, rejected: 0, changes: [] }
+  }
+
+  /** Writes the manifest: from now on the window can be loaded by whoever reads it. */
+  async finish({ catalog, sizes, pages }: Pulled): Promise<PulledWindow> {
+    const pulled: PulledWindow = {
+      version: VERSION,
+      ask: this.#ask,
+      directory: this.#directory,
+      catalog: catalog.toText(),
+      loads: this.#loads,
+      sizes,
+      pages,
+      rows: this.#loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0),
+    }
+    await mkdir(join(this.#staging, this.#directory), { recursive: true })
+    await writeFile(join(this.#staging, this.#directory, MANIFEST), JSON.stringify(pulled))
+    return pulled
+  }
+
+  discard(): Promise<void> {
+    return rm(join(this.#staging, this.#directory), { recursive: true, force: true })
+  }
+
+  async #keep(segment: Segment, file: string): Promise<Omit<Segment, 'catalog'>> {
+    const { rows, bytes, rowBytesMax, pages, rejected } = segment
+    await mkdir(join(this.#staging, this.#directory), { recursive: true })
+    await this.#move(segment.file, file)
+    const collections = segment.collections.map((each, n) => ({ ...each, file: `${file}.${n}` }))
+    for (const [n, each] of segment.collections.entries()) await this.#move(each.file, `${file}.${n}`)
+    return { file, collections, rows, bytes, rowBytesMax, pages, rejected }
+  }
+
+  async #move(from: string, file: string): Promise<void> {
+    await rename(from, join(this.#staging, this.#directory, file)).catch((error: unknown) => {
+      throw (error as { code?: unknown }).code === 'ENOENT'
+        ? stagedMissing('rows that were just staged are gone', error)
+        : error
+    })
+  }
+}
+
+/** Reads what another process has pulled. `directory` as its `PulledWindow` had it. Error: STAGED_MISSING. */
+export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
+  const path = join(staging, basename(directory), MANIFEST)
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw stagedMissing(`the manifest ${path} is gone`, error)
+  })
+  const pulled = JSON.parse(text) as PulledWindow
+  if (pulled.version !== VERSION) throw stagedMissing(`${path} was written by another version of Tidemark`)
+  return pulled
+}
+
+/** Where one of a load's files lies. */
+const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
+  join(staging, basename(directory), basename(file))
+
+type StagedSegment = Omit<Segment, 'catalog'>
+
+/** The segment, with its files where they lie now. */
+export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
+  ...segment,
+  file: stagedFile(staging, pulled, segment),
+  collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
+})
+
+/** Error: STAGED_MISSING unless every file is there, as long as it was written. */
+export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
+  for (const { segment } of pulled.loads) {
+    if (segment === undefined) continue
+    await checkSegment(stagedSegment(staging, pulled, segment))
+  }
+}
+
+/** Removes what was pulled: it is used once. */
+export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
+  rm(join(staging, basename(directory)), { recursive: true, force: true })

@@ -1,0 +1,81 @@
+/**
+ * Takes a pulled window into the warehouse: one load for each staged segment, and the last one closes the window, in
+ * the transaction that also says that the backfill is done with it. What was pulled under an outdated fence is refused.
+ */
+import { reportOf } from '../../../schema/index.ts'
+import { asSyncError } from '../../errors.ts'
+import { bothSeen } from '../../plan/pageSizes.ts'
+import { catalogFrom } from '../../staging/rowCatalog.ts'
+import { stagedMissing } from '../../staging/stagedFiles.ts'
+import type { LoadInput } from '../../warehouse/load/load.ts'
+import { followersOf } from '../audit/followers.ts'
+import { checkStaged, discardPulled, type PulledWindow, stagedSegment } from './handover.ts'
+import { loadRules } from '../loadRules.ts'
+import { privacyTextOf } from '../privacy.ts'
+import { questionOf } from './pullAsk.ts'
+import type { Rooms } from '../rooms.ts'
+
+/**
+ * Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of
+ * loads.
+ */
+export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<void> {
+  const { settings } = rooms
+  const { staging } = settings
+  const { report } = pulled.ask
+  try {
+    if (pulled.ask.numberMark !== rooms.warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    const question = questionOf(settings.reports[report], privacyTextOf(settings, report))
+    if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
+    await checkStaged(staging, pulled)
+    for (const input of loadsOf(rooms, pulled)) await loadOne(rooms, pulled, input)
+    await learned(rooms, pulled)
+  } finally {
+    await discardPulled(staging, pulled)
+  }
+}
+
+/** Most windows see nothing new of pages: a commit for each would be for nothing. */
+async function learned({ warehouse, settings }: Rooms, { ask, sizes }: PulledWindow): Promise<void> {
+  const { report, fence } = ask
+  if (bothSeen(ask.sizes, sizes) === ask.sizes) return
+  await warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, sizes)
+}
+
+type OneLoad = Omit<LoadInput, 'now' | 'serviceNow'>
+
+function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
+  const { ask, loads, rows, pages } = pulled
+  const report = reportOf(ask.report)
+  const catalog = catalogFrom(report, pulled.catalog)
+  const { backfillId, number, fence } = ask
+  const followers = followersOf(ask.report, settings.reports)
+  const ending = { closes: loads.flatMap(({ closes }) => closes), backfilled: { backfillId, number, rows, pages } }
+  return loads.map(({ segment, gone }, index) => ({
+    report,
+    runId: backfillId,
+    fence,
+    followers,
+    rereads: true,
+    yields: true,
+    rules: loadRules(settings.reports[ask.report]),
+    gone,
+    ...(segment === undefined ? {} : { segment: { ...stagedSegment(settings.staging, pulled, segment), catalog } }),
+    ...(index === loads.length - 1 ? ending : { closes: [] }),
+  }))
+}
+
+async function loadOne(
+  { warehouse, client, clock, signal, settings }: Rooms,
+  pulled: PulledWindow,
+  input: OneLoad,
+): Promise<void> {
+  signal.throwIfAborted()
+  try {
+    await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
+  } catch (error) {
+    // What the warehouse says of a file that went away under it is worth less than that it went away.
+    if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
+    throw error
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Pulls one window without a warehouse: walks it, proves it and leaves its rows on disk, for whoever owns the warehouse
+ * to load. The coordinator of a backfill calls it beside itself; other processes call it for jobs.
+ */
+import { reportOf } from '../../../schema/index.ts'
+import { SyncError } from '../../errors.ts'
+import { earliest } from '../../instant.ts'
+import { Difference } from '../walk/difference.ts'
+import { Handover, type PulledWindow } from './handover.ts'
+import { privacyTextOf } from '../privacy.ts'
+import { type PullAsk, questionOf } from './pullAsk.ts'
+import { readWindow, type WindowReading } from '../walk/readWindow.ts'
+import type { WalkRooms } from '../rooms.ts'
+import { Scope } from '../walk/scope.ts'
+import { serviceClock } from '../walk/serviceClock.ts'
+
+/** Pulls a window: here, or in another process that shares the staging directory. Rejects when the signal aborts. */
+export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
+
+/** Pulls in this process. */
+export const pullHere =
+  (rooms: PullRooms): Pull =>
+  (ask, signal) =>
+    pullWindow({ ...rooms, signal, onProgress: () => undefined }, ask)
+
+export type PullRooms = Omit<WalkRooms, 'warehouse' | 'fence'>
+
+/** Errors: those of walks and of the client; CONFIG_INVALID where this process would ask something else. */
+export async function pullWindow(given: PullRooms, ask: PullAsk): Promise<PulledWindow> {
+  const handover = new Handover(given.settings.staging, ask)
+  try {
+    return await pullInto(handover, { ...given, warehouse: handover, fence: ask.fence, priority: 'behind' }, ask)
+  } catch (error) {
+    await handover.discard()
+    throw error
+  }
+}
+
+async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Promise<PulledWindow> {
+  const { report, since, until, backfillId: runId, sizes } = ask
+  const declaration = reportOf(report)
+  const config = rooms.settings.reports[report]
+  if (questionOf(config, privacyTextOf(rooms.settings, report)) !== ask.question) throw askedOtherwise(report)
+  const clock = await serviceClock(rooms, declaration, { currency: ask.scope })
+  const window = { since, until, clock }
+  const before = { pages: 0, rows: 0 }
+  // Incremental runs doubt the sizes every few minutes; here that would be a request more for each of many windows.
+  const doubtsSizes = false
+  const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes }
+  await using scope = new Scope(rooms, asked)
+  const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
+  const pages = () => scope.reader.pages + (difference?.pages ?? 0)
+  let pagesTold = 0
+  const close: WindowReading['close'] = (slice, { proof, rows, totalCount }, gone) => {
+    // Nothing later than the service's first answer can be known, whatever the window asked for.
+    const known = earliest(slice.until, clock, scope.reader.firstServedAt ?? clock)
+    const closed = { scope: ask.scope, since: slice.since, until: known, proof, rows, totalCount, marks: [] }
+    const window = { ...closed, pages: pages() - pagesTold }
+    pagesTold = pages()
+    return scope.intake.settle({ window, gone })
+  }
+  await readWindow({ scope, difference, close }, { since, until })
+  await scope.intake.commit()
+  return await handover.finish({ catalog: scope.intake.catalog, sizes: scope.sizes, pages: pages() })
+}
+
+function askedOtherwise(report: string): SyncError {
+  return new SyncError('CONFIG_INVALID', `${report} is configured otherwise here than where its backfill was started`, {
+    report,
+    cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
+  })
+}

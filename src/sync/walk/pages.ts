@@ -1,0 +1,119 @@
+/** Fetches one page of one question and scans it as it arrives. */
+import type { Declaration } from '../../../schema/report.ts'
+import { wireKey } from '../../../schema/tables.ts'
+import { SyncError } from '../../errors.ts'
+import { earliest, type Instant } from '../../instant.ts'
+import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import type { ObjectCatalog } from '../../staging/catalog.ts'
+import { Malformed } from '../../staging/malformed.ts'
+import type { PrivatePages } from '../../staging/privatePage.ts'
+import { scanInSlices } from '../../staging/slicedScan.ts'
+import type { ScannedPage, ScanPlan } from '../../staging/scanPage.ts'
+import { privatePagesOf } from '../privacy.ts'
+import type { WalkRooms } from '../rooms.ts'
+
+export interface PagePlan {
+  readonly report: Declaration
+  readonly pageSize: number
+  readonly catalog: ObjectCatalog
+  /** A 403 speaks of this one question, not of the whole report (audits of single records, spec §7). */
+  readonly forbidsOnlyThis?: boolean
+}
+
+export interface FetchedPage {
+  readonly number: number
+  readonly page: ScannedPage
+  readonly servedAt: Instant
+}
+
+/** Number of the first page, where a service has shown it, by the client that reads it. */
+const firstNumbers = new WeakMap<object, 0 | 1>()
+
+export class PageReader {
+  readonly pageSize: number
+  /** Pages fetched so far, those of walks that proved nothing included. */
+  pages = 0
+  /** Rows of the longest page so far: the service doesn't cut pages shorter than that now. */
+  longest = 0
+  /** The service's clock in its first answer: no walk can have seen what came later. */
+  firstServedAt: Instant | undefined
+  readonly keyed: boolean
+  readonly report: Declaration
+  readonly #rooms: WalkRooms
+  readonly #plan: PagePlan
+  readonly #scan: ScanPlan
+  readonly #privatePages: PrivatePages | undefined
+
+  constructor(rooms: WalkRooms, plan: PagePlan) {
+    const key = wireKey(plan.report)
+    this.#rooms = rooms
+    this.#plan = plan
+    this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: rooms.warehouse.numberMark }
+    this.#privatePages = privatePagesOf(rooms.settings, plan.report)
+    this.keyed = key.length > 0
+    this.report = plan.report
+    this.pageSize = plan.pageSize
+  }
+
+  /** Pages that may still be read. */
+  get pagesLeft(): number {
+    return this.#rooms.settings.limits.walkPagesMax - this.pages
+  }
+
+  /** The service's number of the first page; undefined: nothing has shown it yet, and 1 is asked for. */
+  get firstNumber(): 0 | 1 | undefined {
+    return firstNumbers.get(this.#rooms.client)
+  }
+
+  learnFirstNumber(number: 0 | 1): void {
+    firstNumbers.set(this.#rooms.client, number)
+  }
+
+  /** Page 1 is the first one, whatever the service calls it. Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
+  async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+    const { report } = this.#plan
+    this.#checkLength()
+    const answer = await this.#rooms.client.read(
+      {
+        report: report.name,
+        path: pathOf(report, question),
+        body: bodyOf(report, question, { number: number - 1 + (this.firstNumber ?? 1), size }),
+        scope: report.scope,
+        forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
+        priority: this.#rooms.priority,
+        parse: (bytes) => this.#parse(bytes),
+      },
+      this.#rooms.signal,
+    )
+    this.pages += 1
+    if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
+    this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
+    return { number, page: answer.value, servedAt: answer.servedAt }
+  }
+
+  async #parse(bytes: Buffer): Promise<ScannedPage> {
+    const { clock } = this.#rooms
+    try {
+      return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error
+      const { report } = this.#plan
+      const what = error.isCut ? 'was cut' : 'is malformed'
+      throw new SyncError('ANSWER_MALFORMED', `the answer ${what}: ${error.message}`, {
+        report: report.name,
+        cure: 'It was asked again and stayed so: look at what the service, or a proxy before it, sends.',
+        data: { position: error.position, bytes: error.size },
+      })
+    }
+  }
+
+  #checkLength(): void {
+    const { walkPagesMax } = this.#rooms.settings.limits
+    if (this.pagesLeft > 0) return
+    throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
+      report: this.#plan.report.name,
+      cure: 'Raise page_size, or limits.walk_pages_max if the report really is that large. What is proven so far stays.',
+      data: { pages: this.pages },
+    })
+  }
+}

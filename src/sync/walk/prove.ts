@@ -1,0 +1,246 @@
+/**
+ * Reads one span of one question and proves that nothing of it is missing, or says how to cut it. A single response
+ * that holds everything proves itself; several pages of an old span are proven by their total; where rows move or no
+ * total is told the span is cut until single responses remain, and inside one instant two walks have to agree.
+ */
+import { SyncError } from '../../errors.ts'
+import { formatInstant, type Instant } from '../../instant.ts'
+import { unobserved } from '../../observe.ts'
+import {
+  holdsEverything,
+  isFullPage,
+  mayBeClampedSince,
+  mayBeUnpaged,
+  sawFullPage,
+  sawLastPage,
+  sawLoweredClamp,
+} from '../../plan/pageSizes.ts'
+import { plannedRows } from '../../plan/density.ts'
+import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
+import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
+import { countsFromZero } from './firstNumber.ts'
+import type { FetchedPage } from './pages.ts'
+import { type Outcome, type ProveParts, Walk } from './pageWalk.ts'
+
+/** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
+const USUAL_PAGES_MAX = 8
+/** As many rows as `page_size` may be. */
+const ROWS_A_PAGE_MAX = 10_000
+
+/** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
+export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
+  const { observe = unobserved, reader } = parts
+  const asked =
+    span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
+  return observe({ what: 'walk', report: reader.report.name, facts: asked }, async (note) => {
+    const walk = new Walk(parts, span)
+    const first = await walk.page(1)
+    const outcome = reader.report.answer === 'array' ? await ofArray(walk, first) : await ofEnvelope(walk, first)
+    note(outcome.kind === 'split' ? { outcome: 'split' } : { outcome: outcome.proof, rows: outcome.rows })
+    return outcome
+  })
+}
+
+/** An envelope tells a total (spec §2). */
+async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
+  const { parts, span, state } = walk
+  const total = state.totalCount
+  if (state.meetsTotal && !walk.endsFull) {
+    await parts.keep(first)
+    return walk.proven('single')
+  }
+  if (total === undefined) return ofArray(walk, first)
+  if (parts.singleOnly === true && total > state.firstRows) return walk.split(first, { total })
+  const cut = cutFor(walk, total)
+  if (cut !== undefined) return walk.split(first, { total, ...cut })
+  await parts.keep(first)
+  await walk.rest()
+  if (state.repeats === 0 && state.distinct > state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+  const isOld = span !== undefined && span.until <= parts.youngFrom
+  if (state.meetsTotal && !walk.isShownAgain && (isOld || state.pages === 1)) return walk.proven('total')
+  return agreement(walk)
+}
+
+/**
+ * How an envelope's span is cut before it is walked: into given parts, or by its total; undefined: walk it as it is.
+ */
+function cutFor(walk: Walk, total: number): { parts?: readonly Span[] | undefined } | undefined {
+  const { parts, span, state } = walk
+  if (parts.cuts === false || span === undefined || state.firstRows === 0 || total <= state.firstRows) return undefined
+  const young = splitAt(span, parts.youngFrom)
+  if (young !== undefined && fillsPage(walk, young[0], total)) return { parts: young }
+  const isOld = span.until <= parts.youngFrom
+  if (isOld && total > parts.loadRowsMax) {
+    const at = atFloor(span, parts)
+    if (at !== undefined) return { parts: at }
+  }
+  if (!canSplit(span)) return undefined
+  // Larger pages came before: what the total counts beyond this one isn't held back by its size, so cutting won't bring it.
+  if (state.firstRows < parts.sizes().seenMax) return undefined
+  if (!isOld) return parts.walksHeap === true ? undefined : {}
+  return total > parts.loadRowsMax ? { parts: splitByTotal(span, total, parts.loadRowsMax) } : undefined
+}
+
+/**
+ * Whether the old part is likely to hold more than a page, so that reading it page by page is worth a question of its
+ * own.
+ */
+function fillsPage({ span, state }: Walk, old: Span, total: number): boolean {
+  if (span?.since === undefined || old.since === undefined) return true
+  return total * ((old.until - old.since) / (span.until - span.since)) > state.pageRows
+}
+
+/** A span without a lower bound in two, so that the later one can be cut further. */
+const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined =>
+  span.since === undefined && floor !== undefined ? splitAt(span, floor) : undefined
+
+/** A bare array tells nothing: what is known of the report's page sizes decides whether a next page may exist. */
+async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
+  const { parts, span, state } = walk
+  const size = { asked: parts.reader.pageSize, longest: parts.reader.longest }
+  const isKnown = state.repeats === 0 && holdsEverything(parts.sizes(), state.firstRows, size.asked)
+  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
+  const isDoubtful = isKnown && parts.doubtsSizes === true && mayBeClampedSince(first.page.rowCount, size)
+  const ahead = isLong || isDoubtful ? await lookBehind(walk, isKnown) : undefined
+  if ((isKnown && ahead === undefined) || (ahead !== undefined && isAll(walk, { first, ahead, isKnown }))) {
+    await parts.keep(first)
+    parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, size.asked)))
+    return walk.proven('single')
+  }
+  if (isKnown && state.freshOnLastPage > 0 && state.repeats < state.firstRows)
+    parts.learn(sawLoweredClamp(state.firstRows))
+  if (isCountable(walk) && state.repeats === 0) {
+    const outcome = await counted(walk, first)
+    if (outcome !== undefined) return outcome
+    await parts.restart?.()
+  }
+  const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
+  if (splits && ahead === undefined && isFullPage(parts.sizes(), state.firstRows))
+    return walk.split(first, { parts: oldPart(walk) })
+  const second = ahead ?? (await walk.page(2))
+  if (state.freshOnLastPage > 0) {
+    // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
+    if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    if (splits) return walk.split(first, { parts: oldPart(walk) }, second)
+  } else if (second.page.rowCount > 0 && splits && !isLong && state.firstRows >= parts.reader.pageSize) {
+    // The same page again: the page number is ignored, so only what fits one response can be seen.
+    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
+    return walk.split(first)
+  }
+  await parts.keep(first)
+  await parts.keep(second)
+  if (state.freshOnLastPage > 0) await walk.untilExhausted(3)
+  else parts.learn(sawLastPage(parts.sizes(), state.firstRows))
+  return agreement(walk)
+}
+
+/** Page 2. One that is refused says nothing: undefined where what is known suffices without it. */
+function lookBehind(walk: Walk, isKnown: boolean): Promise<FetchedPage | undefined> {
+  const second = walk.page(2)
+  return isKnown ? second.catch(refusedPage) : second
+}
+
+/**
+ * Whether page 2 shows that the first one is all there is: no row is behind one that was known to be the last; or the
+ * same rows came once more, and more of them than were asked for, from a service that doesn't page.
+ */
+function isAll(
+  { state }: Walk,
+  { first, ahead, isKnown }: { first: FetchedPage; ahead: FetchedPage; isKnown: boolean },
+): boolean {
+  const { rowCount } = ahead.page
+  return state.freshOnLastPage === 0 && (rowCount === first.page.rowCount || (isKnown && rowCount === 0))
+}
+
+/** Walks to the end until two walks in a row bring the same keys, none of them twice. */
+async function agreement(before: Walk): Promise<Outcome> {
+  const { parts, span } = before
+  let previous = before
+  for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
+    const walk = new Walk(
+      parts,
+      span,
+      previous.isWhole || finer(previous) === undefined ? otherSize(previous) : undefined,
+    )
+    await parts.restart?.()
+    const first = await walk.page(1)
+    await parts.keep(first)
+    await walk.untilExhausted(2)
+    const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
+    if (agrees && (await countsFromZero(walk))) return fromZero(walk)
+    const cut = agrees ? await cutForHidden(walk) : finer(walk)
+    if (agrees && cut === undefined) return walk.proven('agreed')
+    if (cut !== undefined) return walk.split(first, { parts: cut })
+    previous = walk
+  }
+  throw unstable(previous)
+}
+
+/** Once more, from page 0 on. */
+async function fromZero({ parts, span }: Walk): Promise<Outcome> {
+  await parts.restart?.()
+  const walk = new Walk(parts, span)
+  return ofEnvelope(walk, await walk.page(1))
+}
+
+/**
+ * Two walks agree, and the total counts more rows than they brought: how to cut, if it is true. Parts tell. A service that
+ * pages to so many rows only counts them all the same, so parts add up; one that miscounts does so in each part.
+ */
+async function cutForHidden({ parts, span, state }: Walk): Promise<readonly Span[] | undefined> {
+  const { totalCount: total, distinct } = state
+  if (parts.cuts === false || span === undefined || total === undefined || total <= distinct) return undefined
+  let counted = 0
+  for (const part of canSplit(span) ? halves(span) : (atFloor(span, parts) ?? [])) {
+    const { page } = await parts.reader.read(parts.ask(part), 1)
+    counted += page.envelope.totalCount ?? 0
+  }
+  if (counted !== total) return undefined
+  return canSplit(span) ? splitByTotal(span, total, plannedRows(Math.max(1, distinct))) : atFloor(span, parts)
+}
+
+/** For counting: apart by the least there is, since a row where they meet would count twice. */
+function halves({ since, until }: Span & { since: Instant }): readonly Span[] {
+  const middle = since + Math.floor((until - since) / 2)
+  return [
+    { since, until: middle as Instant },
+    { since: (middle + 1) as Instant, until },
+  ]
+}
+
+/**
+ * The page size for the next walk. A full page that came again may be the last page, or page numbers may be ignored:
+ * pages of one row less tell. Where other rows came twice that no bound of time separates, the order is not kept from
+ * page to page, or page numbers are ignored: a page that holds them all needs neither.
+ */
+function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
+  const { reader } = parts
+  if (!reader.keyed) return size
+  if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
+  if (span === undefined || isWhole || state.repeats === 0) return size
+  const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
+  const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
+  return Math.max(size, rows)
+}
+
+/** After something moved: cut so that each part should fit a single response. */
+function finer({ parts, span, state }: Walk): readonly Span[] | undefined {
+  if (parts.cuts === false || span === undefined) return undefined
+  if (!canSplit(span)) return atFloor(span, parts)
+  if (parts.endsInHeap === true) return splitAt(span, (span.until - 1) as Instant)
+  return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
+}
+
+function unstable({ parts, span, state }: Walk): SyncError {
+  const { report } = parts.reader
+  const where =
+    span === undefined
+      ? 'everything'
+      : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
+  const why = state.repeats > 0 ? `${state.repeats} rows came twice` : 'each walk brought other rows'
+  return new SyncError('WALK_UNSTABLE', `${parts.walkAttemptsMax} walks over ${where} did not agree: ${why}`, {
+    report: report.name,
+    cure: 'Rows move faster than they can be read, or the service ignores pageNumber. It is tried again at the next run; a larger page_size lets more fit one response.',
+    data: { walks: parts.walkAttemptsMax, rows: state.rows, total: state.totalCount, repeats: state.repeats },
+  })
+}

@@ -1,0 +1,33 @@
+/**
+ * The service's clock (product contract §5.5), known from the Date header of its answers. Before the first answer it is
+ * asked for with the smallest question that the report has: one instant, one row, nothing expanded.
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import type { Instant } from '../../instant.ts'
+import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import type { WalkRooms } from '../rooms.ts'
+
+/** A lower bound of the service's clock now. Errors: those of the client. */
+export async function serviceClock(
+  rooms: WalkRooms,
+  report: Declaration,
+  subject: Pick<Question, 'record' | 'currency'>,
+): Promise<Instant> {
+  const known = rooms.client.serviceNow()
+  if (known !== undefined) return known
+  const { start, filters } = rooms.settings.reports[report.name as ReportName]
+  const question = { ...subject, window: { since: start, until: start }, filters, expand: [] }
+  const answer = await rooms.client.read(
+    {
+      report: report.name,
+      path: pathOf(report, question),
+      body: bodyOf(report, question, { number: 1, size: 1 }),
+      scope: report.scope,
+      forbids: report.perRecord === undefined ? 'report' : 'request',
+      parse: () => undefined,
+    },
+    rooms.signal,
+  )
+  return rooms.client.serviceNow() ?? answer.servedAt
+}

@@ -1,0 +1,261 @@
+/**
+ * The books of backfills: which ranges were asked for, in which windows, and what became of each. They are the truth
+ * that a restart goes on from: a window becomes `done` in the transaction of its last rows.
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import { SyncError } from '../../errors.ts'
+import type { Instant } from '../../instant.ts'
+import type { Span } from '../../plan/spans.ts'
+import { recordRun, type RunRecord } from './books.ts'
+import type { Database, Sql } from '../database/duckdb.ts'
+import type { Fence, Fences } from './fences.ts'
+import { text, time } from '../database/sqlText.ts'
+
+/**
+ * `pending`: not begun, or stopped; `failed`: some windows are missing and are tried again when it is asked for again.
+ */
+export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
+
+export interface BackfillRange extends Span {
+  readonly since: Instant
+}
+
+export interface PlannedWindow extends BackfillRange {
+  /** From 1, newest first. */
+  readonly number: number
+  /** The currency, or ''. */
+  readonly scope: string
+  /** Rows that are expected in it; undefined: nothing is known. */
+  readonly plannedRows: number | undefined
+  readonly plannedRequests: number
+}
+
+export interface BackfillBook extends BackfillRange {
+  readonly backfillId: string
+  readonly report: ReportName
+  readonly state: BackfillState
+  readonly windows: number
+}
+
+export interface BookedWindow extends PlannedWindow {
+  readonly state: 'pending' | 'done' | 'failed' | 'cancelled'
+  readonly rows: number
+  readonly pages: number
+  readonly attempts: number
+  readonly errorCode: string | undefined
+  readonly error: string | undefined
+}
+
+/** What the load that ends a window says of it. */
+export interface BackfilledWindow {
+  readonly backfillId: string
+  readonly number: number
+  readonly rows: number
+  readonly pages: number
+}
+
+export interface FailedWindow extends Pick<BackfilledWindow, 'backfillId' | 'number'> {
+  readonly error: { readonly code: string; readonly message: string }
+  readonly fence: Fence | undefined
+}
+
+/** Counts of windows, and what the loads so far did. */
+export interface BackfillFigures {
+  readonly windows: number
+  readonly done: number
+  readonly failed: number
+  readonly pages: number
+  readonly rows: number
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly rejected: number
+}
+
+type EndedRun = RunRecord & { readonly state: 'done' | 'failed'; readonly endedAt: Instant }
+
+const BOOK = `
+  SELECT backfill_id AS "backfillId", report, state, windows, epoch_us(since) AS since, epoch_us(until) AS until
+  FROM tidemark.backfills`
+
+/** In the load's transaction: the window is done with these rows. */
+export async function noteBackfilled(sql: Sql, window: BackfilledWindow, loadId: number): Promise<void> {
+  const { backfillId, number, rows, pages } = window
+  const [cancelled] = await sql.rows<{ report: ReportName }>(
+    `SELECT report FROM tidemark.backfills WHERE backfill_id = $1 AND state = 'cancelled'`,
+    [backfillId],
+  )
+  if (cancelled !== undefined) throw wasCancelled(backfillId, cancelled.report)
+  await sql.run(
+    `UPDATE tidemark.backfill_windows
+     SET state = 'done', rows = $1, pages = $2, attempts = attempts + 1, error_code = NULL, error = NULL, load_id = $3
+     WHERE backfill_id = $4 AND number = $5`,
+    [rows, pages, loadId, backfillId, number],
+  )
+}
+
+function wasCancelled(backfillId: string, report: ReportName): SyncError {
+  return new SyncError('FENCED', `${report}: the backfill ${backfillId} was cancelled`, {
+    report,
+    cure: 'Nothing is to be done: what was committed before stays, the rest was dropped.',
+  })
+}
+
+export class BackfillBooks {
+  readonly #database: Database
+  readonly #fences: Fences
+
+  constructor(database: Database, fences: Fences) {
+    this.#fences = fences
+    this.#database = database
+  }
+
+  async book(backfillId: string): Promise<BackfillBook | undefined> {
+    return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = $1`, [backfillId]))[0]
+  }
+
+  /** Backfills that have an end before them, those of one report or of all; the one asked for last first. */
+  open(report?: ReportName): Promise<BackfillBook[]> {
+    const ofReport = report === undefined ? '' : ` AND report = ${text(report)}`
+    return this.#database.rows<BackfillBook>(
+      `${BOOK} WHERE state IN ('pending', 'running', 'failed')${ofReport} ORDER BY requested_at DESC, backfill_id`,
+    )
+  }
+
+  /** Writes down what was asked for and how it was cut. */
+  begin(book: Omit<BackfillBook, 'state' | 'windows'>, plan: readonly PlannedWindow[], now: Instant): Promise<void> {
+    const { backfillId, report, since, until } = book
+    const id = text(backfillId)
+    const values = plan.map(
+      (window) =>
+        `(${id}, ${window.number}, ${text(window.scope)}, ${time(window.since)}, ${time(window.until)}, 'pending', ${window.plannedRows ?? 'NULL'}, ${window.plannedRequests}, 0)`,
+    )
+    return this.#database.transaction(async (sql) => {
+      await sql.run(
+        `INSERT INTO tidemark.backfills VALUES (${id}, ${text(report)}, ${time(since)}, ${time(until)}, 'pending', ${plan.length}, ${time(now)}, NULL, NULL)`,
+      )
+      await sql.run(`
+        INSERT INTO tidemark.backfill_windows
+          (backfill_id, number, scope, since, until, state, planned_rows, planned_requests, attempts)
+        VALUES ${values.join(', ')}`)
+    })
+  }
+
+  /** All of its windows, newest first. */
+  async windows(backfillId: string): Promise<BookedWindow[]> {
+    const rows = await this.#database.rows<{ [column in keyof BookedWindow]: BookedWindow[column] | null }>(
+      `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
+        planned_rows AS "plannedRows", planned_requests AS "plannedRequests", coalesce(rows, 0) AS rows,
+        coalesce(pages, 0) AS pages, error_code AS "errorCode", error
+       FROM tidemark.backfill_windows WHERE backfill_id = $1 ORDER BY number`,
+      [backfillId],
+    )
+    return rows.map((row) => {
+      const { plannedRows, errorCode, error } = row
+      const told = {
+        plannedRows: plannedRows ?? undefined,
+        errorCode: errorCode ?? undefined,
+        error: error ?? undefined,
+      }
+      return { ...(row as BookedWindow), ...told }
+    })
+  }
+
+  /** It runs now: what failed before is tried again. Another one of the report that was cut off waits. */
+  start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
+    return this.#database.transaction(async (sql) => {
+      await this.#fences.check(sql, fence)
+      await sql.run(
+        `UPDATE tidemark.backfills SET state = 'pending'
+         WHERE state = 'running' AND report = (SELECT report FROM tidemark.backfills WHERE backfill_id = $1)`,
+        [backfillId],
+      )
+      await sql.run(
+        `UPDATE tidemark.backfills SET state = 'running', started_at = coalesce(started_at, ${time(now)}), ended_at = NULL WHERE backfill_id = $1`,
+        [backfillId],
+      )
+      await sql.run(
+        `UPDATE tidemark.backfill_windows SET state = 'pending' WHERE backfill_id = $1 AND state = 'failed'`,
+        [backfillId],
+      )
+    })
+  }
+
+  windowFailed({ backfillId, number, error, fence }: FailedWindow): Promise<void> {
+    return this.#database.transaction(async (sql) => {
+      await this.#fences.check(sql, fence)
+      await sql.run(
+        `UPDATE tidemark.backfill_windows SET state = 'failed', attempts = attempts + 1, error_code = $1, error = $2
+         WHERE backfill_id = $3 AND number = $4 AND state = 'pending'`,
+        [error.code, error.message, backfillId, number],
+      )
+    })
+  }
+
+  /** It was stopped and goes on when it is asked for again; what has ended stays. `run` says why; figures are added. */
+  async suspend(run: RunRecord): Promise<void> {
+    const figures = await this.figures(run.runId)
+    await this.#database.transaction(async (sql) => {
+      await sql.run(`UPDATE tidemark.backfills SET state = 'pending' WHERE backfill_id = $1 AND state = 'running'`, [
+        run.runId,
+      ])
+      await recordRun(sql, { ...run, ...figures })
+    })
+  }
+
+  /** Its last run has ended, with every window done or failed. */
+  end(run: EndedRun, fence: Fence | undefined): Promise<void> {
+    return this.#database.transaction(async (sql) => {
+      await this.#fences.check(sql, fence)
+      await sql.run(
+        `UPDATE tidemark.backfills SET state = $1, ended_at = ${time(run.endedAt)} WHERE backfill_id = $2`,
+        [run.state, run.runId],
+      )
+      await recordRun(sql, run)
+    })
+  }
+
+  /**
+   * Takes the backfill's right to commit away. Gives its report; undefined when there is none that could be cancelled.
+   */
+  cancel(backfillId: string, now: Instant): Promise<ReportName | undefined> {
+    return this.#database.transaction(async (sql) => {
+      const [book] = await sql.rows<BackfillBook>(
+        `${BOOK} WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`,
+        [backfillId],
+      )
+      if (book === undefined) return undefined
+      const { report } = book
+      await sql.run(
+        `UPDATE tidemark.backfills SET state = 'cancelled', ended_at = ${time(now)} WHERE backfill_id = $1`,
+        [backfillId],
+      )
+      await sql.run(
+        `UPDATE tidemark.backfill_windows SET state = 'cancelled' WHERE backfill_id = $1 AND state IN ('pending', 'failed')`,
+        [backfillId],
+      )
+      const [held] = await sql.rows<{ holder: string }>(
+        `SELECT holder FROM tidemark.fences WHERE report = $1 AND kind = 'backfill'`,
+        [report],
+      )
+      if (book.state === 'running' || held?.holder === backfillId)
+        await this.#fences.take(sql, { report, kind: 'backfill', holder: `no one: ${backfillId} was cancelled` })
+      return report
+    })
+  }
+
+  /** What came of it so far, over restarts. */
+  async figures(backfillId: string): Promise<BackfillFigures> {
+    const [figures] = await this.#database.rows<BackfillFigures>(
+      `SELECT w.*, l.* FROM (
+         SELECT count(*) AS windows, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
+           coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
+         FROM tidemark.backfill_windows WHERE backfill_id = $1) w,
+       (SELECT coalesce(sum(inserted), 0)::BIGINT AS inserted, coalesce(sum(updated), 0)::BIGINT AS updated,
+           coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected
+         FROM tidemark.loads WHERE run_id = $1) l`,
+      [backfillId],
+    )
+    return figures as BackfillFigures
+  }
+}

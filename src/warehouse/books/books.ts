@@ -1,0 +1,245 @@
+/**
+ * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
+ * here stands in the load's own transaction.
+ */
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { type Declaration } from '../../../schema/report.ts'
+import type { Instant } from '../../instant.ts'
+import type { LastWindow } from '../../plan/lateness.ts'
+import { forgetCoverage } from './coverage.ts'
+import { cover } from './covered.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { text, time } from '../database/sqlText.ts'
+import { freeVersionNames } from '../tables/tables.ts'
+import { keptReports, switchHistory } from '../tables/versions.ts'
+
+/** A window that this load closes, and the marks that it moves. */
+export interface ClosedWindow {
+  readonly scope: string
+  readonly since: Instant | undefined
+  readonly until: Instant
+  readonly proof: string
+  readonly pages: number
+  readonly rows: number
+  readonly totalCount: number | undefined
+  readonly marks: readonly { readonly mark: string; readonly value: Instant }[]
+}
+
+export type RunKind = 'incremental' | 'backfill' | 'reconcile'
+/** `stopped`: called off before its end, by a person or with its process. */
+export type RunState = 'running' | 'done' | 'failed' | 'stopped'
+
+export interface RunRecord {
+  readonly runId: string
+  readonly report: ReportName
+  readonly kind: RunKind
+  readonly state: RunState
+  readonly startedAt: Instant
+  /** Undefined while it runs. */
+  readonly endedAt: Instant | undefined
+  readonly pages: number
+  readonly rows: number
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly rejected: number
+  readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
+}
+
+/** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */
+export async function numberMark(sql: Sql): Promise<string> {
+  const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
+  if (known !== undefined) return known.value
+  await sql.run(`INSERT INTO tidemark.settings SELECT 'number_mark', '~' || replace(uuid()::VARCHAR, '-', '') || '~'`)
+  return numberMark(sql)
+}
+
+/** The mark of a scope of the report; undefined before its first one. */
+export async function markOf(sql: Sql, report: string, scope: string): Promise<Instant | undefined> {
+  const [row] = await sql.rows<{ value: number }>(
+    `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = $1 AND scope = $2 AND mark IN ('modified_since', 'since')`,
+    [report, scope],
+  )
+  return row?.value as Instant | undefined
+}
+
+/**
+ * The report's mark, where the window that left it ended, and when its run began; where its books were cleared away, when
+ * the mark was written.
+ */
+export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
+  const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
+    `SELECT epoch_us(m.value) AS mark, (
+       SELECT epoch_us(max(w.until)) FROM tidemark.windows w WHERE w.report = $1 AND w.scope = $2 AND w.load_id = m.load_id
+     ) AS until, epoch_us(coalesce((
+       SELECT min(r.started_at) FROM tidemark.loads l JOIN tidemark.runs r USING (run_id) WHERE l.load_id = m.load_id
+     ), m.updated_at)) AS "begunAt"
+     FROM tidemark.marks m WHERE m.report = $1 AND m.scope = $2 AND m.mark IN ('modified_since', 'since')`,
+    [report, scope],
+  )
+  return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
+}
+
+/** The number of the load that this transaction makes: loads are numbered on from 1. */
+export async function nextLoadId(sql: Sql): Promise<number> {
+  const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
+  return row?.id ?? 1
+}
+
+export interface Closing {
+  readonly report: Declaration
+  readonly loadId: number
+  readonly now: Instant
+  readonly windows: readonly ClosedWindow[]
+}
+
+/** Records the windows that are proven and moves their marks, never back. */
+export async function closeWindows(sql: Sql, { report, loadId, now, windows }: Closing): Promise<void> {
+  if (windows.length === 0) return
+  const rows = windows.map((window) => {
+    const since = window.since === undefined ? 'NULL' : time(window.since)
+    const total = window.totalCount ?? 'NULL'
+    return `(${text(report.name)}, ${text(window.scope)}, ${since}, ${time(window.until)}, ${text(window.proof)}, ${window.pages}, ${window.rows}, ${total}, ${loadId})`
+  })
+  await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
+  await cover(sql, report, windows)
+  const marks = windows.flatMap((window) =>
+    window.marks.map(({ mark, value }) => `(${text(window.scope)}, ${text(mark)}, ${time(value)})`),
+  )
+  if (marks.length === 0) return
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE moved AS
+    SELECT n.scope, n.mark, greatest(max(n.value), max(m.value)) AS value
+    FROM (VALUES ${marks.join(', ')}) n(scope, mark, value)
+    LEFT JOIN tidemark.marks m ON m.report = ${text(report.name)} AND m.scope = n.scope AND m.mark = n.mark
+    GROUP BY n.scope, n.mark;
+    DELETE FROM tidemark.marks WHERE report = ${text(report.name)} AND (scope, mark) IN (SELECT (scope, mark) FROM moved);
+    INSERT INTO tidemark.marks SELECT ${text(report.name)}, scope, mark, value, ${loadId}, ${time(now)} FROM moved`)
+}
+
+/** Writes or replaces the record of a run. */
+export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
+  await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
+  await sql.run(
+    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    [
+      run.runId,
+      run.report,
+      run.kind,
+      run.state,
+      run.pages,
+      run.rows,
+      run.inserted,
+      run.updated,
+      run.deleted,
+      run.rejected,
+      run.error?.code ?? null,
+      run.error?.message ?? null,
+      run.error?.cure ?? null,
+    ],
+  )
+}
+
+/**
+ * Only one process writes, so a run that is running when the file is opened is one whose process ended before it did.
+ * With `than`: only runs of that kind and report, before that one.
+ */
+export async function endOrphans(
+  sql: Sql,
+  than?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
+): Promise<void> {
+  const older =
+    than === undefined
+      ? ''
+      : `AND report = ${text(than.report)} AND kind = ${text(than.kind)} AND run_id <> ${text(than.holder)}`
+  await sql.run(`
+    UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
+      error = 'its process ended before it did', cure = 'Start it again; it goes on where it stopped.'
+    WHERE state = 'running' ${older}`)
+}
+
+export interface ReportStateRow {
+  readonly report: ReportName
+  readonly enabled: boolean
+  readonly offReason: string | undefined
+  /** The currencies that are asked for; undefined: every scope that was read counts. */
+  readonly scopes?: readonly string[] | undefined
+  /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
+  readonly isFiltered?: boolean
+  /** Whether every version is kept; undefined: as it was. */
+  readonly history?: { readonly on: boolean; readonly now: Instant }
+}
+
+/** Says which reports run, and why the others don't; a pause stays as it is. */
+export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
+  const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
+    const reason = offReason === undefined ? 'NULL' : text(offReason)
+    const { deletes } = reportOf(report)
+    const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
+    const asked = scopes === undefined ? 'NULL' : `[${scopes.map(text).join(', ')}]`
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR, ${asked}::VARCHAR[])`
+  })
+  const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
+  await sql.run(`
+    UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
+    FROM ${told} WHERE n.report = s.report
+      AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason
+        OR s.scopes IS DISTINCT FROM n.scopes);
+    INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason, scopes)
+    SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+  const kept = await keptReports(sql)
+  for (const { report, history } of states) {
+    if (history === undefined || history.on === kept.has(report)) continue
+    if (history.on) await freeVersionNames(sql, reportOf(report))
+    await switchHistory(sql, { report, ...history })
+  }
+  for (const { report, enabled } of states) {
+    if (!enabled && reportOf(report).perRecord !== undefined) await forgetCoverage(sql, report, [])
+  }
+}
+
+export interface Pause {
+  readonly report: ReportName
+  readonly code: string
+  readonly reason: string
+  readonly cure: string
+  /** The client and the scopes that were refused. */
+  readonly with: string
+}
+
+/** The report is skipped until an operator, or another configuration, resumes it. */
+export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
+  const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
+  if (known === undefined)
+    await recordReportStates(sql, [{ report: pause.report, enabled: true, offReason: undefined }])
+  await sql.run(
+    `UPDATE tidemark.report_states SET paused_code = $1, paused_reason = $2, paused_cure = $3, paused_with = $4,
+      paused_at = ${time(now)} WHERE report = $5`,
+    [pause.code, pause.reason, pause.cure, pause.with, pause.report],
+  )
+}
+
+export async function pauses(sql: Sql): Promise<Pause[]> {
+  return sql.rows<Pause>(`
+    SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure, paused_with AS "with"
+    FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
+}
+
+/**
+ * Gives those that are resumed; `onlyRefused`: of those that are named, the ones that no operator paused. Whoever resumes
+ * one report after refused credentials has seen to them: they held all reports.
+ */
+export async function clearPauses(
+  sql: Sql,
+  named: readonly ReportName[],
+  { onlyRefused = false } = {},
+): Promise<readonly ReportName[]> {
+  const refused = onlyRefused ? (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED') : []
+  const resumed = onlyRefused ? named.filter((report) => refused.some((pause) => pause.report === report)) : named
+  if (resumed.length === 0) return []
+  await sql.run(`
+    UPDATE tidemark.report_states
+    SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL
+    WHERE report IN (${resumed.map(text).join(', ')}) OR paused_code = 'CREDENTIALS_REFUSED'`)
+  return resumed
+}

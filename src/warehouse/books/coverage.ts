@@ -1,0 +1,64 @@
+/** What each scope of a report was last asked for, and how much of it still has to be read again. */
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import type { Asked, Change, Coverage } from '../../plan/coverage.ts'
+import type { Instant } from '../../instant.ts'
+import { nowPrivate } from '../../plan/privacy.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { forgetValues } from '../tables/forgetValues.ts'
+import { text, time } from '../database/sqlText.ts'
+
+export type { Coverage } from '../../plan/coverage.ts'
+
+/** Stands between the changes that `because` names. */
+const AND = ' and '
+
+export async function coverageOf(sql: Sql, report: string, scope: string): Promise<Coverage | undefined> {
+  const [row] = await sql.rows<{ asked: string; until: number | null; because: string | null }>(
+    'SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE report = $1 AND scope = $2',
+    [report, scope],
+  )
+  if (row === undefined) return undefined
+  return {
+    asked: JSON.parse(row.asked) as Asked,
+    refillUntil: (row.until ?? undefined) as Instant | undefined,
+    because: (row.because?.split(AND) ?? []) as Change[],
+  }
+}
+
+/** How the report's rows are kept, scope by scope: the text of the rules; undefined: in clear. */
+export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
+  const rows = await sql.rows<{ columns: string | null }>(
+    "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
+    [report],
+  )
+  return rows.map(({ columns }) => columns ?? undefined)
+}
+
+/** Remembers the question; what has become private by it is forgotten. */
+export async function recordCoverage(
+  sql: Sql,
+  place: { report: string; scope: string },
+  { asked, refillUntil, because }: Coverage,
+): Promise<void> {
+  const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
+  const reason = refillUntil === undefined || because.length === 0 ? null : because.join(AND)
+  const before = await coverageOf(sql, place.report, place.scope)
+  const now = nowPrivate(before?.asked.columns, asked.columns)
+  await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
+  await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
+  await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${until}, $4)`, [
+    place.report,
+    place.scope,
+    JSON.stringify(asked),
+    reason,
+  ])
+}
+
+/**
+ * Forgets what scopes of an audit report were asked for that are no longer asked about: nobody notes which of their
+ * records change meanwhile, so all of them are asked again should they come back.
+ */
+export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
+  const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
+  await sql.run(`DELETE FROM tidemark.coverage WHERE report = ${text(report)}${others}`)
+}

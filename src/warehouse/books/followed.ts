@@ -1,0 +1,148 @@
+/**
+ * Which records an audit report has to ask about. A load of the followed report notes, in its own transaction, every
+ * record that the service showed as modified; the audit run asks those that were not asked since. For rows with a
+ * modification stamp the stamp counts, plus the settle time; for others the service's clock when they were seen. A row
+ * that changed after its record was asked is due whatever its stamp says, since it may have been shown late; so is one
+ * that is seen before that time, since the service's clock was set back. A load that reads rows again, changed or not,
+ * notes those that it wrote.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import type { Sql } from '../database/duckdb.ts'
+import type { Instant } from '../../instant.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { name, text, time } from '../database/sqlText.ts'
+import { versionOf } from '../load/newest.ts'
+import type { Staged } from '../load/stage.ts'
+
+export interface Follower {
+  /** The audit report. */
+  readonly report: string
+  /** What stands before the record's identifier in the mark's scope: `3:` for entity 3. */
+  readonly scopePrefix: string
+  readonly settleMs: number
+}
+
+export interface FollowedParts {
+  readonly report: Declaration
+  readonly staged: Staged
+  readonly followers: readonly Follower[]
+  /** The rows were not asked for as modified: only those in the temporary table `win` say that their record changed. */
+  readonly rereads: boolean
+}
+
+/** Notes the load's rows for each follower. */
+export async function noteFollowed(sql: Sql, { report, staged, followers, rereads }: FollowedParts): Promise<void> {
+  const columns = staged.columns.map((column) => column.name)
+  const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
+  const won = 's.rowid IN (SELECT sid FROM win)'
+  // Observation has whole seconds.
+  const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
+  for (const follower of followers) {
+    const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE touched AS
+      SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
+        max(s."~observed_at") AS seen_at, bool_or(${won}) AS changed
+      FROM staged s ${rereads ? `WHERE ${won}` : ''} GROUP BY ALL;
+      CREATE OR REPLACE TEMP TABLE noted AS
+      SELECT n.scope, f.asked_at, greatest(n.ask_after, f.ask_after,
+        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END) AS ask_after
+      FROM touched n LEFT JOIN tidemark.followed f ON f.report = ${text(follower.report)} AND f.scope = n.scope;
+      DELETE FROM tidemark.followed WHERE report = ${text(follower.report)} AND scope IN (SELECT scope FROM touched);
+      INSERT INTO tidemark.followed SELECT ${text(follower.report)}, scope, ask_after, asked_at FROM noted`)
+  }
+}
+
+export interface AskedRecord {
+  readonly scope: string
+  /** The service's clock when the record was asked about. */
+  readonly at: Instant
+}
+
+/** Remembers, in the load's transaction, up to when records were asked about. */
+export async function noteAsked(sql: Sql, report: string, asked: readonly AskedRecord[]): Promise<void> {
+  if (asked.length === 0) return
+  const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE asked AS
+    SELECT a.scope, a.asked_at, coalesce(f.ask_after, a.asked_at) AS ask_after
+    FROM (VALUES ${values}) a(scope, asked_at)
+    LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = a.scope;
+    DELETE FROM tidemark.followed WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked);
+    INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked`)
+}
+
+/** A record that an audit report has to ask about. */
+export interface DueRecord {
+  readonly scope: string
+  /** In its digits: identifiers may lie beyond 2^53. */
+  readonly recordId: string
+  /** Its own mark, once it was asked before. */
+  readonly mark: Instant | undefined
+  /** The service's clock when it was last asked. */
+  readonly askedAt: Instant | undefined
+  /** When the run that last asked it began; where its books were cleared away, when the mark was written. */
+  readonly begunAt: Instant | undefined
+  /** Its entries were read with another question, so all of them are asked for again. */
+  readonly fromStart: boolean
+}
+
+export interface RecordsAsk {
+  readonly report: string
+  /** The followed report's table and key column. */
+  readonly follows: string
+  readonly keyColumn: string
+  readonly scopePrefix: string
+  /** Records that were last asked about up to this time were asked with another question. */
+  readonly again?: Instant | undefined
+}
+
+export interface RecordsAgain extends RecordsAsk {
+  readonly again: Instant
+  readonly limit: number
+}
+
+/** Records that were shown as modified, or never asked about, since they were last asked. */
+export function dueRecords(sql: Sql, ask: RecordsAsk): Promise<DueRecord[]> {
+  const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
+  return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
+}
+
+/** Records to ask about again from the start; the newest first. */
+export function recordsToAskAgain(sql: Sql, ask: RecordsAgain): Promise<DueRecord[]> {
+  const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
+  return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
+}
+
+async function recordsWhere(sql: Sql, ask: RecordsAsk, which: string): Promise<DueRecord[]> {
+  const { report, follows, keyColumn, scopePrefix, again } = ask
+  const fromStart =
+    again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
+  const rows = await sql.rows<DueRow>(`
+    SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
+      epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
+    FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
+    LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
+    LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
+    LEFT JOIN tidemark.loads l ON l.load_id = m.load_id
+    LEFT JOIN tidemark.runs r ON r.run_id = l.run_id
+    ${which}`)
+  return rows.map((row) => ({
+    ...row,
+    mark: row.mark ?? undefined,
+    askedAt: row.askedAt ?? undefined,
+    begunAt: row.begunAt ?? undefined,
+  }))
+}
+
+type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart'> &
+  Readonly<Record<'mark' | 'askedAt' | 'begunAt', Instant | null>>
+
+/** When a record of the scopes that begin so was last asked about; undefined: none was. */
+export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
+  const [row] = await sql.rows<{ at: Instant | null }>(
+    `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,
+    [report, scopePrefix],
+  )
+  return row?.at ?? undefined
+}

@@ -1,0 +1,72 @@
+/**
+ * The view `tidemark.freshness`: one row per report, how far it is known to be complete and what stands in the way. It
+ * is made anew at each opening, since it follows from the declarations.
+ */
+import { reports } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { REPORT_MARKS } from './askedScopes.ts'
+import { EXPLAINED_COMMENT, explainedSql } from './explained.ts'
+import { LATE_DAYS } from './lateDays.ts'
+import { name, text } from '../database/sqlText.ts'
+
+export { LATE_DAYS } from './lateDays.ts'
+
+/** One row per report: how far it is known to be complete, and what stands in the way. */
+export function freshnessSql(): string {
+  const counts = reports.map(countsSql)
+  const stamped = reports.filter(({ newerBy }) => newerBy.length > 0).map((report) => text(report.name))
+  return `
+    CREATE OR REPLACE VIEW tidemark.freshness AS
+    ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
+      coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
+      coalesce(s.paused_reason, s.off_reason) AS not_running_because,
+      q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
+      CASE WHEN s.report IN (${stamped.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
+      l.largest_lateness, c.future_rows, c.unstamped_rows
+    FROM tidemark.report_states s
+    LEFT JOIN (${REPORT_MARKS}) m USING (report)
+    LEFT JOIN (
+      SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
+    ) r USING (report)
+    LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
+    LEFT JOIN (
+      SELECT report, sum(late)::BIGINT AS late_rows, max(lateness) AS largest_lateness FROM tidemark.loads
+      WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_DAYS} DAYS GROUP BY report
+    ) l USING (report)
+    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
+    LEFT JOIN (
+      SELECT report, max(ended_at) AS last_reconcile, arg_max(missed, ended_at) AS reconcile_missed,
+        arg_max(differed, ended_at) AS reconcile_differed, arg_max(deleted, ended_at) AS reconcile_deleted
+      FROM (
+        SELECT report, date_trunc('minute', ended_at) AS ended_at, sum(missed) AS missed, sum(differed) AS differed,
+          sum(deleted) AS deleted
+        FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
+      GROUP BY report
+    ) q USING (report)`)};
+    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`
+}
+
+/** What its columns mean; a lake has no comments on the columns of views. */
+export const freshnessCommentsSql = (): string => `
+  COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
+  COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
+  COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
+  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Rows of the last ${LATE_DAYS} days that the windows before had asked for and not been shown; null: rows carry no stamp to measure by';
+  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'How long after its stamp the latest of them was shown, at least; overlap should be twice as long';
+  COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
+  COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
+  COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
+  COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
+
+/** What a report's table holds. Only where rows carry a stamp of their own, a wrong or a missing one can be told. */
+function countsSql({ name: report, newerBy }: Declaration): string {
+  const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
+  const future =
+    stamp === undefined ? 'NULL' : `count(*) FILTER (${stamp} > _observed_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS)`
+  const unstamped = stamp === undefined ? 'NULL' : `count(*) FILTER (${stamp} IS NULL)`
+  return `
+    SELECT ${text(report)} AS report, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted, ${future}::BIGINT AS future_rows,
+      ${unstamped}::BIGINT AS unstamped_rows
+    FROM main.${name(report)}`
+}

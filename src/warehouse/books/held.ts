@@ -1,0 +1,70 @@
+/**
+ * What the warehouse holds of a report already, as far as it says where a backfill's rows will stand: a bare array
+ * tells no total, so its windows are cut by the stamps that are here. Works on the published copy as well.
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import type { Instant } from '../../instant.ts'
+import type { Counted } from '../../plan/backfillWindows.ts'
+import { NO_PAGE_SIZES, type PageSizes } from '../../plan/pageSizes.ts'
+import type { Span } from '../../plan/spans.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { pageSizesOf } from './pageSizes.ts'
+import { name, names, text, time } from '../database/sqlText.ts'
+
+export interface HeldAsk {
+  readonly report: Declaration
+  /** The currency, or ''. */
+  readonly scope: string
+  readonly span: Span & { readonly since: Instant }
+}
+
+/** What a plan asks of a warehouse, or of a published copy. */
+export interface HeldBooks {
+  readonly stretches: (ask: HeldAsk) => Promise<Counted[] | undefined>
+  readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
+}
+
+export const heldBooks = (sql: Sql): HeldBooks => ({
+  stretches: (ask) => heldStretches(sql, ask),
+  pageSizes: (report, pageSize) => pageSizesOf(sql, { report, pageSize }),
+})
+
+/** Where there is no warehouse yet. */
+export const nothingHeld: HeldBooks = {
+  stretches: () => Promise.resolve(undefined),
+  pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
+}
+
+/** How many stretches the span is told in, at most about. */
+const STRETCHES = 512
+
+/** The span in stretches that hold about equally many rows; undefined when nothing is held there. */
+async function heldStretches(sql: Sql, { report, scope, span }: HeldAsk): Promise<Counted[] | undefined> {
+  if (report.newerBy.length === 0) return undefined
+  const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
+  const [best, other = best] = report.newerBy.map((column) => name(column))
+  const stamps = `
+    SELECT stamp, twice FROM (
+      SELECT coalesce(${names(report.newerBy)}) AS stamp, coalesce(${best} <> ${other}, false) AS twice
+      FROM main.${name(report.name)} WHERE true${inScope})
+    WHERE stamp BETWEEN ${time(span.since)} AND ${time(span.until)}`
+  const [counted] = await sql.rows<{ rows: number; twice: number }>(
+    `SELECT count(*) AS rows, count(*) FILTER (twice) AS twice FROM (${stamps})`,
+  )
+  const total = counted?.rows ?? 0
+  if (total === 0) return undefined
+  const step = Math.ceil(total / STRETCHES)
+  // A row with two stamps apart is in the windows of both (spec §4), so it comes twice.
+  const times = 1 + (counted?.twice ?? 0) / total
+  const cuts = await sql.rows<{ cut: Instant; n: number }>(`
+    SELECT epoch_us(stamp) AS cut, max(n) AS n
+    FROM (SELECT stamp, row_number() OVER (ORDER BY stamp) AS n FROM (${stamps}))
+    WHERE n % ${step} = 0 GROUP BY stamp ORDER BY cut`)
+  const inside = cuts.filter(({ cut }) => cut > span.since && cut < span.until)
+  const bounds = [{ cut: span.since, n: 0 }, ...inside, { cut: span.until, n: total }]
+  return bounds.slice(1).map(({ cut: until, n }, index) => {
+    const { cut: since, n: before } = bounds[index] as (typeof bounds)[number]
+    return { since, until, rows: [Math.round((n - before) * times)] }
+  })
+}

@@ -1,0 +1,62 @@
+/**
+ * Keeps the books from growing for ever without making them say less: old runs go, but for the last of each kind and
+ * end; old windows are joined where they touch, so that what is covered stays exactly the same; loads that changed
+ * nothing and that no window or mark speaks of any more go too.
+ */
+import type { Instant } from '../../instant.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { time } from '../database/sqlText.ts'
+
+export interface Trimmed {
+  readonly runs: number
+  readonly windows: number
+  readonly loads: number
+}
+
+/** Trims what ended before `before`, in the caller's transaction. */
+export async function trimHistory(sql: Sql, before: Instant): Promise<Trimmed> {
+  const counted = async (table: string) => {
+    const [row] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.${table}`)
+    return row?.rows ?? 0
+  }
+  const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
+  await sql.run(`
+    DELETE FROM tidemark.runs WHERE ended_at < ${time(before)} AND run_id NOT IN (
+      SELECT arg_max(run_id, ended_at) FROM tidemark.runs WHERE ended_at IS NOT NULL GROUP BY report, kind, state)`)
+  await joinWindows(sql, before)
+  await sql.run(`
+    DELETE FROM tidemark.loads
+    WHERE committed_at < ${time(before)} AND inserted + updated + deleted + children_written + rejected = 0
+      AND load_id < (SELECT max(load_id) FROM tidemark.loads)
+      AND load_id NOT IN (SELECT load_id FROM tidemark.windows UNION SELECT load_id FROM tidemark.marks)`)
+  return {
+    runs: runs - (await counted('runs')),
+    windows: windows - (await counted('windows')),
+    loads: loads - (await counted('loads')),
+  }
+}
+
+/** Windows are inclusive, so those that share an instant are one interval without a gap. */
+async function joinWindows(sql: Sql, before: Instant): Promise<void> {
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE old_windows AS
+    SELECT w.rowid AS row_id, w.* FROM tidemark.windows w LEFT JOIN tidemark.loads l ON l.load_id = w.load_id
+    WHERE l.load_id IS NULL OR l.committed_at < ${time(before)};
+    CREATE OR REPLACE TEMP TABLE joined_windows AS
+    WITH reaching AS (
+      SELECT *, max(until) OVER (
+        PARTITION BY report, scope ORDER BY since NULLS FIRST, until ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS reached FROM old_windows),
+    islands AS (
+      SELECT *, count(*) FILTER (reached IS NULL OR since > reached) OVER (
+        PARTITION BY report, scope ORDER BY since NULLS FIRST, until ROWS UNBOUNDED PRECEDING
+      ) AS island FROM reaching)
+    SELECT report, scope, CASE WHEN bool_or(since IS NULL) THEN NULL ELSE min(since) END AS since, max(until) AS until,
+      CASE WHEN count(*) = 1 THEN any_value(proof) ELSE 'joined' END AS proof, sum(pages)::BIGINT AS pages,
+      sum(rows)::BIGINT AS rows, CASE WHEN count(*) = 1 THEN any_value(total_count) END AS total_count,
+      max(load_id) AS load_id
+    FROM islands GROUP BY report, scope, island;
+    DELETE FROM tidemark.windows WHERE rowid IN (SELECT row_id FROM old_windows);
+    INSERT INTO tidemark.windows SELECT * FROM joined_windows;
+    DROP TABLE old_windows; DROP TABLE joined_windows`)
+}

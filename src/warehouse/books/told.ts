@@ -1,0 +1,50 @@
+/** What a load is told beside its rows, as temporary tables: keys that are gone, windows whose entries it replaces. */
+import type { ReportTable } from '../../../schema/tables.ts'
+import type { Instant } from '../../instant.ts'
+import { Kind } from '../../plan/kinds.ts'
+import { castOf } from '../load/casts.ts'
+import { name, names, text, time } from '../database/sqlText.ts'
+
+export interface EntryWindow {
+  /** Values of the report's asked columns, in their order. */
+  readonly record: readonly (string | number)[]
+  readonly since: Instant
+  readonly until: Instant
+}
+
+/**
+ * Makes `gone_keys`: keys that a second read showed to be deleted, each with the columns of the table's key. What a row
+ * carries of its key comes as it was sent, and is read as the row itself is; a key that no stored row can have is left
+ * out, since its row is set aside.
+ */
+export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
+  const types = new Map(table.fields.map((column) => [column.name, column.type]))
+  const asked = new Map(table.asked.map((column) => [column.name, column.type]))
+  const columns = table.key.map((column) => `${name(column)} ${asked.get(column) ?? types.get(column) ?? 'VARCHAR'}`)
+  const values = keys.map((key) => `(${key.map((value) => text(String(value))).join(', ')})`)
+  const typed = table.key.map((column) => {
+    if (asked.has(column)) return name(column)
+    return `${castOf(sentText(name(column)), types.get(column) ?? 'VARCHAR', Kind.text)} AS ${name(column)}`
+  })
+  const known = table.key.map((column) => `${name(column)} IS NOT NULL`).join(' AND ')
+  return `
+    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')});
+    ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')} FROM (VALUES ${values.join(', ')}) g(${names(table.key)})) WHERE ${known};`}`
+}
+
+/** JSON text of a scalar as its own text: a string without its quotes and escapes, NULL where it can't be read. */
+const sentText = (value: string): string =>
+  `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
+
+/** Makes `asked_windows`. */
+export function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
+  const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
+  const values = windows.map(
+    (window) => `(${window.record.map(literal).join(', ')}, ${time(window.since)}, ${time(window.until)})`,
+  )
+  return `
+    CREATE OR REPLACE TEMP TABLE asked_windows (${columns.join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ);
+    ${values.length === 0 ? '' : `INSERT INTO asked_windows (${names(table.asked.map((column) => column.name))}, since, until) VALUES ${values.join(', ')};`}`
+}
+
+const literal = (value: string | number): string => (typeof value === 'number' ? String(value) : text(value))

@@ -1,0 +1,41 @@
+/**
+ * A value of a query's result as exact text: numbers with all their digits, times in ISO 8601, nested values as JSON.
+ * No number passes through a binary double on its way from a column to the reader.
+ */
+import { formatInstant, type Instant } from '../../instant.ts'
+
+/** Null, or text that stands for itself (a name, a time) or is JSON already (a number, a list). */
+export type Cell = { readonly text: string; readonly isJson: boolean } | null
+
+export const exact = (text: string): Cell => ({ text, isJson: true })
+
+export const readable = (text: string): Cell => ({ text, isJson: false })
+
+export const jsonOf = (cell: Cell): string => {
+  if (cell === null) return 'null'
+  return cell.isJson ? cell.text : JSON.stringify(cell.text)
+}
+
+export const arrayOf = (items: readonly Cell[]): Cell => exact(`[${items.map(jsonOf).join(',')}]`)
+
+export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
+  exact(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
+
+/** Years 0 to 9999 are written with four digits; what lies outside (infinity too) is undefined here. */
+const MICROS_MIN = -62_167_219_200_000_000n
+const MICROS_MAX = 253_402_300_799_999_999n
+
+/** `zone` is `Z` or nothing, for a time without a zone. */
+export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
+  if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
+  const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')
+  return readable(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
+}
+
+/** Beyond 2^53 µs (the year 2255) a number would lose the last digits: seconds and fraction go apart. */
+function isoOf(micros: bigint): string {
+  if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
+  const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
+  const seconds = Number((micros - fraction) / 1_000_000n)
+  return `${new Date(seconds * 1_000).toISOString().slice(0, 19)}.${String(fraction).padStart(6, '0')}Z`
+}

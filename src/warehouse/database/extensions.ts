@@ -1,0 +1,44 @@
+/**
+ * DuckDB's extensions, from a directory of the operator's: files NAME.duckdb_extension. Nothing is downloaded here, and
+ * DuckDB itself is told not to (duckdb.ts): a program that fetches code while it runs is not what was checked.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { SyncError } from '../../errors.ts'
+import type { Sql } from './duckdb.ts'
+import { text } from './sqlText.ts'
+
+export type Extension = 'ducklake' | 'httpfs' | 'motherduck' | 'postgres_scanner' | 'quack' | 'sqlite_scanner'
+
+/** Loads them in their order. Error: EXTENSION_MISSING. */
+export async function loadExtensions(
+  sql: Pick<Sql, 'run' | 'rows'>,
+  directory: string | undefined,
+  extensions: readonly Extension[],
+): Promise<void> {
+  for (const extension of extensions) {
+    const file = join(directory ?? '', `${extension}.duckdb_extension`)
+    const isThere = directory !== undefined && existsSync(file)
+    if (!isThere) throw await missing(sql, extension, directory === undefined ? 'no directory is set' : `no ${file}`)
+    try {
+      await sql.run(`LOAD ${text(file)}`)
+    } catch (error) {
+      throw await missing(sql, extension, (error as Error).message, error)
+    }
+  }
+}
+
+async function missing(
+  sql: Pick<Sql, 'rows'>,
+  extension: Extension,
+  ...[reason, cause]: [reason: string, cause?: unknown]
+): Promise<SyncError> {
+  const [duckdb] = await sql.rows<{ version: string }>('SELECT version() AS version')
+  const version = duckdb?.version ?? ''
+  const wheel = `duckdb-extension-${extension.replaceAll('_', '-')}==${version.replace(/^v/, '')}`
+  return new SyncError('EXTENSION_MISSING', `DuckDB's extension ${extension} can't be loaded: ${reason}`, {
+    cure: `Put ${extension}.duckdb_extension of DuckDB ${version} into the directory that extensions (TIDEMARK_EXTENSIONS) names: "python3 -m pip download --no-deps ${wheel}" gets a wheel, which is a zip file that holds it.`,
+    data: { extension, version },
+    cause,
+  })
+}

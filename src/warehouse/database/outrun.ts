@@ -1,0 +1,34 @@
+/**
+ * Transactions on what several processes write: one that was outrun by another commit is done again, from its
+ * beginning, so that everything it reads and decides belongs to the state on which it is committed.
+ */
+import { systemClock } from '../../clock.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+
+const TRIES_MAX = 40
+const WAIT_MS_MIN = 20
+const WAIT_MS_MAX = 1_000
+
+/** What DuckLake says when another commit came first; SQLite also when it could not read for the other's writing. */
+const OUTRUN = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
+
+/** Error: LAKE_BUSY when the others were faster each time. */
+export async function untilFirst<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      const known = asSyncError(error)
+      if (!OUTRUN.test(known.message)) throw error
+      if (tries >= triesMax) throw busy(name, { tries, cause: error })
+      const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** Math.min(tries, 6))
+      await systemClock.sleep(waitMs * (0.5 + systemClock.random()))
+    }
+  }
+}
+
+const busy = (name: string, { tries, cause }: { tries: number; cause: unknown }): SyncError =>
+  new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
+    cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
+    cause,
+  })

@@ -1,0 +1,131 @@
+/**
+ * From JSON text to typed values, in SQL. Everything is read as text and cast strictly, since DuckDB's own reader
+ * would turn 1.7 into 2, true into 1 and drop a time's offset without a word; a value that doesn't fit gives NULL,
+ * and the caller says what becomes of it.
+ */
+import type { DuckType } from '../../../schema/tables.ts'
+import { widened } from '../../plan/columns.ts'
+import { has, Kind, type Kinds, only } from '../../plan/kinds.ts'
+import { pointer, text } from '../database/sqlText.ts'
+
+/** `value` (a VARCHAR expression that held these kinds) as `type`; NULL where it doesn't fit. */
+export function castOf(value: string, type: DuckType, kinds: Kinds): string {
+  switch (type) {
+    case 'BIGINT':
+    case 'INTEGER':
+    case 'UBIGINT':
+      // '1.7'::BIGINT is 2, so only digits may reach the cast.
+      return only(kinds, Kind.null | Kind.integer)
+        ? `try_cast(${value} AS BIGINT)`
+        : `CASE WHEN regexp_full_match(${value}, '-?[0-9]+') THEN try_cast(${value} AS BIGINT) END`
+    case 'DECIMAL(38,9)':
+      return decimalOf(value)
+    case 'DOUBLE':
+      return `try_cast(${value} AS DOUBLE)`
+    case 'BOOLEAN':
+      return `CASE ${value} WHEN 'true' THEN true WHEN 'false' THEN false END`
+    case 'TIMESTAMPTZ':
+      return only(kinds, Kind.null | Kind.dateTime | Kind.date)
+        ? timeOf(value)
+        : `CASE WHEN regexp_matches(${value}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN ${timeOf(value)} END`
+    case 'DATE':
+      return `try_cast(${value} AS DATE)`
+    default:
+      return value
+  }
+}
+
+/**
+ * DuckDB's way from text to a decimal of more than 18 digits takes a hundred times as long as to a narrower one. So the
+ * narrow one is tried first, then whole part and fraction by themselves, which is just as exact.
+ */
+const decimalOf = (value: string): string => {
+  const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
+  const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
+  const inParts = `CASE WHEN starts_with(${value}, '-') THEN ${whole} - ${fraction} ELSE ${whole} + ${fraction} END`
+  const wide = `CASE WHEN regexp_full_match(${value}, '-?[0-9]{1,18}[.][0-9]{1,17}') THEN (${inParts})::DECIMAL(38,9) ELSE try_cast(${value} AS DECIMAL(38,9)) END`
+  return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
+}
+
+/** ISO 8601 may leave out the seconds and write small letters or a comma; DuckDB wants the long form. */
+const timeOf = (value: string): string => {
+  const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
+  return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
+}
+
+/** Whether every value of these kinds surely casts to `type`, so that no row has to be checked. */
+export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
+  switch (type) {
+    case 'BIGINT':
+      return only(kinds, Kind.null | Kind.integer | Kind.marked | Kind.long)
+    case 'DECIMAL(38,9)':
+      return only(kinds, Kind.null | Kind.integer | Kind.decimal | Kind.bigInteger | Kind.marked | Kind.long)
+    case 'BOOLEAN':
+      return only(kinds, Kind.null | Kind.boolean)
+    case 'VARCHAR':
+      return !has(kinds, Kind.array | Kind.object)
+    case 'JSON':
+      return true
+    default:
+      return only(kinds, Kind.null)
+  }
+}
+
+/** Whether a discovered column of that type holds every value of these kinds, so that none has to stay beside it. */
+export function holdsAll(type: DuckType, kinds: Kinds): boolean {
+  return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
+}
+
+/**
+ * Whether a value of other kinds than the column's (VARCHAR expression) is held exactly by it all the same; may be
+ * NULL.
+ */
+export function exactly(value: string, type: DuckType, kinds: Kinds): string {
+  const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
+  if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`
+  if (type === 'DECIMAL(38,9)') return `(${casts} AND NOT ${tooFine(value)})`
+  return type === 'DOUBLE' ? `(${casts} AND length(${value}) <= ${DOUBLE_CHARS})` : `(${casts})`
+}
+
+/** So short a number surely comes back from a double as it was. */
+const DOUBLE_CHARS = 15
+
+/** As `castOf`, but NULL also for what the column would hold in another form. */
+export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =>
+  holdsAll(type, kinds)
+    ? castOf(value, type, kinds)
+    : `CASE WHEN ${exactly(value, type, kinds)} THEN ${castOf(value, type, kinds)} END`
+
+/** A number that travelled as text, without its mark. */
+export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
+
+/** JSON text in which marked numbers are numbers again, with all their digits. */
+export const unmarkedJson = (value: string, mark: string): string =>
+  `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
+
+/** A member of a JSON object with all digits of its numbers, which DuckDB's own way would send through a double. */
+export function memberOf(json: string, member: string, mark: string): string {
+  const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
+  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`
+  const whole = `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')`
+  return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, mark)
+}
+
+/** Text of a number with more than nine digits behind the point, or an exponent: a DECIMAL(38,9) would round it. */
+export const tooFine = (value: string): string => `regexp_matches(${value}, '[.][0-9]{9}[0-9]*[1-9]|[eE]')`
+
+const NOUNS: Record<DuckType, string> = {
+  BIGINT: 'no 64-bit integer',
+  INTEGER: 'no integer',
+  UBIGINT: 'no integer',
+  'DECIMAL(38,9)': 'no decimal that fits',
+  DOUBLE: 'no number',
+  BOOLEAN: 'neither true nor false',
+  TIMESTAMPTZ: 'no date-time',
+  DATE: 'no date',
+  VARCHAR: 'no text',
+  JSON: 'no JSON',
+}
+
+/** What is said of a value that doesn't fit its documented type. */
+export const misfitReason = (field: string, type: DuckType): string => `${field} is ${NOUNS[type]}: `

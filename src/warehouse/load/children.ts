@@ -1,0 +1,180 @@
+/**
+ * Collections → child tables. The children of a written row are replaced as a set: equal ones stay as they are, changed
+ * ones are written, ones that left stay behind marked as deleted. A collection that the row doesn't carry is unknown
+ * and nothing of it is touched (product contract §4).
+ */
+import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
+import type { DiscoveredColumn } from '../../plan/columns.ts'
+import { has, NESTED } from '../../plan/kinds.ts'
+import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
+import type { CatalogField } from '../../staging/catalog.ts'
+import type { StagedCollection } from '../../staging/spool.ts'
+import { exactCast } from './casts.ts'
+import { CHILD_DELETED_FIELD } from './childFields.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { closeVersions, type History } from '../tables/versions.ts'
+import { itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
+import { name, names } from '../database/sqlText.ts'
+
+export interface ChildParts {
+  readonly table: ReportTable
+  readonly child: ChildTable
+  readonly field: CatalogField
+  /** Column of `staged`: not null where the row says what the collection holds. */
+  readonly column: string
+  /** The items of the load's rows; undefined when there is none. */
+  readonly items: StagedCollection | undefined
+  /** Whether `win` replaces any row that is there. */
+  readonly replaces: boolean
+  readonly discovered: readonly DiscoveredColumn[]
+  /** Nothing stays as it was sent. */
+  readonly excludePayload: boolean
+  readonly loadId: number
+  readonly mark: string
+  readonly history: History | undefined
+}
+
+/** Writes one collection of the rows in `win`; gives how many child rows were written. */
+export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
+  const { items, replaces } = parts
+  if (items === undefined && !replaces) return 0
+  const keysAreSure = items === undefined || items.ids !== 'unsure'
+  if (!replaces && keysAreSure) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
+  if (!keysAreSure) await mendKeys(sql)
+  return insertChildren(sql, parts, replaces ? await meetHeldChildren(sql, parts) : 'kids')
+}
+
+async function insertChildren(sql: Sql, parts: ChildParts, kids: string): Promise<number> {
+  const target = `main.${name(parts.child.name)}`
+  const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
+  const [written] = await sql.rowsInOrder<{ Count: number }>(
+    `INSERT INTO ${target} (${columns}) SELECT ${freshChildSql(parts)} FROM ${kids} k`,
+  )
+  return written?.Count ?? 0
+}
+
+const CHILD = CHILD_COLUMNS.map((column) => column.name)
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/** What the items of the load's rows were seen to carry. */
+function itemFields(parts: ChildParts): readonly CatalogField[] {
+  return parts.field.elements?.fields ?? []
+}
+
+/** What fills a child's `_child_key` and `is_deleted`. */
+function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: string } {
+  const id = parts.field.elements?.field(CHILD_ID_FIELD)
+  const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
+  return {
+    id: id === undefined ? 'NULL::VARCHAR' : itemText(id, 'i'),
+    deleted: deleted === undefined ? 'false' : `coalesce(${itemText(deleted, 'i')} = 'true', false)`,
+  }
+}
+
+/** The rows are held in memory, their items are read through: so it has to be run in the order in which it is written. */
+function kidsSql(parts: ChildParts): string {
+  const { id, deleted } = ownMarks(parts)
+  const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
+  const key = names(parts.table.key)
+  return `
+    SELECT s.sid, ${names(parts.table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
+      coalesce(${id}, i.position::VARCHAR) AS child_key, hash(i.sent, i.position) AS row_hash,
+      ${deleted} AS deleted, s.observed_at AS deleted_seen_at
+    FROM ${items} i
+    JOIN (
+      SELECT rowid AS sid, ${key}, "~ordinal" AS ordinal, "~observed_at" AS observed_at
+      FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
+}
+
+/** How many # an id begins with. */
+const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
+
+/**
+ * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all
+ * children have one, or none has; only where that isn't so the keys are worked out collection by collection.
+ */
+async function mendKeys(sql: Sql): Promise<void> {
+  const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
+    SELECT count(*) AS kids, count(id_sent) AS "withId",
+      count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
+    FROM kids`)
+  if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
+  // Where only some have an id of their own, a position must not look like somebody's id: it has one # more than any.
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE kids AS
+    SELECT * EXCLUDE (child_key, own),
+      CASE WHEN own THEN id_sent ELSE repeat('#', coalesce(1 + max(${HASHES}) FILTER (own) OVER (PARTITION BY sid), 0)) || position END
+        AS child_key
+    FROM (
+      SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY sid, id_sent) = 1, false) AS own
+      FROM kids)`)
+}
+
+/**
+ * Removes the held children that are replaced, and marks those that left as deleted; equal ones stay as they are.
+ * Gives those of `kids` that are to be written.
+ */
+async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
+  const { table, child, history } = parts
+  const target = `main.${name(child.name)}`
+  const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
+  // A single child takes the place of whichever was there.
+  const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE held AS
+    SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, s."~observed_at" AS observed_at,
+      c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
+      ${isSent} AS is_sent, coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
+    FROM ${target} c JOIN staged s ON ${match} JOIN win w ON w.sid = s.rowid
+    LEFT JOIN kids k ON k.sid = s.rowid AND k.child_key = c._child_key
+    WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
+  const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
+    SELECT count(*) AS held, count(*) FILTER (${GOES}) AS goes, count(*) FILTER (${LEFT}) AS left FROM held h`)
+  if (counts === undefined || counts.held === 0) return 'kids'
+  if (counts.goes > 0) {
+    await closeVersions(sql, history, {
+      table: child.name,
+      key: [...table.key, '_child_key'],
+      rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${GOES}`,
+    })
+    if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
+  }
+  // Of two held children with one key, as they could be before keys were mended, one stays: each kid is written once.
+  return `(
+    SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
+    FROM kids k LEFT JOIN (
+      SELECT sid, child_key, max(deleted_seen_at) AS deleted_seen_at, bool_or(is_same) AS is_same
+      FROM held GROUP BY sid, child_key) h ON h.sid = k.sid AND h.child_key = k.child_key
+    WHERE h.is_same IS NOT true)`
+}
+
+/** Of `held h`: those that the row carries no longer. */
+const LEFT = 'NOT h.is_sent AND NOT h.was_deleted'
+/** Of `held h`: those that don't stay as they are. */
+const GOES = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
+
+const leftSql = (target: string, loadId: number): string => `
+  INSERT INTO ${target} BY NAME
+  SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
+    ${loadId}::BIGINT AS _load_id)
+  FROM held h JOIN ${target} c ON c.rowid = h.tid
+  WHERE ${LEFT}`
+
+function freshChildSql(parts: ChildParts): string {
+  const values = parts.discovered.map((column) => {
+    const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
+    if (field === undefined) return 'NULL'
+    if (column.type === 'JSON') return itemValue(field, 'k', parts.mark)
+    const value = exactCast(itemText(field, 'k'), column.type, field.kinds)
+    return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
+  })
+  return [
+    names(parts.table.key, 'k'),
+    `k.child_key, k.position, ${parts.excludePayload ? 'NULL' : 'k.sent'}`,
+    ...values,
+    `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
+    `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,
+  ].join(', ')
+}

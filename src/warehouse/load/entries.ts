@@ -1,0 +1,114 @@
+/**
+ * Audit entries have no identifier (spec §2), so a window of a record is replaced as a whole: entries that are there
+ * already keep their number, new ones are numbered on, entries that the window no longer holds go. Equal entries at one
+ * instant are told apart by counting, so all of them survive and none doubles.
+ */
+import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
+import type { Instant } from '../../instant.ts'
+import type { Sql } from '../database/duckdb.ts'
+import type { Merged } from './merge.ts'
+import { name, names, time } from '../database/sqlText.ts'
+import { closeVersions, type History } from '../tables/versions.ts'
+import type { Staged } from './stage.ts'
+
+export interface EntryParts {
+  readonly table: ReportTable
+  readonly staged: Staged
+  readonly tableColumns: readonly string[]
+  readonly loadId: number
+  readonly gone: GoneEntries
+}
+
+/** How entries that go are kept, and since when they are known to be gone. */
+export interface GoneEntries {
+  readonly history: History | undefined
+  readonly at: Instant
+}
+
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/**
+ * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One
+ * that ends before it begins replaces nothing: its record only gets entries that it lacks.
+ */
+export async function mergeEntries(sql: Sql, parts: EntryParts): Promise<Merged> {
+  const { table, staged, tableColumns, loadId } = parts
+  const target = `main.${name(table.name)}`
+  const record = names(table.asked.map((column) => column.name))
+  const sameRecord = (a: string, b: string) =>
+    table.asked.map((column) => `${a}.${name(column.name)} = ${b}.${name(column.name)}`).join(' AND ')
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE held AS
+    SELECT t.rowid AS tid, ${names(
+      table.asked.map((column) => column.name),
+      't',
+    )}, t._row_hash AS row_hash,
+      w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
+      row_number() OVER (PARTITION BY ${names(
+        table.asked.map((column) => column.name),
+        't',
+      )}, t._row_hash ORDER BY t.entry_number) AS nth
+    FROM ${target} t JOIN asked_windows w ON ${sameRecord('t', 'w')};
+    CREATE OR REPLACE TEMP TABLE numbered AS
+    SELECT rowid AS sid, ${record}, "~row_hash" AS row_hash, "~ordinal" AS ordinal,
+      row_number() OVER (PARTITION BY ${record}, "~row_hash" ORDER BY "~ordinal") AS nth
+    FROM staged;
+    CREATE OR REPLACE TEMP TABLE stay AS
+    SELECT h.tid, n.sid FROM held h JOIN numbered n ON ${sameRecord('h', 'n')} AND n.row_hash = h.row_hash AND n.nth = h.nth`)
+  const [counts] = await sql.rows<{ gone: number; fresh: number }>(`
+    SELECT (SELECT count(*) FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)) AS gone,
+      (SELECT count(*) FROM numbered WHERE sid NOT IN (SELECT sid FROM stay)) AS fresh`)
+  const fresh = counts?.fresh ?? 0
+  if (fresh > 0) {
+    const carried = new Set(staged.columns.filter((column) => column.carried !== 'false').map((column) => column.name))
+    const values = tableColumns.map((column) => {
+      if (column === 'entry_number') return freshNumber(table, carried.has('timestamp'))
+      return carried.has(column) || table.asked.some((asked) => asked.name === column) ? `s.${name(column)}` : 'NULL'
+    })
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE fresh AS
+      SELECT ${values.map((value, n) => `${value} AS ${name(tableColumns[n] as string)}`).join(', ')},
+        false AS is_deleted, NULL::VARCHAR AS _delete_evidence, NULL::TIMESTAMPTZ AS _deleted_seen_at,
+        s."~observed_at" AS _observed_at, ${loadId}::BIGINT AS _load_id, s."~extra" AS _extra, s."~row_hash" AS _row_hash
+      FROM staged s
+      LEFT JOIN (SELECT ${record}, max(entry_number) AS last FROM ${target} JOIN (SELECT DISTINCT ${record} FROM asked_windows) USING (${record}) GROUP BY ALL) l
+        ON ${sameRecord('l', 's')}
+      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)
+  }
+  if ((counts?.gone ?? 0) > 0) {
+    const gone = 'FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
+    await keepGone(sql, table, { ...parts.gone, from: gone })
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid ${gone})`)
+  }
+  if (fresh > 0) {
+    const columns = names([...tableColumns, ...SYSTEM])
+    await sql.run(`INSERT INTO ${target} (${columns}) SELECT ${columns} FROM fresh`)
+  }
+  return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
+}
+
+/** The windows were read and hold nothing: what the records had there goes. Needs `asked_windows`, too. */
+export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<Merged> {
+  const target = `main.${name(table.name)}`
+  const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE held AS
+    SELECT t.rowid AS tid FROM ${target} t JOIN asked_windows w ON ${same}
+    WHERE t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until`)
+  const [counted] = await sql.rows<{ gone: number }>('SELECT count(*) AS gone FROM held')
+  await keepGone(sql, table, { ...gone, from: 'FROM held' })
+  await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held)`)
+  return { inserted: 0, updated: 0, unchanged: 0, deleted: counted?.gone ?? 0 }
+}
+
+const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
+  closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
+
+/** New entries are numbered on behind those of the record, in order of time. */
+const freshNumber = (table: ReportTable, hasTime: boolean): string => {
+  const record = names(
+    table.asked.map((column) => column.name),
+    's',
+  )
+  return `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${record} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
+}

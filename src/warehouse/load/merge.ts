@@ -1,0 +1,203 @@
+/**
+ * Staged rows → the report's table. Deletes and inserts without an index, so the cost follows the change and not the
+ * table. Newest version wins, an equal row is not written again, a field that a row doesn't carry keeps its value.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
+import { type Instant, plusMs } from '../../instant.ts'
+import type { AskedBefore } from '../../plan/lateness.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { memberOf } from './casts.ts'
+import { countLate, type Late } from './late.ts'
+import { name, names, text, time } from '../database/sqlText.ts'
+import { closeVersions, type History } from '../tables/versions.ts'
+import { isNewerSql } from './newest.ts'
+import type { StagedColumn } from './reading.ts'
+import type { Staged } from './stage.ts'
+
+export interface MergeParts {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly staged: Staged
+  /** All columns that the service fills: asked, documented and discovered. */
+  readonly tableColumns: readonly string[]
+  readonly loadId: number
+  readonly mark: string
+  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  readonly knowsGone: boolean
+  readonly serviceNow?: Instant | undefined
+  /**
+   * Of two versions with equal times the held one stays: the staged rows are older than this load, and the clock of
+   * observation has whole seconds. What changed in that second is behind the mark, so the next run reads it.
+   */
+  readonly yields?: boolean
+  readonly history: History | undefined
+  /** What the windows before had asked for: by it late rows are known. */
+  readonly askedBefore?: AskedBefore | undefined
+}
+
+export interface Merged {
+  readonly inserted: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly deleted: number
+  /** Rows that came late, where that was measured. */
+  readonly late?: Late | undefined
+}
+
+export interface MergedWithItems extends Merged {
+  readonly childrenWritten: number
+}
+
+/** What two merges did, one behind the other; late is what the newest of a key is. */
+export const oneThenOther = (one: MergedWithItems, other: MergedWithItems): MergedWithItems => ({
+  inserted: one.inserted + other.inserted,
+  updated: one.updated + other.updated,
+  unchanged: one.unchanged + other.unchanged,
+  deleted: one.deleted + other.deleted,
+  childrenWritten: one.childrenWritten + other.childrenWritten,
+  late: other.late,
+})
+
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/** Merges `staged`; leaves the winners in the temporary table `win` (staged row, replaced row) for the children. */
+export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
+  const target = `main.${name(parts.table.name)}`
+  await sql.run(winSql(parts, target))
+  const [counts] = await sql.rows<{ wins: number; updated: number; deleted: number }>(
+    'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
+  )
+  const wins = counts?.wins ?? 0
+  const updated = counts?.updated ?? 0
+  if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
+  const late = await countLate(sql, {
+    report: parts.report,
+    staged: parts.staged.columns.map((column) => column.name),
+    held: parts.tableColumns,
+    target,
+    asked: parts.askedBefore,
+  })
+  const columns = names([...parts.tableColumns, ...SYSTEM])
+  const held = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
+  const isAll = held === undefined && wins === parts.staged.rows
+  const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
+  await sql.run(
+    `INSERT INTO ${target} (${columns}) ${freshSql({ ...parts, columns: parts.staged.columns, rows }, held)}`,
+  )
+  if (held !== undefined) {
+    await closeVersions(sql, parts.history, {
+      table: parts.table.name,
+      key: parts.table.key,
+      rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
+    })
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
+  }
+  const unchanged = parts.staged.rows - wins
+  return { inserted: wins - updated, updated, unchanged, deleted: counts?.deleted ?? 0, late }
+}
+
+const STAGED_EXTRA = 's."~extra"'
+
+/** A condition over the shapes of read rows, said of staged ones. */
+const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
+
+/**
+ * `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't
+ * carry.
+ */
+async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string): Promise<string> {
+  const held = await sql.rows<{ field: string }>(`
+    SELECT DISTINCT unnest(json_keys(t._extra)) AS field
+    FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL`)
+  const members = held.flatMap(({ field }) => {
+    const carried = staged.carries(field)
+    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, mark)}::VARCHAR`
+    return carried === 'true' ? [] : [`CASE WHEN NOT (${ofStaged(carried)}) THEN ${member} END`]
+  })
+  if (members.length === 0) return STAGED_EXTRA
+  const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
+  return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
+}
+
+/** Which staged rows are to be written, which rows they replace, and whether these are deleted with it. */
+function winSql(parts: MergeParts, target: string): string {
+  const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
+  const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
+  const stagedColumns = staged.columns.map((column) => column.name)
+  const fresh = { alias: 's', observedAt: 's."~observed_at"', columns: stagedColumns }
+  const held = { alias: 't', observedAt: 't._observed_at', columns: tableColumns }
+  const isNewer = isNewerSql(report, fresh, { other: held, yields: yields === true })
+  const deletedNow = deletedSql({ report, table, knowsGone }, HELD_FLAG)
+  return `
+    CREATE OR REPLACE TEMP TABLE win AS
+    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
+    FROM staged s LEFT JOIN ${target} t ON ${match}
+    WHERE t.rowid IS NULL OR (
+      (${isNewer} OR ${heldAhead(report, serviceNow)})
+      AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
+}
+
+/**
+ * Whether a held row says that it was observed after the service's present: then the service's clock was set back
+ * since, and only the time of observation, which is all that some reports have, would keep the old version for hours.
+ */
+function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
+  if (serviceNow === undefined || report.newerBy.length > 0) return 'false'
+  return `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS))}`
+}
+
+/**
+ * What a held row says where the row that replaces it carries no flag: a row that was deleted because it was absent is
+ * there again.
+ */
+const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
+
+/** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */
+function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, held: string): string {
+  if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
+  return parts.knowsGone ? goneSql(parts.table) : 'false'
+}
+
+const goneSql = (table: ReportTable): string =>
+  `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
+
+export interface FreshParts extends Pick<MergeParts, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
+  readonly columns: readonly StagedColumn[]
+  /** What stands behind FROM: staged rows, as `s`, and `win` as `w` where rows are replaced. */
+  readonly rows: string
+}
+
+/**
+ * The rows as they will stand: carried columns from the service, the others from the row that is replaced. Without
+ * `held` no row of the load replaces another.
+ */
+export function freshSql(parts: FreshParts, held?: { target: string; extra: string }): string {
+  const { report, table, columns, tableColumns, loadId, rows } = parts
+  const carried = new Map(columns.map((column) => [column.name, column.carried]))
+  const values = tableColumns.map((column) => {
+    const quoted = name(column)
+    if (table.asked.some((asked) => asked.name === column)) return `s.${quoted}`
+    const before = held === undefined ? 'NULL' : `t.${quoted}`
+    const condition = carried.get(column)
+    if (condition === undefined || condition === 'false') return `${before} AS ${quoted}`
+    if (condition === 'true') return `s.${quoted}`
+    return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
+  })
+  const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
+  const deleted = deletedSql(parts, held === undefined ? 'false' : HELD_FLAG)
+  const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
+  const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
+  return `
+    SELECT ${values.join(', ')},
+      ${deleted} AS is_deleted,
+      CASE WHEN ${deleted} THEN '${evidence}' END AS _delete_evidence,
+      CASE WHEN ${deleted} THEN CASE WHEN ${wasDeleted} THEN ${seenBefore} ELSE s."~observed_at" END END AS _deleted_seen_at,
+      s."~observed_at" AS _observed_at,
+      ${loadId}::BIGINT AS _load_id,
+      ${held?.extra ?? STAGED_EXTRA} AS _extra,
+      s."~row_hash" AS _row_hash
+    FROM ${rows}
+    ${held === undefined ? '' : `LEFT JOIN ${held.target} t ON t.rowid = w.replaced`}`
+}

@@ -1,0 +1,200 @@
+/**
+ * Rows that could not be stored are kept whole, once each, with the reason, until the service has mended them or they
+ * are loaded again on request (product contract §4): then they are read from here as if the service had just sent them,
+ * at the time when it did.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import { tableOf } from '../../../schema/tables.ts'
+import type { SyncError } from '../../errors.ts'
+import type { Instant } from '../../instant.ts'
+import { WITHHELD } from '../../plan/privacy.ts'
+import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, names, text } from '../database/sqlText.ts'
+import type { Staged } from './stage.ts'
+
+/** A row that was refused, as it was sent. */
+export interface RejectedRow {
+  readonly scope: string
+  /** The service's time when it sent the row. */
+  readonly observedAt: Instant
+  readonly row: string
+  readonly key: string | null
+  /** The difference showed it to be deleted (budgets). */
+  readonly isGone: boolean
+}
+
+/** How the reason of such a row begins: nothing in the row itself says so, and it must not come back as alive. */
+const GONE_REASON = 'deleted at the service; '
+
+/** What a load takes up again. */
+export interface Retried {
+  /** The loads that refused it. */
+  readonly loadIds: readonly number[]
+  readonly rows: number
+  /** Thrown when they are not all there any more: nothing is kept of the load then. */
+  readonly moved: SyncError
+}
+
+export interface RejectedAsk {
+  readonly report: string
+  readonly loadIds: readonly number[]
+  readonly offset: number
+  readonly limit: number
+}
+
+export interface Refusing {
+  readonly report: Declaration
+  readonly excludePayload: boolean
+  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  readonly knowsGone: boolean
+}
+
+/** Keeps refused rows once each, with the reason. */
+export async function recordRejected(sql: Sql, refusing: Refusing, loadId: number): Promise<void> {
+  const { report, excludePayload, knowsGone } = refusing
+  const row = excludePayload ? WITHHELD_ROW : 'row'
+  const reason = excludePayload ? REASON_ALONE : 'reason'
+  const key = keyField(report)
+  const isGone =
+    knowsGone && key !== undefined
+      ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys), false)`
+      : 'false'
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE refusals AS
+    SELECT DISTINCT ON (coalesce(p.scope, ''), f.row)
+      coalesce(p.scope, '') AS scope, f.key, f.reason, f.row, p.observed_at, ${isGone} AS is_gone
+    FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
+    JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
+  if (knowsGone) await sql.run(dropToldOtherwiseSql(report))
+  await sql.run(`
+    INSERT INTO tidemark.rejected_rows
+    SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
+      f.row::JSON, ${loadId}, f.observed_at
+    FROM refusals f
+    WHERE NOT EXISTS (
+      SELECT 1 FROM tidemark.rejected_rows r
+      WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
+}
+
+/** Rows that are kept already, and were deleted or came back since: a deletion doesn't change what a row says. */
+const dropToldOtherwiseSql = (report: Declaration): string => `
+  DELETE FROM tidemark.rejected_rows WHERE rowid IN (
+    SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
+    WHERE r.report = ${text(report.name)} AND f.observed_at >= r.observed_at AND f.is_gone <> ${isGoneSql('r')})`
+
+const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
+
+/** Where nothing may stay as it was sent: what tells the row from others, but not what it holds. */
+const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
+
+/** A reason without the value that it quotes. */
+const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
+
+/** A row that wasn't kept can't be loaded again. */
+const IS_WHOLE = `NOT starts_with("row"::VARCHAR, '"${WITHHELD}')`
+
+/** The scope in which a row belongs, from its page's question. */
+function scopeSql(report: Declaration): string {
+  return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
+}
+
+/**
+ * The key of a refused row as text, as far as it has one. A whole number that was sent in another form (7.0) is refused, and
+ * names its row all the same: that one is not absent.
+ */
+export function keySql(report: Declaration): string {
+  const field = keyField(report)
+  if (field === undefined) return 'NULL'
+  const sent = `json_extract_string(try_cast(row AS JSON), ${text(`/${field.wire}`)})`
+  const number = `try_cast(${sent} AS DECIMAL(38,9))`
+  const whole = `try_cast(${number} AS BIGINT)`
+  return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
+}
+
+/** The field of a row that is its key, beside what was asked; entries of audits have none. */
+function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
+  const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
+    report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
+  )
+  return found[0]
+}
+
+/**
+ * Takes out refused rows that the service has mended since: the load brings a row with that key that was sent later and
+ * can be stored. A row without a key stays, and so does one beside which only the summary shape of its row came, which
+ * says little of it. Costs nothing where the report has no refused rows.
+ */
+export async function forgetMended(
+  sql: Sql,
+  { report, staged }: { report: Declaration; staged: Pick<Staged, 'carries'> },
+): Promise<void> {
+  const key = keyField(report)
+  if (key === undefined || !(await hasRejected(sql, report.name))) return
+  await sql.run(`
+    DELETE FROM tidemark.rejected_rows WHERE rowid IN (
+      SELECT r.rowid FROM tidemark.rejected_rows r
+      JOIN (SELECT ${name(key.column)}::VARCHAR AS key, ${scopeSql(report)} AS scope, "~observed_at" AS observed_at,
+              ${isSummarySql(report, staged)} AS is_summary
+            FROM staged s) s ON s.key = r.key AND s.scope = r.scope
+      WHERE r.report = ${text(report.name)} AND r.observed_at < s.observed_at
+        AND (NOT s.is_summary OR ${
+          summaryFields(report)
+            .map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
+            .join(' OR ') || 'true'
+        }))`)
+}
+
+async function hasRejected(sql: Sql, report: string): Promise<boolean> {
+  const [some] = await sql.rows('SELECT 1 FROM tidemark.rejected_rows WHERE report = $1 LIMIT 1', [report])
+  return some !== undefined
+}
+
+/** Other names of fields: only the summary shape uses them. */
+const summaryFields = (report: Declaration): string[] => [
+  ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
+]
+
+function isSummarySql(report: Declaration, staged: Pick<Staged, 'carries'>): string {
+  const carried = summaryFields(report).map((field) => staged.carries(field).replaceAll('r."$"', 's."~shape"'))
+  return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
+}
+
+/** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
+export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
+  return sql.rows(
+    `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_WHOLE} GROUP BY ALL ORDER BY 1`,
+    [report],
+  )
+}
+
+/** How many refused rows are kept without what they held (`exclude_payload`), so that no load can take them up again. */
+export async function withheldRows(sql: Sql, report: string): Promise<number> {
+  const [kept] = await sql.rows<{ rows: number }>(
+    `SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND NOT (${IS_WHOLE})`,
+    [report],
+  )
+  return kept?.rows ?? 0
+}
+
+/** Some of the rows that those loads refused, scope by scope and in order of time. */
+export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }: RejectedAsk): Promise<RejectedRow[]> {
+  return sql.rows(
+    `SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
+       r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"
+     FROM tidemark.rejected_rows r LEFT JOIN tidemark.loads l USING (load_id)
+     WHERE r.report = $1 AND ${IS_WHOLE} AND r.load_id IN (${loadIds.join(', ')})
+     ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`,
+    [report],
+  )
+}
+
+/**
+ * Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew.
+ */
+export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: Retried): Promise<void> {
+  const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
+  const [kept] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE ${which}`)
+  if (kept?.rows !== rows) throw moved
+  await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
+}

@@ -1,0 +1,189 @@
+/**
+ * Staged lines → one typed temporary table, one row a key: the rows of a load before they meet the report's table.
+ * What the two sides of a check disagree on is never guessed: rows counted while scanning must all arrive here.
+ */
+import { createHash } from 'node:crypto'
+import type { Declaration } from '../../../schema/report.ts'
+import type { ReportTable } from '../../../schema/tables.ts'
+import { assert } from '../../errors.ts'
+import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
+import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
+import type { CatalogField } from '../../staging/catalog.ts'
+import type { Segment, StagedCollection } from '../../staging/spool.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { Reading, type StagedColumn } from './reading.ts'
+import { refuseItems } from './contract.ts'
+import { itemsSql } from './items.ts'
+import { type Earlier, splitDuplicates } from './duplicates.ts'
+import { name, pointer, text, time } from '../database/sqlText.ts'
+
+/** DuckDB reserves twice this for each thread, and no less for smaller ones. */
+const OBJECT_BYTES_MIN = 16 * 1024 * 1024
+
+export interface StageParts {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly segment: Segment
+  readonly discovered: readonly DiscoveredColumn[]
+  readonly mark: string
+  readonly rules: LoadRules
+  /** The discovered columns of a child table. */
+  readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
+}
+
+/** What the report's configuration says to a load. */
+export interface LoadRules {
+  readonly contract: SchemaContract
+  /** Only columns are kept: nothing as it was sent. */
+  readonly excludePayload: boolean
+}
+
+/** A collection that rows of the load carry. */
+export interface CarriedCollection {
+  readonly field: CatalogField
+  /** Column of `staged`: not null where the row says what the collection holds. */
+  readonly column: string
+  /** Its items; undefined when no row has one. */
+  readonly items: StagedCollection | undefined
+}
+
+export interface Staged {
+  readonly columns: readonly StagedColumn[]
+  readonly collections: readonly CarriedCollection[]
+  /** Rows set aside, each counted once however often it was read. */
+  readonly rejected: number
+  /** Rows of `staged` to merge: one a key. */
+  readonly rows: number
+  /** What has to be merged before it. */
+  readonly earlier: readonly Earlier[]
+  /** SQL condition over `r` that says whether a row carries the wire field. */
+  carries(field: string): string
+}
+
+/** How the rows of a load are read. */
+export interface RowReading {
+  readonly columns: readonly StagedColumn[]
+  readonly collections: readonly CarriedCollection[]
+  /** A query of the load's rows as `staged` holds them; it needs the temporary table `staged_pages`. */
+  readonly sql: string
+  readonly carries: Staged['carries']
+}
+
+/** Fills the temporary table `staged_pages`, and says how the rows are read: through, while their pages are held. */
+export async function readRows(sql: Sql, parts: StageParts): Promise<RowReading> {
+  const { report, table, segment, discovered, mark, rules } = parts
+  const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
+  const columns = reading.columns()
+  const collections = table.children.flatMap((child, n) => {
+    const field = segment.catalog.field(child.field)
+    const items = segment.collections.find((each) => each.field === child.field)
+    return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
+  })
+  await sql.run(pagesSql(table, segment))
+  const rows = `
+    SELECT
+      r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",
+      ${table.asked.map((column) => `p.${name(column.name)},`).join(' ')}
+      ${columns.map((column) => `${column.value} AS ${name(column.name)},`).join('\n      ')}
+      ${collections.map(({ field, column }) => `${reading.collection(field)} AS ${name(column)},`).join('\n      ')}
+      ${reading.deletedFlag()} AS "~deleted",
+      ${rules.excludePayload ? 'NULL::JSON' : reading.extra()} AS "~extra",
+      ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
+      ${reading.rejectReason(rules.contract)} AS "~reason"
+    FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
+      maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
+    JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`
+  const carries = (field: string): string => {
+    const found = segment.catalog.field(field)
+    return found === undefined ? 'false' : reading.carried([found])
+  }
+  return { columns, collections, sql: rows, carries }
+}
+
+/** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
+export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
+  const { report, table, segment, mark, rules } = parts
+  const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
+  if (rules.contract === 'reject') await refuseItems(sql, parts)
+  const [counted] = await sql.rows<{ rows: number; refused: number }>(
+    `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
+  )
+  assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
+  const refused = counted?.refused ?? 0
+  const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
+  const { shapes } = segment.catalog
+  const isKeyed = report.perRecord === undefined
+  const earlier = isKeyed ? await splitDuplicates(sql, { report, table, columns, shapes }) : []
+  const [left] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM staged')
+  return { columns, collections, rejected, rows: left?.rows ?? 0, earlier, carries }
+}
+
+function pagesSql(table: ReportTable, segment: Segment): string {
+  const asked = table.asked.map((column) => `, ${name(column.name)} ${column.type}`).join('')
+  const values = segment.pages.map((page) => {
+    const given = table.asked.map((column) => {
+      const value = page.asked[column.name]
+      return typeof value === 'number' ? `, ${value}` : `, ${text(value ?? '')}`
+    })
+    return `(${page.index}, ${time(page.observedAt)}${given.join('')})`
+  })
+  return `
+    CREATE OR REPLACE TEMP TABLE staged_pages (page BIGINT, observed_at TIMESTAMPTZ${asked});
+    ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
+}
+
+/** A number for each shape that follows from its fields alone, so that it is the same in every load. */
+function shapeHash(shapes: readonly (readonly string[])[]): string {
+  const hashes = shapes.map((shape) => {
+    const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
+    return digest.readBigUInt64LE().toString()
+  })
+  return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
+}
+
+interface RefuseParts {
+  readonly segment: Segment
+  readonly mark: string
+  /** Staged rows with a reason. */
+  readonly refused: number
+}
+
+/** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent; gives how many different ones. */
+async function refuse(sql: Sql, { segment, mark, refused }: RefuseParts): Promise<number> {
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE refused AS
+    SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
+  if (refused > 0) {
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE refused AS
+      SELECT f.ordinal, f.reason, regexp_replace(l.line, '^\\{"#":[0-9]+,"[$]":[0-9]+,?', '{') AS row
+      FROM refused f
+      JOIN (SELECT line, regexp_extract(line, '^\\{"#":([0-9]+)', 1)::BIGINT AS ordinal
+            FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = ${text('\u0001')}, quote = '', escape = '',
+              header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
+        USING (ordinal);
+      ${segment.collections.map((items) => wholeSql(items, segment)).join('')}
+      UPDATE refused SET row = regexp_replace(row, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
+      DELETE FROM staged WHERE "~reason" IS NOT NULL`)
+  }
+  for (const { pageIndex, reason, text: row } of segment.rejected) {
+    await sql.run('INSERT INTO refused VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
+  }
+  const [aside] = await sql.rows<{ rejected: number }>('SELECT count(DISTINCT row) AS rejected FROM refused')
+  return aside?.rejected ?? 0
+}
+
+/** Puts a collection's items back into refused rows, where something else stood for them. */
+function wholeSql(items: StagedCollection, { catalog }: Segment): string {
+  const field = catalog.field(items.field)
+  const at = pointer(field?.stagedName ?? items.field)
+  return `
+    CREATE OR REPLACE TEMP TABLE refused AS
+    SELECT f.ordinal, f.reason, CASE WHEN i.sent IS NULL THEN f.row
+      ELSE replace(f.row, json_extract(f.row, ${at})::VARCHAR, CASE json_type(f.row, ${at}) WHEN 'ARRAY' THEN '[' || i.sent || ']' ELSE i.sent END)
+      END AS row
+    FROM refused f LEFT JOIN (
+      SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql(items, field?.elements?.fields)}
+      WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
+}

@@ -1,0 +1,95 @@
+/**
+ * Rows of a window as the service has them now, beside those that readers hold: by key and fingerprint, since the
+ * fingerprint follows from what was sent alone, whatever load it came with.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import type { Instant } from '../../instant.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, text, time } from '../database/sqlText.ts'
+
+/** Keys that are told; the rest is counted. */
+const KEYS_TOLD = 20
+
+export interface Deviation {
+  readonly rows: number
+  /** Some of their keys. */
+  readonly keys: readonly string[]
+}
+
+export interface Compared {
+  /** Rows that the service has in the window. */
+  readonly rows: number
+  /** The service has them, the tables don't. */
+  readonly missing: Deviation
+  /** Held with other values, or with another deletion, and not edited behind the mark. */
+  readonly different: Deviation
+  /** Held with a stamp in the window, and not sent; none where rows carry no stamp. */
+  readonly extra: Deviation
+  /** False: the rows carry no stamp, so what is held too much can't be seen. */
+  readonly seesExtra: boolean
+}
+
+export interface ComparedWindow {
+  readonly report: Declaration
+  /** The currency, or ''. */
+  readonly scope: string
+  readonly since: Instant
+  readonly until: Instant
+  /** Up to here every change is held; what was edited later is no error. */
+  readonly mark: Instant
+}
+
+/** Under this name the copy that readers open is attached. */
+export const HELD = 'held_by_readers'
+
+export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${HELD} (READ_ONLY)`
+
+/** Compares the tables of this database with those attached as `HELD`. */
+export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<Compared> {
+  const { report, scope } = window
+  const table = `main.${name(report.name)}`
+  const held = `${HELD}.${table}`
+  const inScope = (alias: string) => (scope === '' ? 'true' : `${alias}.target_currency = ${text(scope)}`)
+  const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
+  const deviation = async (query: string): Promise<Deviation> => {
+    const [found] = await sql.rows<{ rows: number; keys: string | null }>(
+      `SELECT count(*) AS rows, to_json(list(key)[1:${KEYS_TOLD}])::VARCHAR AS keys FROM (${query} ORDER BY 1)`,
+    )
+    return { rows: found?.rows ?? 0, keys: JSON.parse(found?.keys ?? '[]') as string[] }
+  }
+  const keyOf = (alias: string) =>
+    `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
+  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} s WHERE ${inScope('s')}`)
+  const stamp = stampSql(report, 'h')
+  const sentStamp = stampSql(report, 's')
+  // A row may stand in the window by one of its two stamps (spec §4, events); by the other one it was edited behind the mark.
+  const editedSince =
+    stamp === undefined || sentStamp === undefined
+      ? 'false'
+      : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
+  const nothing: Deviation = { rows: 0, keys: [] }
+  const sent = `SELECT * FROM ${table} s WHERE ${inScope('s')}`
+  return {
+    rows: counted?.rows ?? 0,
+    missing: await deviation(
+      `SELECT ${keyOf('s')} AS key FROM (${sent}) s WHERE NOT EXISTS (FROM ${held} h WHERE ${same})`,
+    ),
+    different: await deviation(`
+      SELECT ${keyOf('s')} AS key FROM (${sent}) s JOIN ${held} h ON ${same}
+      WHERE (h._row_hash IS DISTINCT FROM s._row_hash OR h.is_deleted <> s.is_deleted) AND NOT ${editedSince}`),
+    extra:
+      stamp === undefined
+        ? nothing
+        : await deviation(`
+      SELECT ${keyOf('h')} AS key FROM ${held} h
+      WHERE ${inScope('h')} AND NOT h.is_deleted AND ${stamp} BETWEEN ${time(window.since)} AND ${time(window.until)}
+        AND NOT EXISTS (FROM ${table} s WHERE ${same})`),
+    seesExtra: stamp !== undefined,
+  }
+}
+
+/** The stamp by which the service puts a row into a window. */
+function stampSql({ newerBy }: Declaration, alias: string): string | undefined {
+  if (newerBy.length === 0) return undefined
+  return `coalesce(${newerBy.map((column) => `${alias}.${name(column)}`).join(', ')}, NULL)`
+}

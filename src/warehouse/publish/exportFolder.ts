@@ -1,0 +1,122 @@
+/**
+ * The folder of an export: claimed before anything is written (empty, or known by its marker), locked against a second
+ * export, cleared of what a killed one left, and written so that what was told to be there survives a power failure.
+ */
+import { link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { MANIFEST } from './exportManifest.ts'
+
+const MARKER = '.tidemark-export'
+const LOCK = '.tidemark-export.lock'
+/** Where sorting goes that doesn't fit into memory. */
+export const SPILL = '.tidemark-export.spill'
+const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
+
+/** Errors: EXPORT_REFUSED, EXPORT_FAILED. Disposing gives the folder free. */
+export async function claimFolder(to: string): Promise<AsyncDisposable> {
+  try {
+    await mkdir(to, { recursive: true })
+    await checkOwn(to)
+    const release = await takeLock(to)
+    await writeFile(join(to, MARKER), MARKER_TEXT)
+    return { [Symbol.asyncDispose]: release }
+  } catch (error) {
+    throw exportFailed(to, error)
+  }
+}
+
+async function checkOwn(to: string): Promise<void> {
+  const entries = await readdir(to)
+  const known = entries.length === 0 || entries.includes(MARKER) || entries.every((entry) => entry.startsWith(LOCK))
+  if (known) return
+  throw new SyncError('EXPORT_REFUSED', `${to} holds other files: an export goes into an empty folder or its own`, {
+    cure: 'Name an empty folder, or one that "tidemark export" has written. Nothing in this one was changed.',
+    data: { path: to },
+  })
+}
+
+/** A link appears with its content, so nobody ever reads half a lock. */
+async function takeLock(to: string): Promise<() => Promise<void>> {
+  const lock = join(to, LOCK)
+  const own = `${lock}.${process.pid}`
+  await writeFile(own, JSON.stringify({ pid: process.pid, host: hostname() }))
+  try {
+    await link(own, lock).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+      await removeStale(lock, to)
+      await link(own, lock)
+    })
+  } finally {
+    await rm(own, { force: true })
+  }
+  return () => rm(lock, { force: true })
+}
+
+async function removeStale(lock: string, to: string): Promise<void> {
+  const holder = JSON.parse(await readFile(lock, 'utf8')) as { pid: number; host: string }
+  if (holder.host === hostname() && !isAlive(holder.pid)) return rm(lock, { force: true })
+  throw new SyncError('EXPORT_REFUSED', `another export writes ${to} (process ${holder.pid} on ${holder.host})`, {
+    cure: `Wait until it has ended, or export to another folder. If it is known to be dead, remove ${lock}.`,
+    data: { path: to, ...holder },
+  })
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Removes what no manifest names: files of an export that was killed. */
+export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
+  await rm(join(to, SPILL), { recursive: true, force: true })
+  for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const name = path.slice(to.length + 1).replaceAll('\\', '/')
+    const isOurs = name.endsWith('.parquet') || (name.startsWith(`.${MANIFEST}.`) && name.endsWith('.tmp'))
+    if (entry.isFile() && isOurs && !kept.has(name)) await rm(path, { force: true })
+  }
+}
+
+/** The names of new files survive a power failure from here on; `sync` has seen to what is in them. */
+export async function syncFolders(to: string, files: Iterable<string>): Promise<void> {
+  for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await sync(folder)
+}
+
+/** The switch: before it readers see the old manifest, after it the new one, never half of one. */
+export async function replaceManifest(to: string, text: string): Promise<void> {
+  const temporary = join(to, `.${MANIFEST}.${process.pid}.tmp`)
+  await writeFile(temporary, text)
+  await sync(temporary)
+  await rename(temporary, join(to, MANIFEST))
+  await sync(to)
+}
+
+/** What was written survives a power failure from here on. Gives the file's size. */
+export async function sync(path: string): Promise<number> {
+  await using handle = await open(path, 'r')
+  await handle.sync()
+  return (await handle.stat()).size
+}
+
+/** Whatever an export met, as the error that its caller is told: the disk, a stop, or why nothing could be written. */
+export function exportFailed(to: string, thrown: unknown): SyncError {
+  const known = asSyncError(thrown)
+  if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {
+    return new SyncError('DISK_FULL', `no space is left for the export to ${to}`, {
+      cure: 'Free some space and run it again; the last export stays readable.',
+      data: { path: to },
+      cause: thrown,
+    })
+  }
+  if (known.code !== 'UNEXPECTED' && known.code !== 'WAREHOUSE_MISSING') return known
+  return new SyncError('EXPORT_FAILED', `the export to ${to} failed: ${known.message}`, {
+    cure: 'Check that the folder is writable; the last export stays readable.',
+    data: { path: to },
+    cause: thrown,
+  })
+}

@@ -1,0 +1,94 @@
+/**
+ * The manifest of an export: which Parquet files belong together as one cut, of which warehouse, up to which marks.
+ * Readers take their files from it and never list the folder, so replacing this one file switches all tables at once.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { SyncError } from '../../errors.ts'
+
+export const MANIFEST = 'manifest.json'
+export const MANIFEST_FORMAT = 'tidemark-export'
+const MANIFEST_VERSION = 1
+
+const File = z.object({
+  /** From the manifest's folder, with `/`. */
+  path: z.string(),
+  /** The range of keys that it holds, both ends included; empty for a table without rows. */
+  keys: z.string(),
+  rows: z.number(),
+  deleted: z.number(),
+  bytes: z.number(),
+  /** Tells this range's rows from any other state of them. */
+  fingerprint: z.string(),
+})
+
+const Table = z.object({
+  name: z.string(),
+  report: z.string(),
+  comment: z.string(),
+  columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
+  /** The column whose ranges cut the table into files, and how wide they are. */
+  partition: z.object({ column: z.string(), width: z.string() }),
+  rows: z.number(),
+  bytes: z.number(),
+  files: z.array(File),
+})
+
+const Shape = z.object({
+  format: z.literal(MANIFEST_FORMAT),
+  version: z.literal(MANIFEST_VERSION),
+  /** Counts the manifests that this folder has had. */
+  generation: z.number(),
+  exported_at: z.string(),
+  source: z.object({
+    /** The warehouse's own identity; it stays the same for as long as the warehouse lives. */
+    warehouse: z.string(),
+    published: z.string(),
+    /** Tells this cut from any other. */
+    state: z.string(),
+    last_load_id: z.number(),
+    duckdb: z.string(),
+  }),
+  reports: z.array(z.string()),
+  marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
+  tables: z.array(Table),
+  /** Files of the manifest before this one: kept for its readers until the next one is written. */
+  retired: z.array(z.string()),
+})
+
+export type Manifest = z.infer<typeof Shape>
+export type ExportedTable = z.infer<typeof Table>
+export type ExportedFile = z.infer<typeof File>
+
+export type ManifestBody = Omit<Manifest, 'format' | 'version'>
+
+export const manifestText = (body: ManifestBody): string =>
+  `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
+
+/** Undefined when there is none. Error: EXPORT_REFUSED when something else stands there. */
+export async function readManifest(folder: string): Promise<Manifest | undefined> {
+  const path = join(folder, MANIFEST)
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  const parsed = Shape.safeParse(valueOf(text))
+  if (parsed.success) return parsed.data
+  throw new SyncError('EXPORT_REFUSED', `${path} is no manifest that this version of Tidemark has written`, {
+    cure: 'Export to another folder, or to an empty one. Nothing in this one was changed.',
+    data: { path },
+  })
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const filesOf = ({ tables }: Pick<Manifest, 'tables'>): string[] =>
+  tables.flatMap(({ files }) => files.map(({ path }) => path))

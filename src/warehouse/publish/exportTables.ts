@@ -1,0 +1,187 @@
+/**
+ * One report's tables as Parquet files, cut by ranges of the key: a row never moves from one range to another, so an
+ * edit touches one file of its table and one of each child table, and only ranges whose rows changed are written again
+ * (docs/decisions/0016-export.md).
+ */
+import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { assert } from '../../errors.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
+import type { HeldTable } from '../database/catalogue.ts'
+import { keptAs } from '../books/coverage.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { sync } from './exportFolder.ts'
+import type { ExportedFile, ExportedTable } from './exportManifest.ts'
+import { name, names, text } from '../database/sqlText.ts'
+
+/** Keys in a range at least; a range of dense keys is a file of some megabytes. */
+const WIDTH_MIN = 100_000n
+const WIDTH_GROWTH = 10n
+/** Wider ranges are taken until there are no more than this many. */
+const RANGES_WANTED_MAX = 200
+/** Only then the width of the last export is given up, since that writes everything again. */
+const RANGES_HELD_MAX = 1_000
+
+export interface ReportExport {
+  readonly to: string
+  readonly report: Declaration
+  readonly generation: number
+  readonly catalogue: readonly HeldTable[]
+  /** The tables of the manifest before, by name. */
+  readonly before: ReadonlyMap<string, ExportedTable>
+}
+
+const KEY_MIN = -(2n ** 63n)
+const KEY_MAX = 2n ** 63n - 1n
+
+/** Writes what changed of a report's tables; files whose rows are the same are taken over as they are. */
+export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
+  const table = tableOf(given.report)
+  const column = rangeColumn(table)
+  const held = given.before.get(table.name)?.partition
+  const width = await widthOf(sql, { table: table.name, column }, held?.column === column ? held.width : undefined)
+  const rules = (await keptAs(sql, table.name)).filter((each) => each !== undefined).toSorted()
+  const exported: ExportedTable[] = []
+  for (const { name: each } of [table, ...table.children]) {
+    const own = { name: each, column, width, key: table.key, rules }
+    exported.push(await exportTable(sql, given, { ...own, ...MAIN }))
+    if (given.catalogue.some(({ schema, name: held }) => schema === HISTORY.schema && held === each))
+      exported.push(await exportTable(sql, given, { ...own, ...HISTORY, key: [...table.key, '_valid_from'] }))
+  }
+  return exported
+}
+
+/** What is exported of a table: its rows, and where history is or was on, every version of them. */
+const MAIN = { schema: 'main', state: '' } as const
+/** A version that ends stays in its load, so what it is valid for is looked at too. */
+const HISTORY = {
+  schema: 'history',
+  state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
+} as const
+
+/** Under which name the manifest has it. */
+const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
+  schema === 'main' ? table : `${schema}.${table}`
+
+const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
+
+/** The record's own number: what rows are added under as time goes on. */
+function rangeColumn(table: ReportTable): string {
+  const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
+  const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
+  assert(column !== undefined, `${table.name} has no number in its key`)
+  return column
+}
+
+interface Ranged {
+  readonly table: string
+  readonly column: string
+}
+
+async function widthOf(sql: Sql, { table, column }: Ranged, held: string | undefined): Promise<bigint> {
+  const ranges = async (width: bigint): Promise<number> => {
+    const [row] = await sql.rows<{ n: number }>(
+      `SELECT count(DISTINCT ${rangeSql(column, width)}) AS n FROM main.${name(table)}`,
+    )
+    return row?.n ?? 0
+  }
+  if (held !== undefined && (await ranges(BigInt(held))) <= RANGES_HELD_MAX) return BigInt(held)
+  let width = WIDTH_MIN
+  while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
+  return width
+}
+
+/** First key of the range that a row is in; negative keys too. */
+function rangeSql(column: string, width: bigint): string {
+  const key = `${name(column)}::HUGEINT`
+  return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
+}
+
+interface OneTable {
+  readonly schema: 'main' | 'history'
+  readonly name: string
+  /** What tells two states of its rows apart beside their loads and hashes, as SQL. */
+  readonly state: string
+  readonly column: string
+  readonly width: bigint
+  readonly key: readonly string[]
+  /** What may not be kept in clear: a column that becomes private is emptied in rows that keep load and hash. */
+  readonly rules: readonly string[]
+}
+
+async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Promise<ExportedTable> {
+  const { catalogue, before, report } = given
+  const held = catalogue.find((each) => each.schema === table.schema && each.name === table.name)
+  assert(held !== undefined, `${table.name} is in no catalogue`)
+  const known = new Map((before.get(labelOf(table))?.files ?? []).map((file) => [file.keys, file]))
+  const files: ExportedFile[] = []
+  for (const range of await rangesOf(sql, table, held)) {
+    const same = known.get(range.keys)
+    files.push(same?.fingerprint === range.fingerprint ? same : await writeRange(sql, { given, table, range }))
+  }
+  return {
+    name: labelOf(table),
+    report: report.name,
+    comment: held.comment,
+    columns: held.columns.map(({ name, type, comment }) => ({ name, type, comment })),
+    partition: { column: table.column, width: String(table.width) },
+    rows: sum(files.map((file) => file.rows)),
+    bytes: sum(files.map((file) => file.bytes)),
+    files,
+  }
+}
+
+interface Range {
+  readonly keys: string
+  /** Undefined for the one file of a table without rows: it carries the columns. */
+  readonly first: string | undefined
+  readonly rows: number
+  readonly deleted: number
+  readonly fingerprint: string
+}
+
+/** Each version of a row has a load of its own; a row that goes is missed in the count and the sums. */
+async function rangesOf(sql: Sql, table: OneTable, held: HeldTable): Promise<Range[]> {
+  const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
+  const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
+    SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
+      concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state
+    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS "~low" FROM ${sourceOf(table)})
+    GROUP BY "~low" ORDER BY "~low"`)
+  const fingerprint = (state: string) => createHash('sha256').update(`${layout}\n${state}`).digest('hex').slice(0, 32)
+  if (rows.length === 0) return [{ keys: '', first: undefined, rows: 0, deleted: 0, fingerprint: fingerprint('') }]
+  return rows.map(({ state, ...range }) => ({
+    ...range,
+    keys: `${range.first}-${BigInt(range.first) + table.width - 1n}`,
+    fingerprint: fingerprint(state),
+  }))
+}
+
+interface RangeWriting {
+  readonly given: ReportExport
+  readonly table: OneTable
+  readonly range: Range
+}
+
+async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Promise<ExportedFile> {
+  const { keys, rows, deleted, fingerprint } = range
+  const path = `${labelOf(table)}/${keys === '' ? 'empty' : keys}.${given.generation}.parquet`
+  const file = join(given.to, path)
+  await mkdir(dirname(file), { recursive: true })
+  const inRange =
+    range.first === undefined
+      ? 'true'
+      : `${name(table.column)} BETWEEN ${asKey(BigInt(range.first))} AND ${asKey(BigInt(range.first) + table.width - 1n)}`
+  const [written] = await sql.rows<{ Count: number }>(`
+    COPY (SELECT * FROM ${sourceOf(table)} WHERE ${inRange} ORDER BY ${names(table.key)})
+    TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`)
+  assert(written?.Count === rows, `${path} got ${written?.Count} rows of ${rows}`)
+  return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
+}
+
+/** The outermost ranges reach beyond what a key can be. */
+const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

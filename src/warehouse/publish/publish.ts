@@ -1,0 +1,98 @@
+/**
+ * The published copy: the read-only file that readers open. It is replaced as a whole by a rename, so a reader sees
+ * one committed cut, never meets the writer's lock, and keeps the cut that it opened. A child process copies: if the
+ * writer's own process read the file, closing it would drop DuckDB's lock.
+ */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { SyncError } from '../../errors.ts'
+import { MINUTE_MS } from '../../instant.ts'
+import { Database } from '../database/duckdb.ts'
+import { commentForReaders } from './publishComments.ts'
+
+const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
+/** Even a slow disk copies gigabytes within this. */
+const COPY_MS_MAX = 30 * MINUTE_MS
+const READER_MEMORY = '256MB'
+
+export interface Published {
+  readonly path: string
+  /** False: the copy held this state already. */
+  readonly replaced: boolean
+}
+
+/** Error: PUBLISH_FAILED; the copy that was there stays. */
+export async function publish(database: Database, to: string): Promise<Published> {
+  try {
+    await mkdir(dirname(to), { recursive: true })
+    await removeLeftovers(to)
+  } catch (error) {
+    throw publishFailed(to, error)
+  }
+  const state = await stateOf(database)
+  if (existsSync(to) && (await stateOfFile(to)) === state) return { path: to, replaced: false }
+  await database.transaction(commentForReaders)
+  await database.exclusive(async (run) => {
+    await run('CHECKPOINT')
+    await copyInto(database.path, to)
+  })
+  return { path: to, replaced: true }
+}
+
+/** What tells two cuts apart: every load and every run that ends adds to the books. */
+export async function stateOf(database: Database): Promise<string> {
+  const [state] = await database.rows<{ state: string }>(`
+    SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
+      (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states)) AS state`)
+  return state?.state ?? ''
+}
+
+/** The state of the copy that is there; undefined when it can't be read: then it is replaced. */
+async function stateOfFile(path: string): Promise<string | undefined> {
+  try {
+    await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
+    return await stateOf(copy)
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}
+
+/** Replaces `to` by a copy of `from` as a whole. Errors: PUBLISH_FAILED, DISK_FULL. */
+export async function copyInto(from: string, to: string): Promise<void> {
+  const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
+  try {
+    await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary, to], { timeout: COPY_MS_MAX })
+  } catch (error) {
+    await rm(temporary, { force: true })
+    const reason = (error as { stderr?: unknown }).stderr
+    const told = typeof reason === 'string' ? reason.trim() : ''
+    if (/ENOSPC/.test(told)) {
+      throw new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
+        cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
+        data: { path: to },
+      })
+    }
+    throw publishFailed(to, error, told)
+  }
+}
+
+function publishFailed(to: string, cause: unknown, told = (cause as Error).message): SyncError {
+  return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${told}`, {
+    cure: 'Check that its folder is writable; the last published copy stays readable.',
+    data: { path: to },
+    cause,
+  })
+}
+
+/** Removes temporary copies that a killed process left behind. */
+async function removeLeftovers(to: string): Promise<void> {
+  const folder = dirname(to)
+  for (const file of await readdir(folder)) {
+    if (file.startsWith(`.${basename(to)}.`) && file.endsWith('.tmp')) await rm(join(folder, file), { force: true })
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * When a column becomes private, what is held of it in clear goes at once, before it is read again in its new form: out
+ * of tables, closed versions and refused rows, also where the service shows the row no longer. Rows are marked so that
+ * reading them again rewrites them.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import { SyncError } from '../../errors.ts'
+import type { DiscoveredColumn } from '../../plan/columns.ts'
+import { childName, columnName, type NowPrivate, otherNames } from '../../plan/privacy.ts'
+import { type ReportTable, tableOf } from '../../../schema/tables.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { closedName, wasKept } from './versions.ts'
+import { name, text } from '../database/sqlText.ts'
+import { discoveredColumns } from './tables.ts'
+
+export interface Forgetting {
+  readonly report: Declaration
+  /** The currency, what stands before an audited entity's records, or ''. */
+  readonly scope: string
+  readonly now: NowPrivate
+}
+
+/** In the transaction that remembers the new rules. Error: CONFIG_INVALID for a rule that takes nothing away. */
+export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
+  if (now.columns.length === 0 && !now.payload) return
+  const table = tableOf(report)
+  const kept = await wasKept(sql, report.name)
+  const where = scopeCondition(report, scope)
+  for (const target of [table.name, ...table.children.map((child) => child.name)]) {
+    const places = [`main.${name(target)}`, ...(kept ? [`history.${name(closedName(target))}`] : [])]
+    const sets = await emptied(sql, { table, target, now })
+    for (const place of places) await sql.run(`UPDATE ${place} SET ${sets.join(', ')} WHERE ${where}`)
+  }
+  const within = scope === '' ? 'true' : `starts_with(scope, ${text(scope)})`
+  await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within}`)
+}
+
+/** Rows of a currency, or of an audited entity. */
+function scopeCondition(report: Declaration, scope: string): string {
+  const first = report.asked[0]
+  if (scope === '' || first === undefined) return 'true'
+  return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
+}
+
+interface Place {
+  readonly table: ReportTable
+  readonly target: string
+  readonly now: NowPrivate
+}
+
+/** What an update sets: private columns and what may hold their fields as they were sent. */
+async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[]> {
+  const isChild = target !== table.name
+  const prefix = isChild ? `${childName(table.name, target)}.` : ''
+  const ruled = now.columns.filter((rule) => rule.startsWith(prefix) && (isChild || !rule.includes('.')))
+  const names = ruled.map((rule) => rule.slice(prefix.length))
+  const wanted = new Set(isChild ? names : names.flatMap((each) => [each, ...otherNames(table, each)]))
+  const collection = isChild && now.columns.includes(childName(table.name, target))
+  const known = (await discoveredColumns(sql)).get(target) ?? []
+  for (const column of known) refuseNumbered(column, { prefix, names })
+  const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
+  const columns = [
+    ...documented.map((column) => column.name),
+    ...known.filter(({ field }) => collection || wanted.has(columnName(field))).map((column) => column.name),
+  ]
+  const asSent = isChild ? '_payload' : '_extra'
+  const hidesSent = now.payload || wanted.size > 0 || collection
+  return [
+    ...columns.map((column) => `${name(column)} = NULL`),
+    ...(hidesSent ? [`${asSent} = NULL`] : []),
+    '_row_hash = NULL',
+  ]
+}
+
+/**
+ * A column has a number where another field's name gives the same one. Pages know fields, not which of them came first:
+ * a rule with the number would take nothing away, and nobody would hear of it.
+ */
+function refuseNumbered(
+  column: Pick<DiscoveredColumn, 'name' | 'field'>,
+  { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },
+): void {
+  const own = columnName(column.field)
+  if (column.name === own || !names.includes(column.name)) return
+  throw new SyncError('CONFIG_INVALID', `columns: ${prefix}${column.name} is filled by the field ${column.field}`, {
+    cure: `Name ${prefix}${own} in its place, which means that field and all others whose name gives that column.`,
+  })
+}

@@ -1,0 +1,228 @@
+/**
+ * Tables, comments and `current` views, made from the declarations and kept in step with the columns that the
+ * service's data adds. A view is made anew whenever its table changes, in the same transaction.
+ */
+import {
+  CHILD_COLUMNS,
+  type ChildTable,
+  type Column,
+  type ReportTable,
+  SYSTEM_COLUMNS,
+  tableOf,
+} from '../../../schema/tables.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import { type ColumnChange, type DiscoveredColumn, type Renamed, renamesFor } from '../../plan/columns.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, names, text } from '../database/sqlText.ts'
+import { closedName, remakeHistoryView, wasKept } from './versions.ts'
+
+const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+
+/** Columns that a child table takes over from its parent. */
+export function parentKeyColumns(table: ReportTable): Column[] {
+  const known: readonly Column[] = [...table.asked, ...table.fields]
+  return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
+}
+
+/** The columns of a report's table before anything is discovered. */
+export const reportColumns = (table: ReportTable): Column[] => [...table.asked, ...table.fields, ...SYSTEM_COLUMNS]
+
+export const childColumns = (table: ReportTable): Column[] => [
+  ...parentKeyColumns(table),
+  ...CHILD_COLUMNS,
+  ...SYSTEM_COLUMNS,
+]
+
+/** Column → how it is compressed, where DuckDB isn't to choose. */
+type Compressed = Readonly<Record<string, string>>
+
+/** Makes the reports' tables and views where they aren't there yet. */
+export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compressed): Promise<void> {
+  const rows = await sql.rows<{ name: string }>(
+    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
+  )
+  const known = new Set(rows.map((row) => row.name))
+  for (const table of tables) {
+    if (!known.has(table.name)) await createTable(sql, table, { columns: reportColumns(table), compressed })
+    for (const child of table.children) {
+      if (!known.has(child.name)) await createTable(sql, child, { columns: childColumns(table), compressed })
+    }
+  }
+}
+
+async function createTable(
+  sql: Sql,
+  table: Pick<ChildTable, 'name' | 'comment'>,
+  { columns, compressed }: { columns: Column[]; compressed: Compressed },
+): Promise<void> {
+  const target = `main.${name(table.name)}`
+  const definitions = columns.map(({ name: column, type }) => {
+    const compression = compressed[column]
+    const written = compression === undefined ? '' : ` USING COMPRESSION ${compression}`
+    return `${name(column)} ${type}${column === 'is_deleted' ? ' NOT NULL' : ''}${written}`
+  })
+  const comments = columns.map((column) => commentSql(target, column.name, column.comment))
+  await sql.run(`
+    CREATE TABLE ${target} (${definitions.join(', ')});
+    COMMENT ON TABLE ${target} IS ${text(table.comment)};
+    ${comments.join('\n')}
+    ${viewSql(table.name)}`)
+}
+
+/** Carries out column changes on one table: before any row is written, as DuckDB demands within a transaction. */
+export async function applyChanges(
+  sql: Sql,
+  { report, table }: Omit<ChangePlace, 'loadId'>,
+  changes: readonly ColumnChange[],
+): Promise<void> {
+  const kept = (await wasKept(sql, report)) ? [`history.${name(closedName(table))}`] : []
+  const widen = changes.some(({ change }) => change === 'widened') && (await isLake(sql)) ? widenedAnew : widenedInPlace
+  const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes, widen))
+  if (statements.length === 0) return
+  const views = kept.length === 0 ? '' : `DROP VIEW history.${name(table)};`
+  await sql.run(`DROP VIEW current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
+  if (kept.length > 0) await remakeHistoryView(sql, report, table)
+}
+
+/** The statements that give a column its wider type. */
+type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
+
+const widerValue = (column: string, type: string): string =>
+  type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
+
+const widenedInPlace: Widen = (target, { name: column, type }) => [
+  `ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${widerValue(column, type)};`,
+]
+
+/** A lake can't compute the values of a changed column, so another one takes its place. */
+const widenedAnew: Widen = (target, { name: column, type, field }) => {
+  const old = `~${column}`
+  return [
+    `ALTER TABLE ${target} RENAME COLUMN ${name(column)} TO ${name(old)};`,
+    `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
+    `UPDATE ${target} SET ${name(column)} = ${widerValue(old, type)};`,
+    `ALTER TABLE ${target} DROP COLUMN ${name(old)};`,
+    commentSql(target, column, `Undocumented field ${field}`),
+  ]
+}
+
+/** Whether the tables are those of a DuckLake, which lacks some of what a DuckDB file can do. */
+export async function isLake(sql: Sql): Promise<boolean> {
+  const rows = await sql.rows(
+    `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
+  )
+  return rows.length > 0
+}
+
+function changesSql(target: string, changes: readonly ColumnChange[], widen: Widen): string[] {
+  return changes.flatMap((change): string[] => {
+    if (!('column' in change)) return []
+    const { name: column, type, field } = change.column
+    if (change.change === 'added') {
+      return [
+        `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
+        commentSql(target, column, `Undocumented field ${field}`),
+      ]
+    }
+    return widen(target, change.column)
+  })
+}
+
+/** Where a change is told: the table, and the report whose load brought it. */
+export interface ChangePlace {
+  readonly report: string
+  readonly table: string
+  readonly loadId: number
+}
+
+/** Writes down what changed: the mapping of fields to columns, and the history of changes. */
+export async function recordChanges(
+  sql: Sql,
+  place: ChangePlace,
+  all: readonly ColumnChange[],
+): Promise<readonly ColumnChange[]> {
+  const changes = await untold(sql, place.table, all)
+  const table = text(place.table)
+  const columns = changes.flatMap((change) => ('column' in change ? [change.column] : []))
+  if (columns.length > 0) {
+    const values = columns.map(({ field, name, type }) => `(${text(field)}, ${text(name)}, ${text(type)})`)
+    await sql.run(`
+      DELETE FROM tidemark.columns WHERE table_name = ${table} AND field IN (${columns.map(({ field }) => text(field)).join(', ')});
+      INSERT INTO tidemark.columns
+      SELECT ${table}, n.field, n.name, n.type, ${place.loadId} FROM (VALUES ${values.join(', ')}) n(field, name, type)`)
+  }
+  if (changes.length === 0) return changes
+  await sql.run(`
+    INSERT INTO tidemark.schema_changes
+    SELECT ${text(place.report)}, ${table}, n.name, n.change, n.old_type, n.new_type, ${place.loadId}, now()
+    FROM (VALUES ${changes.map(historySql).join(', ')}) n(name, change, old_type, new_type)`)
+  return changes
+}
+
+/** What no column is given comes with every load: a limit is told once for a table, a frozen field once. */
+async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
+  if (changes.every((change) => 'column' in change)) return changes
+  const rows = await sql.rows<{ field: string; change: string }>(
+    "SELECT column_name AS field, change FROM tidemark.schema_changes WHERE table_name = $1 AND change IN ('limit', 'frozen')",
+    [table],
+  )
+  const frozen = new Set(rows.flatMap(({ field, change }) => (change === 'frozen' ? [field] : [])))
+  const isLimited = rows.some(({ change }) => change === 'limit')
+  return changes.filter((change) => {
+    if (change.change === 'limit') return !isLimited
+    return change.change !== 'frozen' || (!frozen.has(change.field) && frozen.size < FROZEN_TOLD_MAX)
+  })
+}
+
+/** Where keys are data, fields never end; so many are named. */
+const FROZEN_TOLD_MAX = 500
+
+function historySql(change: ColumnChange): string {
+  if (!('column' in change)) return `(${text(change.field)}, '${change.change}', NULL::VARCHAR, NULL::VARCHAR)`
+  const from = change.change === 'widened' ? text(change.from) : 'NULL::VARCHAR'
+  return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
+}
+
+/** The discovered columns of every table, as the books have them. */
+export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
+  const rows = await sql.rows<DiscoveredColumn & { table: string }>(
+    'SELECT table_name AS "table", field, column_name AS name, type FROM tidemark.columns ORDER BY load_id, column_name',
+  )
+  const byTable = new Map<string, DiscoveredColumn[]>()
+  for (const { table, ...column } of rows) byTable.set(table, [...(byTable.get(table) ?? []), column])
+  return byTable
+}
+
+/** Before versions are kept: discovered columns of a file from before may have the names that versions need. */
+export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
+  const table = tableOf(report)
+  const discovered = await discoveredColumns(sql)
+  const own = [table, ...table.children].map(({ name: each }) => ({
+    each,
+    taken: (each === table.name ? reportColumns(table) : childColumns(table)).map((column) => column.name),
+  }))
+  for (const { each, taken } of own) {
+    for (const renamed of renamesFor({ columns: discovered.get(each) ?? [], taken }))
+      await sql.run(renameSql({ report: report.name, table: each }, renamed))
+  }
+}
+
+function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: Renamed): string {
+  return `
+    DROP VIEW current.${name(table)};
+    ALTER TABLE main.${name(table)} RENAME COLUMN ${name(from)} TO ${name(column.name)};
+    UPDATE tidemark.columns SET column_name = ${text(column.name)}
+    WHERE table_name = ${text(table)} AND field = ${text(column.field)};
+    INSERT INTO tidemark.schema_changes
+    SELECT ${text(report)}, ${text(table)}, ${text(column.name)}, 'renamed', ${text(column.type)}, ${text(column.type)},
+      coalesce(max(load_id), 0), now()
+    FROM tidemark.loads;
+    ${viewSql(table)}`
+}
+
+const commentSql = (target: string, column: string, comment: string): string =>
+  `COMMENT ON COLUMN ${target}.${name(column)} IS ${text(comment.replaceAll('\0', '\\0'))};`
+
+const viewSql = (table: string): string => `
+  CREATE OR REPLACE VIEW current.${name(table)} AS
+  SELECT * EXCLUDE (${names(SYSTEM)}) FROM main.${name(table)} WHERE NOT is_deleted;`

@@ -1,0 +1,127 @@
+/**
+ * History: each version of a row that is replaced goes to `history.closed_<table>` in the transaction that replaces it,
+ * and the view `history.<table>` shows those beside the rows that are held now, which are the open versions. So the
+ * open versions cannot differ from the table, and the cost follows what changed.
+ */
+import type { ReportName } from '../../../schema/index.ts'
+import { reportOf } from '../../../schema/index.ts'
+import { tableOf } from '../../../schema/tables.ts'
+import type { Instant } from '../../instant.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, text, time } from '../database/sqlText.ts'
+
+/** A report of which every version is kept. */
+export interface History {
+  /** SQL: no open version is said to be valid from before this. */
+  readonly reopened: string
+}
+
+export const closedName = (table: string): string => `closed_${table}`
+
+const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
+
+/** Whether versions of the report were ever kept: they may hold what its tables hold no longer. */
+export async function wasKept(sql: Sql, report: string): Promise<boolean> {
+  const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
+  return rows.length > 0
+}
+
+/** Reports whose versions are kept now. */
+export async function keptReports(sql: Sql): Promise<ReadonlySet<string>> {
+  const rows = await sql.rows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
+  return new Set(rows.map(({ report }) => report))
+}
+
+/** Undefined: versions of this report aren't kept now. */
+export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
+  const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
+    'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
+    [report],
+  )
+  if (row?.on !== true) return undefined
+  return { reopened: row.ended === null ? BEGINNING : time(row.ended) }
+}
+
+/** Since when a held row is as it is: since it was seen so, or since its deletion was. */
+const validFrom = (alias: string, { reopened }: History): string =>
+  `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
+
+export interface Closing {
+  readonly table: string
+  /** Columns that name a row. */
+  readonly key: readonly string[]
+  /** SQL of a query with `tid`, the row that goes, and `until`, the service's time of what replaces it. */
+  readonly rows: string
+}
+
+/** Keeps rows that are about to be replaced or removed. */
+export async function closeVersions(sql: Sql, history: History | undefined, closing: Closing): Promise<void> {
+  if (history === undefined) return
+  const closed = `history.${name(closedName(closing.table))}`
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE closing AS
+    SELECT c.*, ${validFrom('c', history)} AS _valid_from, r.until AS _valid_to
+    FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
+    INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
+  const [ahead] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM closing WHERE _valid_from > _valid_to')
+  if ((ahead?.rows ?? 0) > 0) {
+    // What replaces them was seen earlier (it is newer by its own stamp): nothing else was valid from there on.
+    const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
+    await sql.run(`
+      UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
+      FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
+  }
+  await sql.run('DROP TABLE closing')
+}
+
+export interface HistorySwitch {
+  readonly report: ReportName
+  readonly on: boolean
+  readonly now: Instant
+}
+
+/**
+ * Begins to keep versions, with the present rows as the first ones, or ends it, closing all that are open: where it is
+ * not so yet.
+ */
+export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
+  const history = on ? undefined : await historyOf(sql, report)
+  const tables = tablesOf(report)
+  if (on) {
+    await sql.run(`INSERT INTO tidemark.histories VALUES (${text(report)}, ${time(now)}, NULL)`)
+    for (const table of tables) {
+      await sql.run(`
+        CREATE TABLE IF NOT EXISTS history.${name(closedName(table))} AS
+        SELECT *, NULL::TIMESTAMPTZ AS _valid_from, NULL::TIMESTAMPTZ AS _valid_to FROM main.${name(table)} LIMIT 0;
+        COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
+    }
+  } else {
+    // The end of what was known, on the service's axis of time.
+    for (const table of tables) {
+      const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
+      await closeVersions(sql, history, { table, key: [], rows: ended })
+    }
+    await sql.run(
+      `UPDATE tidemark.histories SET ended_at = ${time(now)} WHERE report = ${text(report)} AND ended_at IS NULL`,
+    )
+  }
+  for (const table of tables) await remakeHistoryView(sql, report, table)
+}
+
+/** Makes a table's view of versions anew: after each change of its columns. */
+export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
+  const history = await historyOf(sql, report)
+  const open =
+    history === undefined
+      ? ''
+      : `UNION ALL BY NAME SELECT *, ${validFrom('m', history)} AS _valid_from, NULL::TIMESTAMPTZ AS _valid_to FROM main.${name(table)} m`
+  const says = history === undefined ? 'closed: history is switched off' : 'the open ones have no _valid_to'
+  await sql.run(`
+    CREATE OR REPLACE VIEW history.${name(table)} AS SELECT * FROM history.${name(closedName(table))} ${open};
+    COMMENT ON VIEW history.${name(table)} IS ${text(`Every version of ${table}; ${says}`)}`)
+}
+
+function tablesOf(report: ReportName): string[] {
+  const table = tableOf(reportOf(report))
+  return [table.name, ...table.children.map((child) => child.name)]
+}
