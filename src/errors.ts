@@ -43,6 +43,7 @@ const CODES = {
   WAREHOUSE_NEWER: { retry: 'never' },
   WAREHOUSE_MISSING: { retry: 'never' },
   DISK_FULL: { retry: 'transient' },
+  FILES_EXHAUSTED: { retry: 'transient' },
   WAREHOUSE_MEMORY: { retry: 'never' },
   LOAD_REFUSED: { retry: 'never' },
   FENCED: { retry: 'never' },
@@ -114,6 +115,9 @@ export class SyncError extends Error {
 /** Any thrown value as a member of the family; what is none yet becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
+  // What failed first is what happened; clearing up after it failed as well.
+  if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
+  if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {
     return new SyncError('CANCELLED', 'stopped on request', { cure: 'Start it again; it goes on where it stopped.' })
   }
@@ -123,6 +127,20 @@ export function asSyncError(thrown: unknown): SyncError {
     cause: thrown,
   })
 }
+
+/**
+ * The system gives this process no more open files. Sockets and the pipes of a child process are files, too: without a
+ * word of its own this looks like a service that is away, or like a folder that can't be written.
+ */
+export const isOutOfFiles = (thrown: unknown): boolean =>
+  /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
+
+export const filesExhausted = (thrown: unknown): SyncError =>
+  new SyncError('FILES_EXHAUSTED', 'this process may open no more files and connections', {
+    cure: 'Raise its limit of open files (ulimit -n, LimitNOFILE= in a systemd unit) to 1024 or more, and start it again.',
+    data: { reason: thrown instanceof Error ? thrown.message : String(thrown) },
+    cause: thrown,
+  })
 
 /** States what must be true; a failed assertion is a defect of ours and is never caught to go on. */
 export function assert(condition: boolean, message: string): asserts condition {

@@ -1,5 +1,5 @@
 /** How a connection failed, in the words of the error family. Causes are not passed on: they may hold the request. */
-import { asSyncError, SyncError } from '../errors.ts'
+import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../errors.ts'
 import { cancelled } from './cancellation.ts'
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
@@ -18,6 +18,7 @@ export function connectionError(error: unknown, { host, report }: Asked): SyncEr
   const reason = codeOf(error)
   if (reason === undefined || OURS.has(reason)) return asSyncError(error)
   if (CLOSED.has(reason)) return cancelled('the client was closed')
+  if (isOutOfFiles(reason)) return filesExhausted(reason)
   const details = { data: { host, reason }, ...(report === undefined ? {} : { report }) }
   if (SILENT.has(reason)) {
     return new SyncError('SERVICE_TIMEOUT', `the service at ${host} fell silent`, { cure: TIMEOUT_CURE, ...details })

@@ -1,5 +1,5 @@
 /** DuckDB's messages → our errors, in one place: it has no codes, so this is all there is to tell them apart by. */
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
 /** What DuckDB says when its memory limit is spent. */
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
@@ -10,6 +10,7 @@ const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
+  if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (/Could not set lock on file/.test(message)) {
     return new SyncError('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), {
       cure: 'One process owns the warehouse: stop the other one, or query the published copy instead.',

@@ -19,7 +19,7 @@ import {
   type DuckDBValue,
   StatementType,
 } from '@duckdb/node-api'
-import { SyncError } from '../../errors.ts'
+import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY } from './databaseError.ts'
 import { untilFirst } from './outrun.ts'
@@ -320,7 +320,7 @@ function queryError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
-  if (/No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
+  if (isOutOfFiles(thrown) || /No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
   return new SyncError('QUERY_FAILED', message.replace('Failed to extract statements: ', ''), {
     cure: OUT_OF_MEMORY.test(message)
       ? 'Raise limits.query_memory, for instance to 4GB, or ask for fewer columns or rows at once.'

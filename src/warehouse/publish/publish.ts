@@ -9,7 +9,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { SyncError } from '../../errors.ts'
+import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { commentForReaders } from './publishComments.ts'
@@ -25,7 +25,7 @@ export interface Published {
   readonly replaced: boolean
 }
 
-/** Error: PUBLISH_FAILED; the copy that was there stays. */
+/** Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED; the copy that was there stays. */
 export async function publish(database: Database, to: string): Promise<Published> {
   try {
     await mkdir(dirname(to), { recursive: true })
@@ -62,15 +62,14 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces `to` by a copy of `from` as a whole. Errors: PUBLISH_FAILED, DISK_FULL. */
+/** Replaces `to` by a copy of `from` as a whole. Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED. */
 export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {
     await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary, to], { timeout: COPY_MS_MAX })
   } catch (error) {
     await rm(temporary, { force: true })
-    const reason = (error as { stderr?: unknown }).stderr
-    const told = typeof reason === 'string' ? reason.trim() : ''
+    const told = toldBy(error)
     if (/ENOSPC/.test(told)) {
       throw new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
         cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
@@ -81,7 +80,16 @@ export async function copyInto(from: string, to: string): Promise<void> {
   }
 }
 
+/** What the copying process said; one that did not start, or was killed, said nothing. */
+function toldBy(thrown: unknown): string {
+  const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
+  const said = stderr?.trim() ?? ''
+  if (said !== '') return said
+  return typeof signal === 'string' ? `the process that copies it was ended by ${signal}` : message
+}
+
 function publishFailed(to: string, cause: unknown, told = (cause as Error).message): SyncError {
+  if (isOutOfFiles(told)) return filesExhausted(told)
   return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${told}`, {
     cure: 'Check that its folder is writable; the last published copy stays readable.',
     data: { path: to },
