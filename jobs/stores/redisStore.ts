@@ -67,12 +67,21 @@ export async function openRedisStore(
     mask,
     leaseMs,
     check: () => findingsOf(asking),
-    workersOf: (name) => queues.queue(name).getWorkersCount(),
+    workersOf: async (name) => (await queues.queue(name).getWorkers()).filter(isOf(asking)).length,
     release: async () => {
       for (const redis of [asking, waiting]) redis.disconnect()
     },
   })
 }
+
+/**
+ * Redis lists the connections of all its databases, and another installation's workers on another database have the same
+ * names: nobody there takes what is asked here. Servers that refuse the list are given one entry without a database.
+ */
+const isOf =
+  ({ options }: Redis) =>
+  ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
+    db === undefined || db === String(options.db ?? 0)
 
 /** Why a connection failed is only told by events; the call itself says no more than that it is closed. */
 async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
