@@ -1,4 +1,5 @@
 /** Folders that the configuration names and that can't be used: a mistake on this machine, told in words, no defect. */
+import { rm } from 'node:fs/promises'
 import { SyncError } from './errors.ts'
 
 /** No right to it, a file system that is read-only, a file where a folder should be, a way that leads nowhere. */
@@ -9,14 +10,29 @@ const SQLITE_MISTAKES = new Set([8, 14])
 /** What making or writing `folder` met, as WAREHOUSE_MISSING; whatever is no such mistake stays what it is. */
 export function folderRefused(folder: string, thrown: unknown): unknown {
   if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  // Behind the comma Node names the call and the path again.
-  const reason = thrown.message.split(', ')[0] ?? ''
-  return new SyncError('WAREHOUSE_MISSING', `${folder} cannot be made or written: ${reason}`, {
+  return new SyncError('WAREHOUSE_MISSING', `${folder} cannot be made or written: ${reasonOf(thrown)}`, {
     cure: 'See that it is a folder and that this user may write it, or name another path in the configuration.',
     data: { path: folder },
     cause: thrown,
   })
 }
+
+/** Error: WAREHOUSE_MISSING where it is not this user's, as after a command that root ran and that was killed. */
+export async function removeFolder(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true })
+  } catch (error) {
+    if (!(error instanceof Error) || !isMistake(error)) throw error
+    throw new SyncError('WAREHOUSE_MISSING', `${folder} is left over and cannot be removed: ${reasonOf(error)}`, {
+      cure: 'See whose it is: a process of another user, perhaps root, left it. Give it to this user, or remove it.',
+      data: { path: folder },
+      cause: error,
+    })
+  }
+}
+
+/** Behind the comma Node names the call and the path again. */
+const reasonOf = ({ message }: Error): string => message.split(', ')[0] ?? ''
 
 function isMistake({ code, errcode }: Error & { readonly code?: string; readonly errcode?: number }): boolean {
   // The lowest byte is the error; those above say more of it.

@@ -6,6 +6,7 @@ import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../clock.ts'
+import { removeFolder } from '../folders.ts'
 import { MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
@@ -120,6 +121,6 @@ export async function openWarehouse(
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   const warehouse = await Warehouse.open({ path, lake, memory, threads })
   if (isShared) await removeForgotten(staging, systemClock.now(), LEFT_MS)
-  else await rm(staging, { recursive: true, force: true })
+  else await removeFolder(staging)
   return warehouse
 }

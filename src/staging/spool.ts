@@ -3,8 +3,9 @@
  * segment is bounded in rows and bytes, so a load's memory is bounded whatever the window holds.
  */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { assert, SyncError } from '../errors.ts'
+import { folderRefused } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
@@ -278,7 +279,7 @@ async function closeAll({ handle, collections }: OpenSegment): Promise<void> {
 function stagingError(error: unknown, file: string): unknown {
   const code = (error as { code?: unknown }).code
   if (code === 'ENOENT') return stagedMissing(`${file} could not be written: its folder is gone`, error)
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return folderRefused(dirname(file), error)
   return new SyncError('DISK_FULL', `no space is left for staged rows in ${file}`, {
     cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',
     data: { path: file },

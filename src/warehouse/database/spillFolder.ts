@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { removeFolder } from '../../folders.ts'
 
 export class SpillFolder {
   /** DuckDB makes it when it first needs it. */
@@ -16,12 +17,12 @@ export class SpillFolder {
     this.own = this.#prefix + randomUUID()
   }
 
-  /** Only while the warehouse is open. */
+  /** Only while the warehouse is open. Error: WAREHOUSE_MISSING where another user's process left them. */
   async removeOthers(): Promise<void> {
     const folder = path.dirname(this.own)
     const found = (await readdir(folder)).map((each) => path.join(folder, each))
     const others = found.filter((each) => each.startsWith(this.#prefix) && each !== this.own)
-    for (const each of others) await rm(each, { recursive: true, force: true })
+    for (const each of others) await removeFolder(each)
   }
 
   /** After the warehouse was closed. */
