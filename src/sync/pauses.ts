@@ -6,7 +6,7 @@
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'
-import type { Rooms } from './rooms.ts'
+import type { Rooms, SyncSettings } from './rooms.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
@@ -29,6 +29,17 @@ export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportNam
     return byReport
   }
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
+}
+
+/**
+ * Throws what the service has refused to this client of the report, or of all: for a question that no run asks. What an
+ * operator paused may still be asked about.
+ */
+export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
+  const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
+  const one =
+    refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')
+  if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {

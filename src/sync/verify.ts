@@ -8,7 +8,9 @@ import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
+import type { Pause } from '../warehouse/books/books.ts'
 import type { Compared } from '../warehouse/publish/compared.ts'
+import { refuseAgain } from './pauses.ts'
 import { Difference } from './walk/difference.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { Scope } from './walk/scope.ts'
@@ -23,6 +25,8 @@ export interface VerifyAsk {
   readonly runId: string
   /** The mark of a scope (a currency, or ''), as readers have it. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
+  /** What is paused, as the books have it. */
+  readonly pauses: readonly Pause[]
   /** Compares what was read of a scope with what readers have of it. */
   readonly compare: (ask: CompareAsk) => Promise<Compared>
 }
@@ -49,6 +53,7 @@ export async function verifyReport(rooms: Rooms, ask: VerifyAsk): Promise<Verifi
   if (declaration.perRecord !== undefined) {
     throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
   }
+  refuseAgain(ask.pauses, ask.report, rooms.settings)
   const scopes = scopesOf(rooms.settings, declaration)
   const verified: Verified[] = []
   for (const scope of scopes) verified.push(await verifyScope(rooms, ask, scope))

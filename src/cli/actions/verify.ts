@@ -9,10 +9,12 @@ import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type CompareAsk, type Verified, verifyReport } from '../../sync/verify.ts'
+import { type Pause, pauses } from '../../warehouse/books/books.ts'
 import { attachSql, compareWindow, type Deviation, HELD } from '../../warehouse/publish/compared.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, grouped, line, table, timeText } from '../layout.ts'
+import { openNewest } from '../published.ts'
 import { clientOf, settingsOf } from '../rooms.ts'
 import { type Loudness, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -57,14 +59,14 @@ export async function verify(
     signal: stop.signal,
     onProgress: progress.onProgress.bind(progress),
   }
+  const held = await newestPauses(config)
   const checked: Checked[] = []
   for (const report of wanted) {
     stop.signal.throwIfAborted()
     const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
     const markOf = (scope: string) => heldMark(warehouse, report, scope)
-    const scopes = await verifyReport(rooms, { report, from, to, runId: randomUUID(), markOf, compare }).catch(
-      asSyncError,
-    )
+    const ask = { report, from, to, runId: randomUUID(), markOf, pauses: held, compare }
+    const scopes = await verifyReport(rooms, ask).catch(asSyncError)
     stop.signal.throwIfAborted()
     checked.push(scopes instanceof SyncError ? { report, scopes: [], error: scopes } : { report, scopes })
   }
@@ -107,6 +109,13 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   const scratch = await Warehouse.open(settings)
   await attach(scratch)
   return scratch
+}
+
+/** From the warehouse where it can be opened: `check` resumes there, and publishes nothing. */
+async function newestPauses(config: Config): Promise<readonly Pause[]> {
+  const newest = await openNewest(config)
+  await using database = newest?.database
+  return database === undefined ? [] : pauses(database)
 }
 
 async function heldMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {

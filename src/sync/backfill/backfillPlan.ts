@@ -21,6 +21,7 @@ import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { HeldBooks } from '../../warehouse/books/held.ts'
+import { refuseAgain } from '../pauses.ts'
 import { PageReader } from '../walk/pages.ts'
 import { type WalkRooms, scopesOf } from '../rooms.ts'
 
@@ -51,6 +52,7 @@ export async function planBackfill(rooms: WalkRooms, ask: PlanAsk): Promise<Back
   const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
   const planning = new Planning(rooms, { ask, declaration, pageRows })
   const scopes = scopesOf(rooms.settings, declaration)
+  if (declaration.answer === 'envelope') refuseAgain(await ask.held.pauses(), ask.report, rooms.settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)

@@ -9,6 +9,7 @@ import type { Counted } from '../../plan/backfillWindows.ts'
 import { NO_PAGE_SIZES, type PageSizes } from '../../plan/pageSizes.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Sql } from '../database/duckdb.ts'
+import { type Pause, pauses } from './books.ts'
 import { pageSizesOf } from './pageSizes.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
@@ -23,17 +24,20 @@ export interface HeldAsk {
 export interface HeldBooks {
   readonly stretches: (ask: HeldAsk) => Promise<Counted[] | undefined>
   readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
+  readonly pauses: () => Promise<readonly Pause[]>
 }
 
 export const heldBooks = (sql: Sql): HeldBooks => ({
   stretches: (ask) => heldStretches(sql, ask),
   pageSizes: (report, pageSize) => pageSizesOf(sql, { report, pageSize }),
+  pauses: () => pauses(sql),
 })
 
 /** Where there is no warehouse yet. */
 export const nothingHeld: HeldBooks = {
   stretches: () => Promise.resolve(undefined),
   pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
+  pauses: () => Promise.resolve([]),
 }
 
 /** How many stretches the span is told in, at most about. */
