@@ -42,15 +42,21 @@ export function refuseAgain(held: readonly Pause[], report: ReportName, { identi
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
+/** Repeats why a report is paused; nothing was asked meanwhile. */
+class StillPaused extends SyncError {}
+
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   const message = code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`
-  return new SyncError(code as ErrorCode, message, { report, cure })
+  return new StillPaused(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report when the error says that asking again is of no use. A 403 for single records is no such error. */
+/**
+ * Pauses the report when the error says that asking again is of no use. A 403 for single records is no such error, nor
+ * is one that only repeats a pause: a backfill that met it would pause its report for what another one was refused.
+ */
 export async function pauseAfter(rooms: Rooms, report: ReportName, error: SyncError): Promise<void> {
   const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
-  if (!PAUSING.includes(error.code) || ofRecords) return
+  if (!PAUSING.includes(error.code) || ofRecords || error instanceof StillPaused) return
   const { code, message: reason, cure } = error
   await rooms.warehouse.pause({ report, code, reason, cure, with: rooms.settings.identity }, rooms.clock.now())
 }

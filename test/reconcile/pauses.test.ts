@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
+import { backfillReport } from '../../src/sync/backfill/backfill.ts'
+import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { differences } from '../support/equality.ts'
 import { aTide, type Tide } from '../support/tide.ts'
@@ -56,4 +58,17 @@ it('pauses every report when the credentials are refused, and then asks for no t
   tide.sandbox.requests.clear()
   expect((await laterRun(tide)).map(({ state }) => state)).toEqual(['paused', 'paused'])
   expect(tide.sandbox.requests.total).toBe(0)
+})
+
+it('a backfill that finds its report paused, or the credentials refused, leaves the pauses as they are', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['401-always@token', '403@events'] } })
+  await tide.attempt('enquiries')
+  const before = await tide.warehouse.pauses()
+  expect(before.map(({ report }) => report)).toEqual(['enquiries'])
+  const range = { from: tide.config.reports.enquiries.start, to: systemClock.now(), lanes: 1, pull: pullHere(tide.rooms) }
+  for (const report of ['enquiries', 'merf_submissions', 'enquiries'] as const) {
+    const backfill = backfillReport(tide.rooms, { ...range, backfillId: `of ${report}`, report })
+    await expect(backfill).rejects.toThrow(/^nothing was asked: token request/)
+  }
+  expect(await tide.warehouse.pauses()).toEqual(before)
 })
