@@ -58,5 +58,8 @@ export async function pauseAfter(rooms: Rooms, report: ReportName, error: SyncEr
   const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
   if (!PAUSING.includes(error.code) || ofRecords || error instanceof StillPaused) return
   const { code, message: reason, cure } = error
+  // An operator may have paused it while it ran: their word stays, since a check lifts what the service refused.
+  const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
+  if ((await rooms.warehouse.pauses()).some(isByOperator)) return
   await rooms.warehouse.pause({ report, code, reason, cure, with: rooms.settings.identity }, rooms.clock.now())
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/clock.ts'
 import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import { until } from '../cli/support.ts'
 import { differences } from '../support/equality.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 
@@ -65,10 +66,27 @@ it('a backfill that finds its report paused, or the credentials refused, leaves 
   await tide.attempt('enquiries')
   const before = await tide.warehouse.pauses()
   expect(before.map(({ report }) => report)).toEqual(['enquiries'])
-  const range = { from: tide.config.reports.enquiries.start, to: systemClock.now(), lanes: 1, pull: pullHere(tide.rooms) }
+  const range = {
+    from: tide.config.reports.enquiries.start,
+    to: systemClock.now(),
+    lanes: 1,
+    pull: pullHere(tide.rooms),
+  }
   for (const report of ['enquiries', 'merf_submissions', 'enquiries'] as const) {
     const backfill = backfillReport(tide.rooms, { ...range, backfillId: `of ${report}`, report })
     await expect(backfill).rejects.toThrow(/^nothing was asked: token request/)
   }
   expect(await tide.warehouse.pauses()).toEqual(before)
+})
+
+it('what an operator paused while it ran stays paused by the operator, also when the service then refuses it', async () => {
+  await using tide = await aTide({ sandbox: { faults: ['slow:300'] } })
+  const running = tide.attempt('events')
+  await until(() => tide.sandbox.requests.total > 1, 'the report is asked')
+  const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', cure: 'Run: tidemark resume events' }
+  await tide.warehouse.pause({ report: 'events', ...words, with: tide.rooms.settings.identity }, systemClock.now())
+  tide.sandbox.setFaults(['403@events'])
+  await running
+  await tide.warehouse.resume(['events'], { onlyRefused: true })
+  expect((await tide.warehouse.pauses()).map(({ code }) => code)).toEqual(['REPORT_PAUSED'])
 })
