@@ -21,7 +21,7 @@ export interface Condition {
   readonly cure: string
 }
 
-/** The failures of one kind of run of one report since one ended well. */
+/** The failures of one kind of run of one report since one ended well; those that the brake stopped by themselves. */
 export interface Failures {
   readonly report: ReportName
   readonly kind: RunName
@@ -58,9 +58,12 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
+/** Told at once, and beside what fails otherwise. */
+export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
+
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
   const told = { report, code, cure }
-  if (code === 'MASS_DELETE_STOPPED') return [{ ...told, key: `brake ${report}`, event: 'brake.pulled', message }]
+  if (isBrake({ code })) return [{ ...told, key: `brake ${report}`, event: 'brake.pulled', message }]
   if (times < rules.failures) return []
   const failed = `${report}: ${kind} runs failed ${times} times in a row: ${message}`
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]

@@ -11,7 +11,7 @@ import { formatInstant, MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant
 import type { Log } from '../../src/log.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs.ts'
-import { type Condition, conditionsOf } from './conditions.ts'
+import { type Condition, conditionsOf, isBrake } from './conditions.ts'
 import { deliver } from './delivery.ts'
 import { type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
 
@@ -85,14 +85,18 @@ export class Notifier {
     if (event.event !== 'ended') return
     const { kind, outcome } = event
     const { report, state, error } = outcome
-    const isOther = (each: Memory['failures'][number]) => each.report !== report || each.kind !== kind
-    const others = this.#memory.failures.filter(isOther)
-    const before = this.#memory.failures.find((each) => !isOther(each))
-    if (state === 'done') this.#memory.failures = others
+    const { failures } = this.#memory
+    const isOfRun = (each: Memory['failures'][number]) => each.report === report && each.kind === kind
+    if (state === 'done') this.#memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      const times = (before?.times ?? 0) + 1
-      this.#memory.failures = [...others, { report, kind, times, code, message, cure }]
+      // The brake stays pulled when the next reconcile fails otherwise, and what failed before it is not over either.
+      const isSame = (each: Memory['failures'][number]) => isOfRun(each) && isBrake(each) === isBrake({ code })
+      const times = (failures.find(isSame)?.times ?? 0) + 1
+      this.#memory.failures = [
+        ...failures.filter((each) => !isSame(each)),
+        { report, kind, times, code, message, cure },
+      ]
     } else return
     this.#wake.resolve()
   }

@@ -121,6 +121,24 @@ describe('a notice', () => {
     expect(receiver.taken()[1]).toBe('brake.pulled resolved events')
   })
 
+  it('of a brake and one of reconciles that fail otherwise are not over because of each other', async () => {
+    const { receiver, start, run } = await aDesk()
+    const end = start()
+    await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    for (let times = 1; times <= 3; times += 1) await run('events', 'reconcile', failure('SERVICE_UNAVAILABLE'))
+    await until(() => receiver.taken().length > 1, 'another came')
+    await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
+    await manyLooks()
+    expect(receiver.taken()).toEqual(['brake.pulled firing events', 'report.failing firing events'])
+    await run('events', 'reconcile')
+    await until(() => receiver.taken().length > 3, 'both are over')
+    await end()
+    expect(receiver.taken().slice(2)).toEqual(
+      expect.arrayContaining(['brake.pulled resolved events', 'report.failing resolved events']),
+    )
+  })
+
   it('says that it is over when the report is switched off, and begins anew when that is switched on again', async () => {
     const { tide, receiver, start, run } = await aDesk()
     const failing = async () => {
