@@ -2,6 +2,7 @@
  * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
  * state is in the books, so a job that comes back goes on where it stopped.
  */
+import { SyncError } from '../src/errors.ts'
 import type { Instant } from '../src/instant.ts'
 import { backfillReport } from '../src/sync/backfill/backfill.ts'
 import { type BackfillOutcome, windowsFailed } from '../src/sync/backfill/backfillEnd.ts'
@@ -36,7 +37,8 @@ export const backfillStory =
 
 /**
  * Carries a backfill out as a run that others watch. Never throws: what stopped it is the outcome's error. Windows that
- * failed make it fail when all others are done; they are in the books, and the same backfill reads them again.
+ * failed make it fail when all others are done; they are in the books, and the same backfill reads them again. One that
+ * was cancelled has not ended well either: nobody is to take it for the end of what failed before.
  */
 export function watchedBackfill(
   rooms: Rooms,
@@ -46,9 +48,17 @@ export function watchedBackfill(
   return watchedRun(rooms, run, async () => {
     const { outcome, run: done } = await endedAs(rooms, run, async () => asRun(await story()))
     const result = done?.ended
-    if (result?.state !== 'failed') return { outcome, result }
-    return { outcome: { ...outcome, state: 'failed', error: windowsFailed(result) }, result }
+    const error = result && missingOf(result)
+    return { outcome: error === undefined ? outcome : { ...outcome, state: 'failed', error }, result }
   })
+}
+
+/** Why it did not read all that was asked for; undefined where it did. */
+function missingOf(ended: BackfillOutcome): SyncError | undefined {
+  if (ended.state === 'failed') return windowsFailed(ended)
+  if (ended.state !== 'cancelled') return undefined
+  const cure = 'Ask for the same range again: it begins anew.'
+  return new SyncError('CANCELLED', 'it was cancelled; what was done stays', { cure, report: ended.report })
 }
 
 function asRun(ended: BackfillOutcome) {

@@ -1,11 +1,15 @@
 /** Metrics: what runs leave in them, what is looked up when they are asked for, and what a scraper may rely on. */
 import { describe, expect, it } from 'vitest'
+import { watchedBackfill } from '../../jobs/backfill.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { reportNames } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { observedBy } from '../../src/observe.ts'
+import { backfillReport } from '../../src/sync/backfill/backfill.ts'
+import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
+import { type Pull, pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
 import { aTide, type TideOptions } from '../support/tide.ts'
@@ -44,6 +48,25 @@ describe('metrics', () => {
     expect(value('tidemark_report_last_success_timestamp_seconds', { report: 'events' })).toBeGreaterThan(1.7e9)
     expect(value('tidemark_owner')).toBe(1)
     expect(value('tidemark_build_info', { version: '1.2.3' })).toBe(1)
+  })
+
+  it('count a backfill that somebody cancelled as stopped, as its log and notices take it', async () => {
+    const { tide, scrape } = await watched()
+    await using _ = tide
+    const run = { runId: 'backfill-1', report: 'enquiries', kind: 'backfill' } as const
+    const range = { from: tide.config.reports.enquiries.start, to: systemClock.now() }
+    const pull: Pull = async (ask, signal) => {
+      await cancelBackfill(tide.rooms, run.runId)
+      return pullHere(tide.rooms)(ask, signal)
+    }
+    const { outcome, result } = await watchedBackfill(tide.rooms, run, () =>
+      backfillReport(tide.rooms, { ...range, backfillId: run.runId, report: 'enquiries', lanes: 1, pull }),
+    )
+    expect(result?.state).toBe('cancelled')
+    expect(outcome).toMatchObject({ state: 'failed', error: { code: 'CANCELLED' } })
+    const { value } = await scrape()
+    expect(value('tidemark_runs_total', { report: 'enquiries', kind: 'backfill', state: 'stopped' })).toBe(1)
+    expect(value('tidemark_runs_total', { report: 'enquiries', kind: 'backfill', state: 'done' }) ?? 0).toBe(0)
   })
 
   it('count errors by code, retries and throttling, and say that a report is paused', async () => {
