@@ -3,7 +3,7 @@
  * begin and end meanwhile, a view that is left, a window that nobody looks at. The order is made here, so that none
  * depends on how busy the machine is.
  */
-import type { Browser, Page, Route } from 'playwright-core'
+import type { Browser, Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
 import { aPerson, launched, logIn, lookedAt } from './browser.ts'
@@ -47,6 +47,14 @@ async function heldBack(page: Page, path: string): Promise<(() => Promise<void>)
 
 const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => void setTimeout(resolve, 20))
+}
+
+/** Where an element is; one that is drawn anew meanwhile is nowhere for a moment. */
+async function placeOf(element: Locator): Promise<{ x: number; y: number }> {
+  for (;;) {
+    const box = await element.boundingBox()
+    if (box !== null) return box
+  }
 }
 
 /** Answers that a backfill would ask so much. */
@@ -320,7 +328,7 @@ describe('a press', () => {
       await until(() => held.length >= 1)
       const button = page.getByRole('button', { name: 'Run now' })
       await button.click({ trial: true })
-      const { x = 0, y = 0 } = (await button.boundingBox()) ?? {}
+      const { x, y } = await placeOf(button)
       await finger.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x: x + 8, y: y + 8 }] })
       for (const route of held) await route.fulfill({ json: paused })
       await page.waitForTimeout(200)
