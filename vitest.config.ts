@@ -7,8 +7,9 @@ export default defineConfig({
     // test:containers, test:install, test:lake.
     exclude: ['test/containers/**', 'test/install/**', 'test/lake/**'],
     globalSetup: ['./test/support/redis.ts', './test/support/chromium.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Ends what hangs, also on a machine ten times as slow; how long something takes is told by bench/ alone.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Two cores: real servers and DuckDB files share them, so more forks only make each other slow.
     maxWorkers: 2,
     reporters: ['default', './test/support/countReporter.ts'],

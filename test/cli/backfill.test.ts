@@ -42,7 +42,7 @@ describe('tidemark backfill', () => {
     const [held] = await rowsOf<{ n: number }>(world, 'SELECT count(*) AS n FROM enquiries')
     expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
     expect(await rowsOf(world, 'SELECT * FROM tidemark.marks')).toEqual([])
-  }, 60_000)
+  })
 
   it.each([
     ['enquiries', 1],
@@ -108,7 +108,7 @@ describe('tidemark backfill', () => {
     expect(told(again).backfills[0]).toMatchObject({ state: 'done', backfill_id: id, windows: Number(all) })
     const [held] = await rowsOf<{ n: number }>(world, 'SELECT count(*) AS n FROM enquiries')
     expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
-  }, 60_000)
+  })
 
   it('ends with 1 and says which report failed, after the others are done', async () => {
     await using world = await aWorld({
@@ -120,7 +120,7 @@ describe('tidemark backfill', () => {
     expect(stdout).toMatch(/^events +done/m)
     expect(stdout).toMatch(/^enquiries failed: .*REPORT_FORBIDDEN/m)
     expect(stdout).toMatch(/what to do: /)
-  }, 30_000)
+  })
 })
 
 describe('a range that cannot be', () => {

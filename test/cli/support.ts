@@ -87,7 +87,7 @@ function startIn(
 }
 
 /** A start alone may take ten seconds on a busy machine; the limit is only there to say what never came. */
-const UNTIL_MS_MAX = 50_000
+const UNTIL_MS_MAX = 250_000
 
 /** Resolves as soon as it is so. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {

@@ -118,7 +118,7 @@ describe('tidemark sync', () => {
   it('tells that another process has the warehouse, and ends with 1', async () => {
     await using world = await aWorld({ sandbox: { faults: ['slow:20000'] } })
     const first = world.start(['sync', 'events'])
-    await expect.poll(() => world.sandbox.requests.total, { timeout: 50_000 }).toBeGreaterThan(0)
+    await expect.poll(() => world.sandbox.requests.total, { timeout: 250_000 }).toBeGreaterThan(0)
     const { code, stderr } = await world.run('sync', 'enquiries')
     expect(code).toBe(1)
     expect(stderr).toContain('WAREHOUSE_LOCKED')

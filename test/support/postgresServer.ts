@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
 
-const START_MS_MAX = 30_000
+const START_MS_MAX = 120_000
 /** Where Debian keeps the programs that it does not put on the PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
 
-const START_MS_MAX = 10_000
+const START_MS_MAX = 120_000
 
 export interface RedisServer extends AsyncDisposable {
   readonly url: string

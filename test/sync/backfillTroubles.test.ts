@@ -250,7 +250,7 @@ describe('another process', () => {
     expect(asked.length).toBeGreaterThan(0)
     expect(readAgain).toEqual([])
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
-  }, 60_000)
+  })
 
   it.each(['events', 'budgets', 'automated_bookings'] as const)(
     'pulls a window of %s and hands it over by its manifest alone',
