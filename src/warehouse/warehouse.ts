@@ -13,7 +13,6 @@ import {
   clearPauses,
   endOrphans,
   lastWindowOf,
-  markOf,
   numberMark,
   type Pause,
   pauses,
@@ -58,7 +57,6 @@ import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads, withh
 import { withMemory } from './database/shortMemory.ts'
 import { SpillFolder } from './database/spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
-import { name, text } from './database/sqlText.ts'
 import { discoveredColumns } from './tables/tables.ts'
 import { beside } from './database/threads.ts'
 
@@ -151,11 +149,6 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** The report's mark: everything modified at or before it is here. */
-  mark(report: ReportName, scope: string): Promise<Instant | undefined> {
-    return markOf(this.#database, report, scope)
-  }
-
   /** The report's mark, and where the window that left it ended: the service's clock of that time. */
   lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
     return lastWindowOf(this.#database, report, scope)
@@ -230,15 +223,6 @@ export class Warehouse implements AsyncDisposable {
   /** When a record of the scopes that begin so was last asked about; undefined: none was. */
   lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
     return lastAsked(this.#database, report, scopePrefix)
-  }
-
-  /** How many rows of a scope (a currency, or '') are held that are not deleted. */
-  async liveRows(report: ReportName, scope: string): Promise<number> {
-    const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
-    const [row] = await this.#database.rows<{ rows: number }>(
-      `SELECT count(*) AS rows FROM main.${name(report)} WHERE NOT is_deleted${inScope}`,
-    )
-    return row?.rows ?? 0
   }
 
   /** Loads that refused rows of the report, oldest first, and how many of them are still kept. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { liveRows } from '../support/held.ts'
 import { aWorld, isAlive, until, type World } from './support.ts'
 
 const warehouseIn = ({ folder }: World) => path.join(folder, 'data/warehouse.duckdb')
@@ -53,8 +54,8 @@ describe('stopping a sync', () => {
     world.sandbox.setFaults([])
     expect((await world.run('sync')).code).toBe(0)
     await using warehouse = await Warehouse.open({ path: warehouseIn(world), memory: '256MB' })
-    expect(await warehouse.liveRows('events', '')).toBe(world.sandbox.world.tables.events.live.size)
-    expect(await warehouse.liveRows('budgets', 'EUR')).toBe(world.sandbox.world.tables.budgets.live.size)
+    expect(await liveRows({ warehouse }, 'events')).toBe(world.sandbox.world.tables.events.live.size)
+    expect(await liveRows({ warehouse }, 'budgets', 'EUR')).toBe(world.sandbox.world.tables.budgets.live.size)
   })
 
   it('ends at once when it is asked a second time', async () => {

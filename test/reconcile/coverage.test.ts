@@ -5,6 +5,7 @@ import { covers, nextCoverage, partsNewestFirst } from '../../src/plan/coverage.
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
 import { differences } from '../support/equality.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import type { ReportName } from '../../schema/index.ts'
 
@@ -62,11 +63,11 @@ describe.each(['events', 'enquiries'] as const)('%s', (report) => {
   it('are read again, whole, when another collection is switched on', async () => {
     await using tide = await aTide()
     await syncAs(tide, report, { expand: [] })
-    const mark = await tide.warehouse.mark(report, '')
+    const mark = await markOf(tide, report)
     expect((await differences(tide.warehouse, tide.sandbox.world, { report })).length).toBeGreaterThan(0)
     await tide.sync(report)
     expect(await differences(tide.warehouse, tide.sandbox.world, { report })).toEqual([])
-    expect(await tide.warehouse.mark(report, '')).toBeGreaterThanOrEqual(mark as Instant)
+    expect(await markOf(tide, report)).toBeGreaterThanOrEqual(mark as Instant)
     tide.sandbox.requests.clear()
     await tide.sync(report)
     expect(tide.sandbox.requests.total).toBeLessThanOrEqual(2)

@@ -8,9 +8,10 @@ import { fromMillis, type Instant } from '../../src/instant.ts'
 import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
 import type { BackfillProgress } from '../../src/sync/backfill/backfillTally.ts'
 import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { at } from '../support/warehouse.ts'
-import { differencesButAbsence, markOf, WORLD_REPORTS } from './stories.ts'
+import { differencesButAbsence, WORLD_REPORTS } from './stories.ts'
 
 const FROM = at('2000-01-01T00:00:00Z')
 const now = (): Instant => fromMillis(Date.now())

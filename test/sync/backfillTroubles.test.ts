@@ -23,11 +23,12 @@ import { type PullAsk, questionOf } from '../../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { liveRows, markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { at } from '../support/warehouse.ts'
 import { withMethods } from '../support/withMethods.ts'
 import { aPlace, type Place } from './ownProcess.ts'
-import { bodiesOf, differencesButAbsence, markOf, microsOf } from './stories.ts'
+import { bodiesOf, differencesButAbsence, microsOf } from './stories.ts'
 
 const PROGRAM = fileURLToPath(new URL('programs/backfillOnce.ts', import.meta.url))
 const ID = 'backfill-1'
@@ -277,7 +278,7 @@ describe('another process', () => {
     const pulled = await pullHere(tide.rooms)(ask, tide.rooms.signal)
     await tide.warehouse.takeFence({ report: 'enquiries', kind: 'backfill', holder: 'a newer one' })
     await expect(loadPulled(tide.rooms, pulled)).rejects.toMatchObject({ code: 'FENCED' })
-    expect(await tide.warehouse.liveRows('enquiries', '')).toBe(0)
+    expect(await liveRows(tide, 'enquiries')).toBe(0)
     expect(await statesOf(tide)).toEqual(['pending'])
     expect(await stagedIn(tide)).toEqual([])
   })

@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-import { differencesOf, failureOf, markOf } from './stories.ts'
+import { differencesOf, failureOf } from './stories.ts'
 
 interface Trouble {
   readonly fault: string

@@ -10,11 +10,12 @@ import { startSandbox } from '../../src/sandbox/server.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { LoadInput } from '../../src/warehouse/load/load.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { markOf } from '../support/held.ts'
 import { aSmallDisk, fill, mayMount, type SmallDisk } from '../support/smallDisk.ts'
 import { aTide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
 import { aPlace, startSync } from './ownProcess.ts'
-import { differencesOf, failureOf, markOf } from './stories.ts'
+import { differencesOf, failureOf } from './stories.ts'
 
 const MEGABYTE = 1_024 * 1_024
 

@@ -9,8 +9,9 @@ import { type Clock, systemClock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
 import { ENTITY_IDS } from '../../src/sandbox/reports.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-import { differencesOf, markOf } from './stories.ts'
+import { differencesOf } from './stories.ts'
 
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S

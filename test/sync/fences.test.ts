@@ -8,9 +8,10 @@ import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { LoadInput } from '../../src/warehouse/load/load.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
-import { differencesButAbsence, failureOf, markOf } from './stories.ts'
+import { differencesButAbsence, failureOf } from './stories.ts'
 
 /** Rooms whose loads wait until they are let go, like those of a worker that was frozen before its commit. */
 function frozenRooms(rooms: Rooms) {

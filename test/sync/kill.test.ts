@@ -9,7 +9,8 @@ import { systemClock } from '../../src/clock.ts'
 import { ENTITY_IDS, type Sandbox, startSandbox, type WorldReport } from '../../src/sandbox/server.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aPlace, type Place, startSync } from './ownProcess.ts'
-import { differencesButAbsence, markOf, WORLD_REPORTS } from './stories.ts'
+import { markOf } from '../support/held.ts'
+import { differencesButAbsence, WORLD_REPORTS } from './stories.ts'
 
 const KILLS = 20
 const DELAY_MS_MAX = 1_100

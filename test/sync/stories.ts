@@ -47,18 +47,6 @@ export function failureOf(outcomes: readonly ReportOutcome[], report: ReportName
   return { code: error?.code, message: error?.message ?? '', cure: error?.cure ?? '', data: error?.data ?? {} }
 }
 
-/** The report's mark in µs since 1970. */
-export async function markOf(
-  tide: Pick<Tide, 'warehouse'>,
-  report: ReportName,
-  scope = '',
-): Promise<number | undefined> {
-  const [row] = await tide.warehouse.rows<{ value: number }>(
-    `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark IN ('modified_since', 'since')`,
-  )
-  return row?.value
-}
-
 export interface Body {
   readonly modifiedSince?: string
   readonly modifiedUntil?: string

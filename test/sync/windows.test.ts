@@ -9,8 +9,9 @@ import { formatInstant, type Instant, MICROS_PER_SECOND, minusMs, parseInstant }
 import type { World, WorldReport } from '../../src/sandbox/server.ts'
 import { NEVER } from '../../src/sandbox/ticks.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-import { bodiesOf, differencesOf, failureOf, markOf, WORLD_REPORTS } from './stories.ts'
+import { bodiesOf, differencesOf, failureOf, WORLD_REPORTS } from './stories.ts'
 
 const MINUTE_MS = 60_000
 const OVERLAP_MS = 10 * MINUTE_MS

@@ -15,6 +15,7 @@ import { Database, type Sql } from '../../src/warehouse/database/duckdb.ts'
 import { Fences } from '../../src/warehouse/books/fences.ts'
 import { load, type LoadInput } from '../../src/warehouse/load/load.ts'
 import { discoveredColumns } from '../../src/warehouse/tables/tables.ts'
+import { markOf } from '../support/held.ts'
 import { aFolder, loadRows, NOON, type OpenWarehouse, aWarehouse, segmentOf } from '../support/warehouse.ts'
 
 class Stopped extends Error {}
@@ -264,7 +265,7 @@ describe('a load that fails inside DuckDB', () => {
       { closes },
     )
     await expect(poisoned).rejects.toMatchObject({ name: 'SyncError' })
-    expect(await warehouse.mark('events', '')).toBeUndefined()
+    expect(await markOf({ warehouse }, 'events')).toBeUndefined()
     for (const [table, rows] of [
       ['main.events', 1],
       ['tidemark.loads', 1],
@@ -279,7 +280,7 @@ describe('a load that fails inside DuckDB', () => {
       loadId: 2,
       inserted: 1,
     })
-    expect(await warehouse.mark('events', '')).toBe(NOON)
+    expect(await markOf({ warehouse }, 'events')).toBe(NOON)
   })
 
   it('or is interrupted, leaves nothing, and the next one is done', async () => {

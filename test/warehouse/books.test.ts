@@ -13,6 +13,7 @@ import { events } from '../../schema/reports/events.ts'
 import { earliest, type Instant, latest, plusMs } from '../../src/instant.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { ClosedWindow, RunRecord } from '../../src/warehouse/books/books.ts'
+import { liveRows, markOf } from '../support/held.ts'
 import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
@@ -68,7 +69,7 @@ describe('a mark', () => {
           )
           await opened.warehouse.load({ report: enquiries, runId: 'r', now: NOON, closes })
           for (const [currency, value] of highest) {
-            expect(await opened.warehouse.mark('enquiries', scopeOf(currency))).toBe(value)
+            expect(await markOf(opened, 'enquiries', scopeOf(currency))).toBe(value)
           }
         }
         const rows = await opened.warehouse.rows(`SELECT 1 FROM tidemark.marks WHERE scope LIKE '% ${tried}'`)
@@ -80,7 +81,7 @@ describe('a mark', () => {
 
   it('is undefined before the first window closes, and kept to the microsecond over a reopen', async () => {
     await using own = await aWarehouse()
-    expect(await own.warehouse.mark('events', '')).toBeUndefined()
+    expect(await markOf(own, 'events')).toBeUndefined()
     const value = (NOON + 123_457) as Instant
     const marks: [string, Instant][] = [
       ['modified_since', value],
@@ -90,7 +91,7 @@ describe('a mark', () => {
     const { numberMark } = own.warehouse
     await own.warehouse.close()
     await using again = await openAt(own.path)
-    expect(await again.mark('events', '')).toBe(value)
+    expect(await markOf({ warehouse: again }, 'events')).toBe(value)
     expect(again.numberMark).toBe(numberMark)
     expect(await again.rows('SELECT mark FROM tidemark.marks ORDER BY 1')).toEqual([
       { mark: 'aggregate_record_modified' },
@@ -173,7 +174,7 @@ describe('a load', () => {
     await Promise.all(
       Array.from({ length: 8 }, (_, n) => loadRows(own, enquiries, [{ enquiryId: n, status: n, [`field${n}`]: n }])),
     )
-    expect(await own.warehouse.liveRows('enquiries', '')).toBe(8)
+    expect(await liveRows(own, 'enquiries')).toBe(8)
     expect(await own.warehouse.rows('SELECT count(DISTINCT load_id) AS n FROM tidemark.loads')).toEqual([{ n: 8 }])
   })
 })

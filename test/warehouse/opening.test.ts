@@ -12,6 +12,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { SyncError } from '../../src/errors.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
+import { liveRows } from '../support/held.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder, aWarehouse, loadRows, openAt } from '../support/warehouse.ts'
 
@@ -173,7 +174,7 @@ describe('a warehouse', () => {
 
   it('may be in memory', async () => {
     await using warehouse = await openAt(':memory:')
-    expect(await warehouse.liveRows('events', '')).toBe(0)
+    expect(await liveRows({ warehouse }, 'events')).toBe(0)
   })
 
   it('is found again as it was left', async () => {
@@ -203,7 +204,7 @@ describe('a warehouse', () => {
     await expect(warehouse.checkpoint()).rejects.toMatchObject(replaced)
     await rename(`${path}.moved`, path)
     await loadRows(opened, enquiries, [{ enquiryId: 2, note: 'in its place again' }])
-    expect(await warehouse.liveRows('enquiries', '')).toBe(2)
+    expect(await liveRows({ warehouse }, 'enquiries')).toBe(2)
   })
 
   it('of a newer layout is refused and left as it is', async () => {
@@ -224,7 +225,7 @@ describe('a warehouse', () => {
       expect(refusal.message).toMatch(/PID \d+/)
     }
     await using warehouse = await openAt(path)
-    expect(await warehouse.liveRows('events', '')).toBe(0)
+    expect(await liveRows({ warehouse }, 'events')).toBe(0)
   })
 
   it.each<[string, (path: string) => Promise<void>]>([
@@ -278,7 +279,7 @@ describe('a warehouse', () => {
     expect(refusal.cure).toContain(`move ${path}.wal away`)
     await rename(`${path}.wal`, `${path}.left`)
     await using warehouse = await openAt(path)
-    expect(await warehouse.liveRows('enquiries', '')).toBe(isItsOwn ? 1 : 0)
+    expect(await liveRows({ warehouse }, 'enquiries')).toBe(isItsOwn ? 1 : 0)
   })
 
   it('clears away what a killed owner had spilled, and leaves nothing when it is closed', async () => {

@@ -54,15 +54,6 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
-/** The mark of a scope of the report; undefined before its first one. */
-export async function markOf(sql: Sql, report: string, scope: string): Promise<Instant | undefined> {
-  const [row] = await sql.rows<{ value: number }>(
-    `SELECT epoch_us(value) AS value FROM tidemark.marks WHERE report = $1 AND scope = $2 AND mark IN ('modified_since', 'since')`,
-    [report, scope],
-  )
-  return row?.value as Instant | undefined
-}
-
 /**
  * The report's mark, where the window that left it ended, and when its run began; where its books were cleared away, when
  * the mark was written.

@@ -1,0 +1,26 @@
+/** What a warehouse holds, as tests ask for it: where a mark stands, how many rows are alive. */
+import type { ReportName } from '../../schema/index.ts'
+import type { Instant } from '../../src/instant.ts'
+import type { Warehouse } from '../../src/warehouse/warehouse.ts'
+
+interface Held {
+  readonly warehouse: Warehouse
+}
+
+/** Where the mark stands up to which a scope of the report (a currency, a record, or '') was read. */
+export async function markOf({ warehouse }: Held, report: ReportName, scope = ''): Promise<Instant | undefined> {
+  const [row] = await warehouse.rows<{ value: Instant }>(
+    `SELECT epoch_us(value) AS value FROM tidemark.marks
+     WHERE report = '${report}' AND scope = '${scope}' AND mark IN ('modified_since', 'since')`,
+  )
+  return row?.value
+}
+
+/** How many rows of a scope (a currency, or '') are held that are not deleted. */
+export async function liveRows({ warehouse }: Held, report: ReportName, scope = ''): Promise<number> {
+  const inScope = scope === '' ? '' : ` AND target_currency = '${scope}'`
+  const [row] = await warehouse.rows<{ rows: number }>(
+    `SELECT count(*) AS rows FROM main."${report}" WHERE NOT is_deleted${inScope}`,
+  )
+  return row?.rows ?? 0
+}
