@@ -1,0 +1,73 @@
+/** Which columns the fields of a load need, decided before its transaction and made inside it. */
+import type { ReportTable } from '../../../schema/tables.ts'
+import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan/columns.ts'
+import { has, NESTED } from '../../plan/kinds.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { applyChanges, childColumns, recordChanges, reportColumns } from '../tables/tables.ts'
+import { CHILD_DELETED_FIELD } from './childFields.ts'
+import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
+
+export interface ColumnPlan {
+  readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
+  /** The discovered columns of a table as they will be. */
+  readonly columns: (table: string) => readonly DiscoveredColumn[]
+}
+
+/** Decides which columns the load's fields need, for the report's table and each child table. */
+export function planColumns(
+  place: Pick<LoadPlace, 'discovered'>,
+  table: ReportTable,
+  { report, segment, rules }: LoadInput,
+): ColumnPlan {
+  if (segment === undefined) return { changes: [], columns: (name) => place.discovered.get(name) ?? [] }
+  const contract = rules?.contract ?? 'evolve'
+  const documented = new Set(Object.values(report.fields).flatMap((field) => field.also ?? []))
+  for (const field of Object.keys(report.fields)) documented.add(field)
+  const own = segment.catalog.fields.filter((field) => !documented.has(field.name) && field.elements === undefined)
+  const ownKnown = {
+    columns: place.discovered.get(table.name) ?? [],
+    taken: reportColumns(table).map((column) => column.name),
+    nested: 'extra' as const,
+    contract,
+  }
+  const plans = [{ table: table.name, known: ownKnown.columns, changes: changesFor(own, ownKnown) }]
+  for (const child of table.children) {
+    const elements = segment.catalog.field(child.field)?.elements?.fields ?? []
+    const columns = place.discovered.get(child.name) ?? []
+    const taken = childColumns(table).map((column) => column.name)
+    const fields = elements.filter((field) => field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED))
+    plans.push({
+      table: child.name,
+      known: columns,
+      changes: changesFor(fields, { columns, taken, nested: 'column', contract }),
+    })
+  }
+  const after = new Map(plans.map((plan) => [plan.table, withChanges(plan.known, plan.changes)]))
+  return { changes: plans.filter((plan) => plan.changes.length > 0), columns: (name) => after.get(name) ?? [] }
+}
+
+function withChanges(known: readonly DiscoveredColumn[], changes: readonly ColumnChange[]): DiscoveredColumn[] {
+  const byField = new Map(known.map((column) => [column.field, column]))
+  for (const change of changes) if ('column' in change) byField.set(change.column.field, change.column)
+  return [...byField.values()]
+}
+
+/** Makes the columns; gives the changes that weren't told before. */
+export async function makeColumns(
+  sql: Sql,
+  plan: ColumnPlan,
+  load: { readonly report: string; readonly loadId: number },
+): Promise<readonly TableChange[]> {
+  const made: TableChange[] = []
+  for (const { table, changes } of plan.changes) {
+    const where = { ...load, table }
+    await applyChanges(sql, where, changes)
+    const told = await recordChanges(sql, where, changes)
+    made.push(...told.map((change) => ({ table, change })))
+  }
+  return made
+}
+
+/** All columns of the report's table that the service fills: asked, documented and discovered. */
+export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
+  [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

@@ -1,0 +1,55 @@
+/** A load's line in `tidemark.loads`, and its run's in `tidemark.runs`. */
+import type { Segment } from '../../staging/spool.ts'
+import { recordRun, type RunRecord } from '../books/books.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { time } from '../database/sqlText.ts'
+import type { LoadInput, LoadResult } from './loadInput.ts'
+
+/** Bytes of all files of a segment. */
+export const stagedBytes = (segment: Segment | undefined): number =>
+  segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
+
+export type LoadFigures = Omit<LoadResult, 'changes'>
+
+/** How many rows came late; null where it isn't measured. A window that brought nothing brought nothing late. */
+const lateRows = ({ report, askedBefore }: LoadInput, { late }: LoadFigures): number | null =>
+  askedBefore === undefined || report.newerBy.length === 0 ? null : (late?.late ?? 0)
+
+interface Recording {
+  readonly input: LoadInput
+  readonly begun: RunRecord | undefined
+}
+
+/** The run is written with the figures of its last load; before that, as it began. */
+export async function recordLoad(sql: Sql, { input, begun }: Recording, figures: LoadFigures): Promise<void> {
+  await sql.run(
+    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13))`,
+    [
+      figures.loadId,
+      input.runId,
+      input.report.name,
+      figures.rows,
+      figures.inserted,
+      figures.updated,
+      figures.unchanged,
+      figures.deleted,
+      figures.childrenWritten,
+      figures.rejected,
+      stagedBytes(input.segment),
+      lateRows(input, figures),
+      figures.late?.latenessMs ?? null,
+    ],
+  )
+  const { run } = input
+  if (run === undefined) {
+    if (begun !== undefined) await recordRun(sql, begun)
+    return
+  }
+  await recordRun(sql, {
+    ...run,
+    inserted: run.inserted + figures.inserted,
+    updated: run.updated + figures.updated,
+    deleted: run.deleted + figures.deleted,
+    rejected: run.rejected + figures.rejected,
+  })
+}

@@ -1,0 +1,114 @@
+/**
+ * The rows of a load and their items on their way to the tables, inside its transaction: straight where all of them are
+ * new, as entries where a window of a record is replaced, merged by key everywhere else.
+ */
+import type { ReportTable } from '../../../schema/tables.ts'
+import { assert } from '../../errors.ts'
+import { entryWindowsSql, goneKeysSql } from '../books/told.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { type History, historyOf } from '../tables/versions.ts'
+import { mergeChildren } from './children.ts'
+import { type ColumnPlan, filledColumns } from './columnPlan.ts'
+import { oneAfterTheOther } from './duplicates.ts'
+import { dropEntries, mergeEntries } from './entries.ts'
+import type { LoadInput } from './loadInput.ts'
+import { merge, type Merged, type MergedWithItems, oneThenOther } from './merge.ts'
+import { insertNew, NotAllNew } from './newRows.ts'
+import type { Staged, StageParts } from './stage.ts'
+import { refuses } from './unreadable.ts'
+
+/** Where a load's rows are: in its file, staged, or nowhere, since none came. */
+export interface LoadRows {
+  /** Still in the file: rows that are taken to be new, each of them. */
+  readonly allNew?: StageParts | undefined
+  readonly staged?: Staged | undefined
+}
+
+export interface Writing {
+  readonly input: LoadInput
+  readonly table: ReportTable
+  readonly plan: ColumnPlan
+  readonly mark: string
+  readonly loadId: number
+}
+
+const NOTHING: MergedWithItems = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
+
+/** Throws `NotAllNew` where it was told that all rows are. */
+export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<MergedWithItems> {
+  if (allNew !== undefined) return writeNew(sql, writing, allNew)
+  if (staged === undefined && writing.input.replaces === undefined) return NOTHING
+  const merging = { ...writing, history: await historyOf(sql, writing.input.report.name) }
+  return staged === undefined ? dropAll(sql, merging) : mergeAll(sql, merging, staged)
+}
+
+async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: StageParts): Promise<MergedWithItems> {
+  const tableColumns = filledColumns(table, plan)
+  const written = await insertNew(sql, { ...parts, tableColumns, loadId }).catch(refuses(parts))
+  if (written === undefined) throw new NotAllNew()
+  return { ...NOTHING, ...written }
+}
+
+interface Merging extends Writing {
+  /** Where versions of rows are kept. */
+  readonly history: History | undefined
+}
+
+/** No entry came: what the record had in its windows is gone. */
+async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<MergedWithItems> {
+  await sql.run(entryWindowsSql(table, input.replaces ?? []))
+  return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: input.serviceNow ?? input.now })) }
+}
+
+/** Merges rows and their items: first those that are needed before others of their key. */
+async function mergeAll(sql: Sql, merging: Merging, staged: Staged): Promise<MergedWithItems> {
+  const all = await oneAfterTheOther(sql, staged, async (rows) => {
+    const some = { ...staged, rows }
+    const merged = await mergeStaged(sql, merging, some)
+    const isAnyWritten = merged.inserted + merged.updated > 0
+    const childrenWritten = isAnyWritten ? await mergeCollections(sql, { ...merging, merged }, some) : 0
+    return { ...merged, childrenWritten }
+  })
+  return all.reduce(oneThenOther)
+}
+
+async function mergeStaged(sql: Sql, merging: Merging, staged: Staged): Promise<Merged> {
+  const { input, table, plan, mark, loadId, history } = merging
+  const { report, replaces, gone, serviceNow, askedBefore, yields = false } = input
+  const tableColumns = filledColumns(table, plan)
+  if (replaces !== undefined) {
+    await sql.run(entryWindowsSql(table, replaces))
+    const dropped = { history, at: serviceNow ?? input.now }
+    return mergeEntries(sql, { table, staged, tableColumns, loadId, gone: dropped })
+  }
+  if (gone !== undefined) await sql.run(goneKeysSql(table, gone))
+  const knowsGone = gone !== undefined
+  const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
+  return merge(sql, { ...given, serviceNow, askedBefore, yields })
+}
+
+async function mergeCollections(
+  sql: Sql,
+  { input, table, plan, loadId, mark, merged, history }: Merging & { readonly merged: Merged },
+  staged: Staged,
+): Promise<number> {
+  let written = 0
+  for (const { field, column, items } of staged.collections) {
+    const child = table.children.find((each) => each.field === field.name)
+    assert(child !== undefined, `${field.name} is no collection of ${table.name}`)
+    written += await mergeChildren(sql, {
+      table,
+      child,
+      field,
+      column,
+      items,
+      replaces: merged.updated > 0,
+      discovered: plan.columns(child.name),
+      excludePayload: input.rules?.excludePayload === true,
+      loadId,
+      mark,
+      history,
+    })
+  }
+  return written
+}
