@@ -7,14 +7,18 @@ import { SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
 import {
-  holdsEverything,
-  isFullPage,
-  mayBeClampedSince,
-  mayBeUnpaged,
-  sawFullPage,
-  sawLastPage,
-  sawLoweredClamp,
-} from '../../plan/pageSizes.ts'
+  afterTwoPages,
+  asksForPage2,
+  type Claim,
+  claimOf,
+  type FirstPage,
+  isAll,
+  isCutAtOnce,
+  learntOfAll,
+  learntOfLook,
+  type SecondPage,
+} from '../../plan/bareArray.ts'
+import { sawFullPage } from '../../plan/pageSizes.ts'
 import { plannedRows } from '../../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
 import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
@@ -94,62 +98,55 @@ function fillsPage({ span, state }: Walk, old: Span, total: number): boolean {
 const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined =>
   span.since === undefined && floor !== undefined ? splitAt(span, floor) : undefined
 
-/** A bare array tells nothing: what is known of the report's page sizes decides whether a next page may exist. */
+/** A bare array tells nothing: what its first pages say is decided in plan/bareArray.ts. */
 async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
   const { parts, span, state } = walk
-  const size = { asked: parts.reader.pageSize, longest: parts.reader.longest }
-  const isKnown = state.repeats === 0 && holdsEverything(parts.sizes(), state.firstRows, size.asked)
-  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
-  const isDoubtful = isKnown && parts.doubtsSizes === true && mayBeClampedSince(first.page.rowCount, size)
-  const ahead = isLong || isDoubtful ? await lookBehind(walk, isKnown) : undefined
-  if ((isKnown && ahead === undefined) || (ahead !== undefined && isAll(walk, { first, ahead, isKnown }))) {
+  const page = firstOf(walk, first)
+  const claim = claimOf(parts.sizes(), page, parts.doubtsSizes === true)
+  const ahead = asksForPage2(claim) ? await lookBehind(walk, claim) : undefined
+  if (isAll(claim, page, ahead && secondOf(walk, ahead))) {
     await parts.keep(first)
-    parts.learn(sawLastPage(parts.sizes(), Math.min(state.firstRows, size.asked)))
+    parts.learn(learntOfAll(parts.sizes(), page))
     return walk.proven('single')
   }
-  if (isKnown && state.freshOnLastPage > 0 && state.repeats < state.firstRows)
-    parts.learn(sawLoweredClamp(state.firstRows))
+  if (ahead !== undefined)
+    parts.learn(learntOfLook(parts.sizes(), claim, { first: page, second: secondOf(walk, ahead) }))
   if (isCountable(walk) && state.repeats === 0) {
     const outcome = await counted(walk, first)
     if (outcome !== undefined) return outcome
     await parts.restart?.()
   }
-  const splits = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
-  if (splits && ahead === undefined && isFullPage(parts.sizes(), state.firstRows))
-    return walk.split(first, { parts: oldPart(walk) })
+  const mayCut = parts.cuts !== false && parts.walksHeap !== true && span !== undefined && canSplit(span)
+  if (mayCut && isCutAtOnce(parts.sizes(), claim, page)) return walk.split(first, { parts: oldPart(walk) })
   const second = ahead ?? (await walk.page(2))
-  if (state.freshOnLastPage > 0) {
-    // All rows of the first page and more: rows came meanwhile, and the last page is shown for every later number.
-    if (state.repeats < state.firstRows) parts.learn(sawFullPage(parts.sizes(), state.firstRows))
-    if (splits) return walk.split(first, { parts: oldPart(walk) }, second)
-  } else if (second.page.rowCount > 0 && splits && !isLong && state.firstRows >= parts.reader.pageSize) {
-    // The same page again: the page number is ignored, so only what fits one response can be seen.
-    parts.learn(sawFullPage(parts.sizes(), state.firstRows))
-    return walk.split(first)
-  }
+  const next = afterTwoPages(parts.sizes(), { first: page, second: secondOf(walk, second), claim, mayCut })
+  parts.learn(next.sizes)
+  if (next.step === 'cut') return walk.split(first, { parts: oldPart(walk) }, second)
+  if (next.step === 'cut blindly') return walk.split(first)
   await parts.keep(first)
   await parts.keep(second)
-  if (state.freshOnLastPage > 0) await walk.untilExhausted(3)
-  else parts.learn(sawLastPage(parts.sizes(), state.firstRows))
+  if (next.step === 'walk on') await walk.untilExhausted(3)
   return agreement(walk)
 }
 
-/** Page 2. One that is refused says nothing: undefined where what is known suffices without it. */
-function lookBehind(walk: Walk, isKnown: boolean): Promise<FetchedPage | undefined> {
-  const second = walk.page(2)
-  return isKnown ? second.catch(refusedPage) : second
-}
+const firstOf = ({ state, parts }: Walk, { page }: FetchedPage): FirstPage => ({
+  rows: state.firstRows,
+  rowsSent: page.rowCount,
+  rowsAsked: parts.reader.pageSize,
+  rowsLongest: parts.reader.longest,
+})
 
-/**
- * Whether page 2 shows that the first one is all there is: no row is behind one that was known to be the last; or the
- * same rows came once more, and more of them than were asked for, from a service that doesn't page.
- */
-function isAll(
-  { state }: Walk,
-  { first, ahead, isKnown }: { first: FetchedPage; ahead: FetchedPage; isKnown: boolean },
-): boolean {
-  const { rowCount } = ahead.page
-  return state.freshOnLastPage === 0 && (rowCount === first.page.rowCount || (isKnown && rowCount === 0))
+/** For the page that the walk saw last. */
+const secondOf = ({ state }: Walk, { page }: FetchedPage): SecondPage => ({
+  rowsSent: page.rowCount,
+  fresh: state.freshOnLastPage,
+  repeats: state.repeats,
+})
+
+/** Page 2. One that is refused says nothing: undefined where what is known suffices without it. */
+function lookBehind(walk: Walk, claim: Claim): Promise<FetchedPage | undefined> {
+  const second = walk.page(2)
+  return claim === 'all unless clamped' ? second.catch(refusedPage) : second
 }
 
 /** Walks to the end until two walks in a row bring the same keys, none of them twice. */
