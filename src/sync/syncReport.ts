@@ -8,6 +8,7 @@ import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 import { merged, provenUpTo } from '../plan/intervals.ts'
 import { askedBefore } from '../plan/lateness.ts'
 import { KeySet } from '../plan/keySet.ts'
+import { marksOf } from '../plan/marks.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import { type Before, CLOCK_GRAIN_MS, markAfter, nextWindow, reachesBack } from '../plan/window.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
@@ -202,10 +203,10 @@ class Marks {
     const reached = provenUpTo(this.#mark ?? window.since, this.#proven) ?? until
     const value = markAfter(this.#mark, { since: window.since, until: reached, clock }, config.settleMs)
     this.#mark = value
-    const names = ['modified_since', ...declaration.newerBy.filter((column) => column === 'aggregate_record_modified')]
     const pages = this.pages - this.#pagesTold
     this.#pagesTold = this.pages
-    const marks = this.#movesMarks && this.#reachesBack(clock) ? names.map((name) => ({ mark: name, value })) : []
+    const isMoved = this.#movesMarks && this.#reachesBack(clock)
+    const marks = isMoved ? marksOf(declaration).map((mark) => ({ mark, value })) : []
     const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
     await this.#scope.intake.settle({ window: closed, gone })
   }

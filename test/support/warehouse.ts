@@ -12,6 +12,7 @@ import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts'
+import type { ClosedWindow } from '../../src/warehouse/books/books.ts'
 import type { LoadInput, LoadResult } from '../../src/warehouse/load/load.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
@@ -62,6 +63,19 @@ export interface Given extends Partial<Omit<LoadInput, 'report' | 'segment' | 'a
   readonly askedRecords?: LoadInput['asked']
   readonly run?: LoadInput['run']
 }
+
+/** A window that a load closes: proven, up to noon, with a row. */
+export const aClosedWindow = (more: Partial<ClosedWindow> = {}): ClosedWindow => ({
+  scope: '',
+  since: undefined,
+  until: NOON,
+  proof: 'single',
+  pages: 1,
+  rows: 1,
+  totalCount: undefined,
+  marks: [],
+  ...more,
+})
 
 /** Rows as values, or the exact JSON text of an array of rows. */
 export type Rows = string | readonly unknown[]

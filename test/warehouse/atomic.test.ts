@@ -16,7 +16,15 @@ import { Fences } from '../../src/warehouse/books/fences.ts'
 import { load, type LoadInput } from '../../src/warehouse/load/load.ts'
 import { discoveredColumns } from '../../src/warehouse/tables/tables.ts'
 import { markOf } from '../support/held.ts'
-import { aFolder, loadRows, NOON, type OpenWarehouse, aWarehouse, segmentOf } from '../support/warehouse.ts'
+import {
+  aClosedWindow,
+  aFolder,
+  loadRows,
+  NOON,
+  type OpenWarehouse,
+  aWarehouse,
+  segmentOf,
+} from '../support/warehouse.ts'
 
 class Stopped extends Error {}
 
@@ -167,21 +175,13 @@ describe.each(CASES)('a load of $what', ({ report, before, rows, more, held }) =
   let bench: Bench
   const inputOf = async (sent: readonly object[], minute: number): Promise<LoadInput> => {
     const observedAt = plusMs(NOON, minute * 60_000)
-    const window = {
-      scope: '',
-      since: NOON,
-      until: observedAt,
-      proof: 'single',
-      pages: 1,
-      rows: 4,
-      totalCount: undefined,
-    }
+    const marks = [{ mark: 'modified_since', value: observedAt }] as const
     return {
       report,
       runId: `run-${minute}`,
       now: NOON,
       segment: await segmentOf(bench.opened, report, [{ rows: sent, observedAt }]),
-      closes: [{ ...window, marks: [{ mark: 'modified_since', value: observedAt }] }],
+      closes: [aClosedWindow({ since: NOON, until: observedAt, marks })],
       ...more,
       run: {
         runId: `run-${minute}`,
@@ -243,18 +243,7 @@ describe('a load that fails inside DuckDB', () => {
     await loadRows(opened, events, [{ eventId: 1, name: 'a' }])
     await warehouse.rows('DROP VIEW current.events__meeting_rooms')
     await warehouse.rows('DROP TABLE main.events__meeting_rooms')
-    const closes = [
-      {
-        scope: '',
-        since: NOON,
-        until: NOON,
-        proof: 'single',
-        pages: 1,
-        rows: 1,
-        totalCount: 1,
-        marks: [{ mark: 'modified_since', value: NOON }],
-      },
-    ]
+    const closes = [aClosedWindow({ since: NOON, marks: [{ mark: 'modified_since', value: NOON }] })]
     const poisoned = loadRows(
       opened,
       events,

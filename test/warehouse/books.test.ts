@@ -11,10 +11,11 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
 import { earliest, type Instant, latest, plusMs } from '../../src/instant.ts'
+import type { MarkName } from '../../src/plan/marks.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { ClosedWindow, RunRecord } from '../../src/warehouse/books/books.ts'
 import { liveRows, markOf } from '../support/held.ts'
-import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
+import { aClosedWindow, at, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -24,16 +25,15 @@ afterAll(() => opened[Symbol.asyncDispose]())
 
 const minutes = (count: number): Instant => plusMs(NOON, count * 60_000)
 
-const closing = (scope: string, marks: readonly [string, Instant][]): ClosedWindow => ({
-  scope,
-  since: undefined,
-  until: NOON,
-  proof: 'total',
-  pages: 2,
-  rows: 3,
-  totalCount: 3,
-  marks: marks.map(([mark, value]) => ({ mark, value })),
-})
+const closing = (scope: string, marks: readonly [MarkName, Instant][]): ClosedWindow =>
+  aClosedWindow({
+    scope,
+    proof: 'total',
+    pages: 2,
+    rows: 3,
+    totalCount: 3,
+    marks: marks.map(([mark, value]) => ({ mark, value })),
+  })
 
 const aRun = (runId: string, more: Partial<RunRecord> = {}): RunRecord => ({
   runId,
@@ -83,7 +83,7 @@ describe('a mark', () => {
     await using own = await aWarehouse()
     expect(await markOf(own, 'events')).toBeUndefined()
     const value = (NOON + 123_457) as Instant
-    const marks: [string, Instant][] = [
+    const marks: [MarkName, Instant][] = [
       ['modified_since', value],
       ['aggregate_record_modified', earliest(value, NOON)],
     ]

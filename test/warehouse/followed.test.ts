@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { auditEntries } from '../../schema/reports/auditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
-import { at, aWarehouse, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
+import { aClosedWindow, at, aWarehouse, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
 
 const SETTLE_MS = 30_000
 const followers = [{ report: 'audit_entries', scopePrefix: '3:', settleMs: SETTLE_MS }]
@@ -16,8 +16,7 @@ const shown = (opened: OpenWarehouse, time: string, { stamp, name = 'one' }: { s
 /** The record's trail was read up to a time. */
 const asked = async ({ warehouse }: OpenWarehouse, time: string) => {
   const now = at(`2026-03-01T${time}Z`)
-  const window = { scope: '3:7', since: at('2026-01-01T00:00:00Z'), until: now, proof: 'single', pages: 1, rows: 0 }
-  const closes = [{ ...window, totalCount: 0, marks: [{ mark: 'since', value: now }] }]
+  const closes = [aClosedWindow({ scope: '3:7', until: now, rows: 0, marks: [{ mark: 'since', value: now }] })]
   await warehouse.load({ report: auditEntries, runId: 'run-1', now, closes, asked: [{ scope: '3:7', at: now }] })
 }
 

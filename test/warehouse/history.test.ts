@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
 import type { RunRecord } from '../../src/warehouse/books/books.ts'
-import { aFolder, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
+import { aClosedWindow, aFolder, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -29,16 +29,8 @@ const aRun = (runId: string, more: Partial<RunRecord> = {}): RunRecord => ({
   ...more,
 })
 
-const aWindow = (since: number | undefined, until: number) => ({
-  scope: '',
-  since: since === undefined ? undefined : minutes(since),
-  until: minutes(until),
-  proof: 'single',
-  pages: 1,
-  rows: 1,
-  totalCount: undefined,
-  marks: [],
-})
+const aWindow = (since: number | undefined, until: number) =>
+  aClosedWindow({ since: since === undefined ? undefined : minutes(since), until: minutes(until) })
 
 const covered = () =>
   opened.warehouse.rows<{ since: number | null; until: number }>(`

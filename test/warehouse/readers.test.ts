@@ -11,7 +11,7 @@ import { expect, it } from 'vitest'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { merfSubmissions } from '../../schema/reports/merfSubmissions.ts'
 import { plusMs } from '../../src/instant.ts'
-import { aWarehouse, loadRows, NOON, type OpenWarehouse } from '../support/warehouse.ts'
+import { aClosedWindow, aWarehouse, loadRows, NOON, type OpenWarehouse } from '../support/warehouse.ts'
 
 /** Four processes and a copy for each load: on a machine that others use, too, they take their time. */
 const SHARED_MACHINE_MS = 240_000
@@ -63,18 +63,8 @@ const reader = (path: string): string => `
 /** One load of either report; the first of them writes rows, children, window and mark. */
 async function load(opened: OpenWarehouse, n: number): Promise<void> {
   const observedAt = plusMs(NOON, n * 60_000)
-  const closes = [
-    {
-      scope: '',
-      since: NOON,
-      until: observedAt,
-      proof: 'single',
-      pages: 1,
-      rows: 1,
-      totalCount: 1,
-      marks: [{ mark: 'modified_since', value: observedAt }],
-    },
-  ]
+  const marks = [{ mark: 'modified_since', value: observedAt }] as const
+  const closes = [aClosedWindow({ until: observedAt, marks })]
   if (n % 2 === 0)
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: n, taxes: [{ id: 1, rate: n }] }], {
       observedAt,

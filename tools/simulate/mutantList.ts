@@ -177,8 +177,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a currency begins at the mark of another',
     needs: 'questionChanged',
     file: 'src/warehouse/books/books.ts',
-    from: 'WHERE m.report = $1 AND m.scope = $2 AND m.mark',
-    to: `WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND m.mark`,
+    from: 'WHERE m.report = $1 AND m.scope = $2 AND ${IS_READ_UP_TO}',
+    to: "WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND ${IS_READ_UP_TO}",
   },
   {
     name: 'a backfill calls windows done that it did not load',

@@ -7,6 +7,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
 import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
+import { marksOf } from '../../plan/marks.ts'
 import { NO_PAGE_SIZES } from '../../plan/pageSizes.ts'
 import type { AskedAbout } from '../../plan/question.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
@@ -209,7 +210,7 @@ class Trail {
     const until = earliest(span.until, clock)
     const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
     const { rows, totalCount, proof } = proven
-    const marks = [{ mark: 'since', value }]
+    const marks = marksOf(this.#declaration).map((mark) => ({ mark, value }))
     await this.#intake.settle({
       window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
       replaces: { record: values, ...span },

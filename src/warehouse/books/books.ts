@@ -6,6 +6,8 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
+import type { MarkName } from '../../plan/marks.ts'
+import { IS_READ_UP_TO } from './askedScopes.ts'
 import { forgetCoverage } from './coverage.ts'
 import { cover } from './covered.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -22,7 +24,7 @@ export interface ClosedWindow {
   readonly pages: number
   readonly rows: number
   readonly totalCount: number | undefined
-  readonly marks: readonly { readonly mark: string; readonly value: Instant }[]
+  readonly marks: readonly { readonly mark: MarkName; readonly value: Instant }[]
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
@@ -65,7 +67,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
      ) AS until, epoch_us(coalesce((
        SELECT min(r.started_at) FROM tidemark.loads l JOIN tidemark.runs r USING (run_id) WHERE l.load_id = m.load_id
      ), m.updated_at)) AS "begunAt"
-     FROM tidemark.marks m WHERE m.report = $1 AND m.scope = $2 AND m.mark IN ('modified_since', 'since')`,
+     FROM tidemark.marks m WHERE m.report = $1 AND m.scope = $2 AND ${IS_READ_UP_TO}`,
     [report, scope],
   )
   return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
