@@ -6,7 +6,7 @@ import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../src/clock.ts'
 import type { Log } from '../src/log.ts'
-import { calledOffError, retryDelayMs, settled, STOPPING } from './outcome.ts'
+import { calledOffError, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from './stores/store.ts'
 

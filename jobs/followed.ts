@@ -4,7 +4,7 @@
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Clock } from '../src/clock.ts'
-import type { ReportOutcome } from '../src/sync/outcome.ts'
+import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
 import type { Requests } from './requests.ts'
 import type { RunEvent, RunName, Runs } from './runs.ts'
 import { outcomeDocument } from './wire.ts'

@@ -4,7 +4,7 @@
  */
 import type { ReportName } from '../schema/index.ts'
 import type { Instant } from '../src/instant.ts'
-import type { ReportOutcome } from '../src/sync/outcome.ts'
+import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
 import type { BackfillProgress } from '../src/sync/backfill/backfillTally.ts'
 import type { Progress } from '../src/sync/rooms.ts'
 

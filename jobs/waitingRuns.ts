@@ -2,7 +2,7 @@
 import type { Job } from 'bullmq'
 import type { ReportName } from '../schema/index.ts'
 import { noFigures } from '../src/sync/figures.ts'
-import { CALLED_OFF, calledOffError } from './outcome.ts'
+import { CALLED_OFF, calledOffError } from './jobOutcome.ts'
 import type { BackfillJob } from './queues.ts'
 import type { Requests } from './requests.ts'
 import { RUN_NAMES, type RunName, type Runs } from './runs.ts'

@@ -12,7 +12,7 @@ import type { PullAsk } from '../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere, type PullRooms, pullWindow } from '../src/sync/backfill/pullWindow.ts'
 import type { Rooms } from '../src/sync/rooms.ts'
 import type { Crew } from './crew.ts'
-import { errorOfReason } from './outcome.ts'
+import { errorOfReason } from './jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from './queues.ts'
 import type { Requests } from './requests.ts'
 

@@ -10,7 +10,7 @@ import { formatInstant } from '../instant.ts'
 import type { Log } from '../log.ts'
 import type { Errand } from './api/shapes.ts'
 import type { Desk } from './desk.ts'
-import { outcomesOf, problemOf } from './outcomes.ts'
+import { outcomesOf, problemOf } from './shownOutcomes.ts'
 
 /** What ends within this time is answered whole. */
 const WAIT_MS_MAX = 1_000

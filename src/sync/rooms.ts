@@ -8,7 +8,7 @@ import type { Observe } from '../observe.ts'
 import type { Secret } from '../secret.ts'
 import type { Fence } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import type { ReportOutcome } from './outcome.ts'
+import type { ReportOutcome } from './reportOutcome.ts'
 
 /** Where staged rows go: the warehouse, or, in a process that doesn't own it, the hand-over to the one that does. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>

@@ -7,13 +7,13 @@ import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schem
 import { syncAudit } from './audit/auditTrail.ts'
 import { eachBounded } from './walk/bounded.ts'
 import { noFigures } from './figures.ts'
-import type { ReportOutcome } from './outcome.ts'
+import type { ReportOutcome } from './reportOutcome.ts'
 import { oneRun } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import type { Rooms } from './rooms.ts'
 import { syncReport } from './syncReport.ts'
 
-export type { ReportOutcome } from './outcome.ts'
+export type { ReportOutcome } from './reportOutcome.ts'
 
 /** Reports pulled side by side: enough to fill the waits for the service, few enough to keep memory bounded. */
 const REPORTS_AT_ONCE = 3

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { asSyncError } from '../../src/errors.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { ReportOutcome } from '../../src/sync/outcome.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { Chance } from './chance.ts'
 import { differences } from './compare.ts'

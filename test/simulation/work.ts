@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Instant, minusMs } from '../../src/instant.ts'
 import { backfillReport } from '../../src/sync/backfill/backfill.ts'
-import type { ReportOutcome } from '../../src/sync/outcome.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'

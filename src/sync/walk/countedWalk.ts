@@ -10,7 +10,7 @@ import type { Overfull } from '../../plan/spanQueue.ts'
 import { beginningOf, edgesOf, type RowStamps } from '../../plan/stampSample.ts'
 import { type Span, splitAt, splitByTotal, canSplit } from '../../plan/spans.ts'
 import type { FetchedPage } from './pages.ts'
-import { type Outcome, Walk } from './pageWalk.ts'
+import { type WalkOutcome, Walk } from './pageWalk.ts'
 import { stampsOf } from './stampsOf.ts'
 
 /** Whether all of the walk's span is old, and may be walked page by page. */
@@ -29,7 +29,7 @@ export function oldPart({ parts, span }: Walk): readonly Span[] | undefined {
  * Proves the span whose first page may be full, or says how to cut it. Undefined: rows moved, or the pages don't behave
  * as pages that are cut because they are full.
  */
-export async function counted(before: Walk, first: FetchedPage): Promise<Outcome | undefined> {
+export async function counted(before: Walk, first: FetchedPage): Promise<WalkOutcome | undefined> {
   const { parts, span } = before
   const pageRows = first.page.rowCount
   if (span === undefined) return undefined

@@ -57,7 +57,7 @@ export type Proven = {
   readonly keys: KeySet
 }
 
-export type Outcome =
+export type WalkOutcome =
   | Proven
   /** Cut it; `pages` were read of it: a sample of where its rows stand. */
   | { readonly kind: 'split'; readonly overfull: Omit<Overfull, 'stamps'>; readonly pages: readonly ScannedPage[] }
@@ -211,7 +211,7 @@ export class Walk {
     }
   }
 
-  split({ page }: FetchedPage, how: Omit<Overfull, 'pageRows' | 'stamps'> = {}, second?: FetchedPage): Outcome {
+  split({ page }: FetchedPage, how: Omit<Overfull, 'pageRows' | 'stamps'> = {}, second?: FetchedPage): WalkOutcome {
     const pages = second === undefined ? [page] : [page, second.page]
     return { kind: 'split', pages, overfull: { ...how, pageRows: this.state.pageRows } }
   }

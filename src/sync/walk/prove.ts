@@ -24,7 +24,7 @@ import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
 import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
 import { countsFromZero } from './firstNumber.ts'
 import type { FetchedPage } from './pages.ts'
-import { type Outcome, type ProveParts, Walk } from './pageWalk.ts'
+import { type WalkOutcome, type ProveParts, Walk } from './pageWalk.ts'
 
 /** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
 const USUAL_PAGES_MAX = 8
@@ -32,7 +32,7 @@ const USUAL_PAGES_MAX = 8
 const ROWS_A_PAGE_MAX = 10_000
 
 /** Reads `span` (undefined: everything there is). Errors: WALK_UNSTABLE, WALK_TOO_LONG and those of the client. */
-export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcome> {
+export function prove(parts: ProveParts, span: Span | undefined): Promise<WalkOutcome> {
   const { observe = unobserved, reader } = parts
   const asked =
     span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
@@ -46,7 +46,7 @@ export function prove(parts: ProveParts, span: Span | undefined): Promise<Outcom
 }
 
 /** An envelope tells a total (spec §2). */
-async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<Outcome> {
+async function ofEnvelope(walk: Walk, first: FetchedPage): Promise<WalkOutcome> {
   const { parts, span, state } = walk
   const total = state.totalCount
   if (state.meetsTotal && !walk.endsFull) {
@@ -99,7 +99,7 @@ const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined
   span.since === undefined && floor !== undefined ? splitAt(span, floor) : undefined
 
 /** A bare array tells nothing: what its first pages say is decided in plan/bareArray.ts. */
-async function ofArray(walk: Walk, first: FetchedPage): Promise<Outcome> {
+async function ofArray(walk: Walk, first: FetchedPage): Promise<WalkOutcome> {
   const { parts, span, state } = walk
   const page = firstOf(walk, first)
   const claim = claimOf(parts.sizes(), page, parts.doubtsSizes === true)
@@ -150,7 +150,7 @@ function lookBehind(walk: Walk, claim: Claim): Promise<FetchedPage | undefined> 
 }
 
 /** Walks to the end until two walks in a row bring the same keys, none of them twice. */
-async function agreement(before: Walk): Promise<Outcome> {
+async function agreement(before: Walk): Promise<WalkOutcome> {
   const { parts, span } = before
   let previous = before
   for (let attempt = 2; attempt <= parts.walkAttemptsMax; attempt += 1) {
@@ -174,7 +174,7 @@ async function agreement(before: Walk): Promise<Outcome> {
 }
 
 /** Once more, from page 0 on. */
-async function fromZero({ parts, span }: Walk): Promise<Outcome> {
+async function fromZero({ parts, span }: Walk): Promise<WalkOutcome> {
   await parts.restart?.()
   const walk = new Walk(parts, span)
   return ofEnvelope(walk, await walk.page(1))

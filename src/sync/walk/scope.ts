@@ -15,7 +15,7 @@ import { followersOf } from '../audit/followers.ts'
 import { Intake } from '../intake.ts'
 import { stampsOf } from './stampsOf.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
-import type { Outcome, Proven } from './pageWalk.ts'
+import type { WalkOutcome, Proven } from './pageWalk.ts'
 import { prove } from './prove.ts'
 import type { WalkRooms } from '../rooms.ts'
 
@@ -81,7 +81,7 @@ export class Scope implements AsyncDisposable {
   }
 
   /** Everything there is, without bounds, if one response holds it. */
-  proveSingle(): Promise<Outcome> {
+  proveSingle(): Promise<WalkOutcome> {
     return this.#prove(this.reader, { axis: 'window', span: undefined, singleOnly: true })
   }
 
@@ -153,7 +153,7 @@ export class Scope implements AsyncDisposable {
     return youngFrom(this.parts.window.clock, this.parts.config.overlapMs)
   }
 
-  async #prove(reader: PageReader, ask: ProveAsk): Promise<Outcome> {
+  async #prove(reader: PageReader, ask: ProveAsk): Promise<WalkOutcome> {
     const { config } = this.parts
     const { limits, concurrency } = this.rooms.settings
     const question = ask.question ?? this.question
