@@ -2,10 +2,10 @@
  * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
  * state is in the books, so a job that comes back goes on where it stopped.
  */
-import { SyncError } from '../src/errors.ts'
+import type { SyncError } from '../src/errors.ts'
 import type { Instant } from '../src/instant.ts'
 import { backfillReport } from '../src/sync/backfill/backfill.ts'
-import { type BackfillOutcome, windowsFailed } from '../src/sync/backfill/backfillEnd.ts'
+import { type BackfillOutcome, wasCancelled, windowsFailed } from '../src/sync/backfill/backfillEnd.ts'
 import { noFigures } from '../src/sync/figures.ts'
 import { endedAs, type RunAsk, watchedRun } from '../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
@@ -56,9 +56,7 @@ export function watchedBackfill(
 /** Why it did not read all that was asked for; undefined where it did. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
-  if (ended.state !== 'cancelled') return undefined
-  const cure = 'Ask for the same range again: it begins anew.'
-  return new SyncError('CANCELLED', 'it was cancelled; what was done stays', { cure, report: ended.report })
+  return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined
 }
 
 function asRun(ended: BackfillOutcome) {

@@ -163,7 +163,7 @@ describe('staged rows that went away', () => {
 })
 
 describe('an operator', () => {
-  it('cancels: nothing more is committed, nothing staged is left, and what was done stays', async () => {
+  it('cancels: nothing more is committed, nothing staged is left, what was done stays, and the run is in the books', async () => {
     await using tide = await aTide(SMALL)
     const loads = () => tide.warehouse.rows(`SELECT load_id FROM tidemark.loads WHERE run_id = '${ID}'`)
     let loadsThen: unknown[] = []
@@ -180,6 +180,9 @@ describe('an operator', () => {
     expect(await loads()).toEqual(loadsThen)
     expect((await statesOf(tide)).slice(0, 4)).toEqual(['done', 'done', 'cancelled', 'cancelled'])
     expect(await stagedIn(tide)).toEqual([])
+    const [run] = await tide.warehouse.rows(`SELECT * FROM tidemark.runs WHERE run_id = '${ID}'`)
+    expect(run).toMatchObject({ report: 'enquiries', kind: 'backfill', state: 'stopped', error_code: 'CANCELLED' })
+    expect(run).toMatchObject({ inserted: outcome.figures.inserted, ended_at: expect.any(Date) as Date })
     expect(await cancelBackfill(tide.rooms, ID)).toBeUndefined()
     expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('cancelled')
   })

@@ -29,7 +29,14 @@ export interface BackfillOutcome {
 export const cancelBackfill = (
   { warehouse, clock }: Pick<Rooms, 'warehouse' | 'clock'>,
   backfillId: string,
-): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now())
+): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
+
+/** Why a backfill has not read all that was asked for which somebody cancelled. */
+export const wasCancelled = (report?: ReportName): SyncError =>
+  new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
+    cure: 'Ask for the same range again: it begins anew.',
+    ...(report && { report }),
+  })
 
 export interface Ending {
   readonly options: { readonly backfillId: string; readonly report: ReportName }

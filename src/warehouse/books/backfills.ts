@@ -216,16 +216,22 @@ export class BackfillBooks {
   }
 
   /**
-   * Takes the backfill's right to commit away. Gives its report; undefined when there is none that could be cancelled.
+   * Takes the backfill's right to commit away; the record of a run of it that was under way ends here, since nothing
+   * comes after. Gives its report; undefined when there is none that could be cancelled.
    */
-  cancel(backfillId: string, now: Instant): Promise<ReportName | undefined> {
+  cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
-      const [book] = await sql.rows<BackfillBook>(
-        `${BOOK} WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`,
+      const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(
+        `SELECT report, state, epoch_us(started_at) AS "startedAt" FROM tidemark.backfills
+         WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`,
         [backfillId],
       )
       if (book === undefined) return undefined
-      const { report } = book
+      const { report, startedAt } = book
+      if (book.state === 'running' && startedAt !== null) {
+        const run = { runId: backfillId, report, kind: 'backfill', state: 'stopped', startedAt, endedAt: now } as const
+        await recordRun(sql, { ...run, ...(await figuresOf(sql, backfillId)), error: why })
+      }
       await sql.run(
         `UPDATE tidemark.backfills SET state = 'cancelled', ended_at = ${time(now)} WHERE backfill_id = $1`,
         [backfillId],
@@ -245,17 +251,21 @@ export class BackfillBooks {
   }
 
   /** What came of it so far, over restarts. */
-  async figures(backfillId: string): Promise<BackfillFigures> {
-    const [figures] = await this.#database.rows<BackfillFigures>(
-      `SELECT w.*, l.* FROM (
-         SELECT count(*) AS windows, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
-           coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
-         FROM tidemark.backfill_windows WHERE backfill_id = $1) w,
-       (SELECT coalesce(sum(inserted), 0)::BIGINT AS inserted, coalesce(sum(updated), 0)::BIGINT AS updated,
-           coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected
-         FROM tidemark.loads WHERE run_id = $1) l`,
-      [backfillId],
-    )
-    return figures as BackfillFigures
+  figures(backfillId: string): Promise<BackfillFigures> {
+    return figuresOf(this.#database, backfillId)
   }
+}
+
+async function figuresOf(sql: Pick<Sql, 'rows'>, backfillId: string): Promise<BackfillFigures> {
+  const [figures] = await sql.rows<BackfillFigures>(
+    `SELECT w.*, l.* FROM (
+       SELECT count(*) AS windows, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
+         coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
+       FROM tidemark.backfill_windows WHERE backfill_id = $1) w,
+     (SELECT coalesce(sum(inserted), 0)::BIGINT AS inserted, coalesce(sum(updated), 0)::BIGINT AS updated,
+         coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected
+       FROM tidemark.loads WHERE run_id = $1) l`,
+    [backfillId],
+  )
+  return figures as BackfillFigures
 }
