@@ -6,7 +6,7 @@ import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../src/clock.ts'
 import type { Log } from '../src/log.ts'
-import { calledOffError, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
+import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from './stores/store.ts'
 
@@ -107,8 +107,11 @@ export class Crew {
 
   #tellFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {
     const { log } = this.#parts
-    const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade }
-    if (job?.finishedOn !== undefined) log.error({ ...fields, reason: error.message }, `${queue} ${job.name}: given up`)
-    else log.debug({ ...fields, reason: error.message }, `${queue} ${job?.name ?? ''}: to be tried again`)
+    const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
+    const what = `${queue} ${job?.name ?? ''}`.trim()
+    // Somebody wanted it to end: nobody is to look into it.
+    if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
+    else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
+    else log.debug(fields, `${what}: to be tried again`)
   }
 }

@@ -165,7 +165,7 @@ describe.each(STORES)('a worker on %s', (store) => {
     expect(await stateAfterAnother(shop, run?.runId)).toBe('done')
   })
 
-  it('ends a run that is cancelled, and no other', LONG, async () => {
+  it('ends a run that is cancelled, and no other, and complains of nothing', LONG, async () => {
     await using shop = await aWorkshop({ store, sandbox: { faults: ['slow@events:20000'] } })
     const worker = shop.worker()
     await until(() => hasSaid(worker, OWNS))
@@ -174,6 +174,7 @@ describe.each(STORES)('a worker on %s', (store) => {
     expect(await shop.run('cancel', run?.runId ?? '')).toMatchObject({ code: 0, stdout: 'cancelled: a run\n' })
     await until(() => linesOf(worker).some(({ report, state }) => report === 'events' && state === 'stopped'))
     await stop(worker)
+    expect(worker.said()).not.toContain('given up')
     const [ended] = await held<{ state: string }>(
       shop,
       `SELECT state FROM tidemark.runs WHERE run_id = '${run?.runId}'`,

@@ -187,6 +187,22 @@ describe('an operator', () => {
     expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('cancelled')
   })
 
+  it('calls it off: its run stands in the books as stopped, and it goes on when it is asked for again', async () => {
+    await using tide = await aTide(SMALL)
+    const calling = new AbortController()
+    const pull: Pull = async (ask, signal) => {
+      if (ask.number === 2) calling.abort(new SyncError('CANCELLED', 'called off', { cure: 'Start it again.' }))
+      return pullHere(tide.rooms)(ask, signal)
+    }
+    const rooms = { ...tide.rooms, signal: calling.signal }
+    const options = optionsFor(rooms, { pull, lanes: 1 })
+    await expect(backfillReport(rooms, options)).rejects.toMatchObject({ code: 'CANCELLED' })
+    const state = () => tide.warehouse.rows(`SELECT state FROM tidemark.runs WHERE run_id = '${ID}'`)
+    expect(await state()).toEqual([{ state: 'stopped' }])
+    expect(await backfillReport(tide.rooms, optionsFor(tide.rooms))).toMatchObject({ state: 'done' })
+    expect(await state()).toEqual([{ state: 'done' }])
+  })
+
   it('pauses the report: the backfill stops, and goes on after resume', async () => {
     await using tide = await aTide(SMALL)
     const pause = {

@@ -109,7 +109,7 @@ function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: Sync
     runId,
     report,
     kind: 'backfill',
-    state: 'failed',
+    state: error.code === 'CANCELLED' ? 'stopped' : 'failed',
     startedAt,
     endedAt,
     ...none,
