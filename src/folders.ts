@@ -1,11 +1,31 @@
 /** Folders that the configuration names and that can't be used: a mistake on this machine, told in words, no defect. */
+import { mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
 /** No right to it, a file system that is read-only, a file where a folder should be, a way that leads nowhere. */
 const MISTAKES = new Set(['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ENOTDIR', 'ENOENT', 'ELOOP', 'ENAMETOOLONG'])
 /** SQLite's own numbers for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
+
+/**
+ * Makes the folder and those above it. Node's own way does not end where a file system takes nothing new (/proc): it
+ * makes the folder above, which is there, and tries again for ever.
+ */
+export function makeFolder(folder: string): void {
+  if (isFolder(folder)) return
+  const above = dirname(folder)
+  if (above !== folder) makeFolder(above)
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!isFolder(folder)) throw error
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** What making or writing `folder` met, as WAREHOUSE_MISSING; whatever is no such mistake stays what it is. */
 export function folderRefused(folder: string, thrown: unknown): unknown {

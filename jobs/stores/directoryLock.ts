@@ -3,11 +3,11 @@
  * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it:
  * it ends with its process, also after kill -9, and there is nothing stale to take over.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
-import { folderRefused } from '../../src/folders.ts'
+import { folderRefused, makeFolder } from '../../src/folders.ts'
 
 /** SQLite's own number for "database is locked". */
 const SQLITE_BUSY = 5
@@ -16,7 +16,7 @@ const SQLITE_BUSY = 5
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     return lockIn(directory)
   } catch (error) {
     throw folderRefused(folder, error)

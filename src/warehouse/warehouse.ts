@@ -1,10 +1,9 @@
 /**
  * The warehouse as the stories see it: one DuckDB file, written by one process, one load at a time.
  */
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
-import { folderRefused } from '../folders.ts'
+import { folderRefused, makeFolder } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -89,9 +88,10 @@ interface Opened {
   readonly file: OwnFile | undefined
 }
 
-async function makeFolder(folder: string): Promise<void> {
+function makeFolderFor(file: string): void {
+  const folder = dirname(file)
   try {
-    await mkdir(folder, { recursive: true })
+    makeFolder(folder)
   } catch (error) {
     throw folderRefused(folder, error)
   }
@@ -128,7 +128,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Opens or creates the warehouse and brings it to the newest layout. Error: WAREHOUSE_MISSING for its folder. */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
-    if (path !== ':memory:') await makeFolder(dirname(path))
+    if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
     // What a killed process left of it is cleared away with what that had spilled.

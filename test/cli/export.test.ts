@@ -47,6 +47,25 @@ describe('tidemark export', () => {
     expect((await readdir(path.join(world.folder, 'out'))).filter((name) => name.startsWith('budgets'))).toEqual([])
   })
 
+  it.skipIf(process.platform !== 'linux')('ends in words where a file system takes no new folder', async () => {
+    await using world = await aWorld()
+    expect(await world.run('sync', 'events', '--quiet')).toMatchObject({ code: 0 })
+    expect(await world.run('export', '--to', '/proc/exports/mine')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/\/proc\/exports\/mine failed: E[A-Z]+[^]*EXPORT_FAILED/) as string,
+    })
+    await world.configure({ published: '/proc/copies/published.duckdb' })
+    expect(await world.run('sync', 'events', '--quiet')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/could not be replaced: E[A-Z]+.*PUBLISH_FAILED/) as string,
+    })
+    await world.configure({ warehouse: '/proc/tables/warehouse.duckdb' })
+    expect(await world.run('sync', 'events', '--quiet')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cannot be made or written: E[A-Z]+[^]*WAREHOUSE_MISSING/) as string,
+    })
+  })
+
   it('says what is wrong with the call, the folder or the time', async () => {
     await using world = await aWorld()
     const asked = async (...args: string[]) => {

@@ -2,10 +2,11 @@
  * The folder of an export: claimed before anything is written (empty, or known by its marker), locked against a second
  * export, cleared of what a killed one left, and written so that what was told to be there survives a power failure.
  */
-import { link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { makeFolder } from '../../folders.ts'
 import { MANIFEST } from './exportManifest.ts'
 
 const MARKER = '.tidemark-export'
@@ -17,7 +18,7 @@ const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} na
 /** Errors: EXPORT_REFUSED, EXPORT_FAILED. Disposing gives the folder free. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   try {
-    await mkdir(to, { recursive: true })
+    makeFolder(to)
     await checkOwn(to)
     const release = await takeLock(to)
     await writeFile(join(to, MARKER), MARKER_TEXT)

@@ -7,6 +7,7 @@
 import { copyFile, link, mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { makeFolder } from '../../folders.ts'
 import type { Secret } from '../../secret.ts'
 import { Database } from '../database/duckdb.ts'
 import { type Extension, loadExtensions } from '../database/extensions.ts'
@@ -49,7 +50,7 @@ export class LiveServer implements AsyncDisposable {
   static async start(settings: LiveServerSettings): Promise<LiveServer> {
     const folder = folderOf(settings)
     await rm(folder, { recursive: true, force: true })
-    await mkdir(folder, { recursive: true })
+    makeFolder(folder)
     const { memory, threads } = settings
     const database = await Database.open(':memory:', { memory, threads, spillDirectory: join(folder, 'spill') })
     try {

@@ -5,11 +5,12 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
+import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { commentForReaders } from './publishComments.ts'
@@ -28,7 +29,7 @@ export interface Published {
 /** Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED; the copy that was there stays. */
 export async function publish(database: Database, to: string): Promise<Published> {
   try {
-    await mkdir(dirname(to), { recursive: true })
+    makeFolder(dirname(to))
     await removeLeftovers(to)
   } catch (error) {
     throw publishFailed(to, error)
