@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { chmod, mkdir } from 'node:fs/promises'
 import { createServer as createPlain } from 'node:net'
 import path from 'node:path'
 import { createServer, setDefaultCACertificates, getCACertificates } from 'node:tls'
@@ -132,21 +133,35 @@ describe('the line of the queue', () => {
   })
 })
 
-/** What the two lines say of a warehouse and its copy that have these rights, in a folder with those. */
-async function saidOf(rights: { readonly folder: number; readonly warehouse: number; readonly published: number }) {
+interface Rights {
+  readonly folder: number
+  readonly warehouse: number
+  readonly published: number
+}
+
+/**
+ * What the two lines say of a warehouse and its copy that have these rights, in a folder with those; `left`: a folder
+ * beside them that this user can't write.
+ */
+async function saidOf(rights: Rights, left?: string) {
   await using place = await aPlace()
   const [warehouse, published] = ['warehouse', 'published'].map((name) => path.join(place.folder, `${name}.duckdb`))
   for (const file of [warehouse ?? '', published ?? ''])
     await (await Warehouse.open({ path: file, memory: '256MB' })).close()
   await handOver(warehouse ?? '', rights.warehouse)
   await handOver(published ?? '', rights.published)
+  if (left !== undefined) {
+    await mkdir(path.join(place.folder, left, 'inner'), { recursive: true })
+    await chmod(path.join(place.folder, left), 0o555)
+  }
   await handOver(place.folder, rights.folder)
   const said = await saidUnprivileged(`
     import { checkPublished, checkWarehouse } from ${JSON.stringify(path.join(ROOT, 'src/cli/check/files.ts'))}
-    const config = ${JSON.stringify({ warehouse, published, limits: { queryMemory: '256MB' } })}
+    const config = ${JSON.stringify({ warehouse, staging: `${warehouse}.staging`, published, limits: { queryMemory: '256MB' } })}
     ${GIVE_UP}
     console.log(JSON.stringify([await checkWarehouse(config), await checkPublished(config)]))`)
   await handOver(place.folder, 0o700)
+  if (left !== undefined) await chmod(path.join(place.folder, left), 0o700)
   return { folder: place.folder, found: JSON.parse(said) as { verdict: string; found: string; cure?: string }[] }
 }
 
@@ -162,6 +177,15 @@ describe('the lines of the warehouse and the published copy', () => {
     expect(found[0]?.found).toContain(`${folder}/warehouse.duckdb may not be written by this user (EACCES)`)
     expect(found[0]?.cure).toMatch(/Run Tidemark as the user/)
   })
+
+  it.each(['warehouse.duckdb.staging', 'warehouse.duckdb.spill-1'])(
+    'fail where %s was left by another user, since no sync can clear it away',
+    async (left) => {
+      const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o600 }, left)
+      expect(found).toMatchObject([{ verdict: 'fail', code: 'WAREHOUSE_MISSING' }, { verdict: 'ok' }])
+      expect(found[0]?.found).toContain(`${folder}/${left} may not be written by this user (EACCES)`)
+    },
+  )
 
   it('fail where nothing can be made beside the files, and name the folder', async () => {
     const { folder, found } = await saidOf({ folder: 0o500, warehouse: 0o600, published: 0o600 })

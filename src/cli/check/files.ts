@@ -1,11 +1,12 @@
 /** Checks of what lies on this machine: where the configuration came from, the warehouse, and the published copy. */
 import { constants, existsSync } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { access, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { grouped } from '../layout.ts'
 import { openToRead, openWarehouseToRead } from '../published.ts'
+import { spillPrefix } from '../../warehouse/database/spillFolder.ts'
 import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
@@ -22,6 +23,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   try {
     // The log, staged rows, the queue and the socket are made beside the file.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
+    await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
     const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
     return ok(check, `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`)
@@ -85,6 +87,13 @@ async function mayWrite(...places: readonly (readonly [place: string, rights: nu
       data: { path: place },
     })
   }
+}
+
+/** Staged rows, and what DuckDB had no memory for: the next owner clears them away, and can't where they are another's. */
+async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
+  const folder = path.dirname(warehouse)
+  const beside = (await readdir(folder)).map((each) => path.join(folder, each))
+  return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
 /** The file is not there yet: the nearest folder above it that is has to be writable. */

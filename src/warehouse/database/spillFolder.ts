@@ -7,13 +7,16 @@ import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { removeFolder } from '../../folders.ts'
 
+/** With what the names of all such folders of a warehouse begin. */
+export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
+
 export class SpillFolder {
   /** DuckDB makes it when it first needs it. */
   readonly own: string
   readonly #prefix: string
 
   constructor(warehouse: string) {
-    this.#prefix = `${warehouse}.spill-`
+    this.#prefix = spillPrefix(warehouse)
     this.own = this.#prefix + randomUUID()
   }
 
