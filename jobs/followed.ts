@@ -87,11 +87,12 @@ export class Followed {
     const { clock, runs, requests, kind, ask } = this.#parts
     for (;;) {
       await clock.sleep(LOOK_EVERY_MS, signal)
+      const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
+      const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
+      // A run that is at work here ends by itself, also while the store is away.
+      if (unseen.length === 0) continue
       const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
-      for (const report of reports) {
-        const runsNow = runs.running.some((run) => run.kind === kind && run.report === report)
-        if (!ended.has(report) && !runsNow && !waiting.has(report)) await ask(report)
-      }
+      for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)
     }
   }
 }

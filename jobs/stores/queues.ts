@@ -26,7 +26,7 @@ export interface QueueParts {
   /** Marks a worker's session where the store has no prefix for it. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** What is told to whom the store did not take a job from. */
+  /** What is told to whom the store did not do what it was asked for. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
   /** False while the store is away: then nothing can be closed with its help. */
@@ -43,6 +43,18 @@ const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** After a failed question to the store a worker asks again; BullMQ's own quarter of a minute is long for a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
+
+/** What commands are answered by: a driver's own error would be told as a defect of ours. */
+const CALLS = [
+  'add',
+  'getActive',
+  'getDelayed',
+  'getJob',
+  'getJobCounts',
+  'getJobs',
+  'getJobSchedulers',
+  'getJobState',
+] as const satisfies readonly (keyof Queue)[]
 
 /** A job whose worker died did nothing wrong: crashes alone never fail it for good. */
 const STALLED_COUNT_MAX = 1_000_000
@@ -63,12 +75,11 @@ export class Queues {
     const { asking, backend, onError, unwilling } = this.#parts
     const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: RETENTION }, backend)
     queue.on('error', onError)
-    const add = queue.add.bind(queue)
-    // A driver's own error would be told as a defect of ours.
-    queue.add = (...job) =>
-      add(...job).catch((error: unknown) => {
-        throw unwilling(error)
-      })
+    for (const call of CALLS) {
+      const ask = (queue[call] as (...args: unknown[]) => Promise<unknown>).bind(queue)
+      const asked = (...args: unknown[]) => ask(...args).catch((error: unknown) => Promise.reject(unwilling(error)))
+      Object.assign(queue, { [call]: asked })
+    }
     this.#queues.set(name, queue)
     return queue as Queue<Data>
   }

@@ -30,7 +30,7 @@ export const unfit = (shown: string, what: string, cure: string): SyncError =>
  * replica. It may do so again later, so whoever asked tries again.
  */
 export const unwilling = (shown: string, reason: string): SyncError =>
-  new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} took nothing: ${reason}`, {
+  new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
   })
 

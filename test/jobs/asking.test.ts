@@ -13,6 +13,8 @@ import { askThrough } from '../../src/cli/control/queueClient.ts'
 import { socketPathOf } from '../../src/cli/control/socketPath.ts'
 import { systemClock as clock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
+import { noFigures } from '../../src/sync/figures.ts'
+import { startRedis } from '../support/redisServer.ts'
 import { aWarehouse, type OpenWarehouse } from '../support/warehouse.ts'
 import { aWorkshop, hasSaid, OWNS, until } from './support.ts'
 
@@ -97,6 +99,49 @@ describe('while nobody works on the queues', () => {
     expect(await warehouse.resume(['events', 'budgets'], { onlyRefused: true })).toEqual(['events'])
     expect(await warehouse.pauses()).toEqual([])
   })
+})
+
+it('who waits for a run that is at work goes on waiting while the queue is away', LONG, async () => {
+  await using redis = await startRedis()
+  const store = await openStore(redis.url, { directory: '', clock })
+  const requests = new Requests(store)
+  const runs = new Runs()
+  const asked = Promise.withResolvers<void>()
+  let looks = 0
+  const looking = Object.create(clock, {
+    sleep: {
+      value: (ms: number, signal?: AbortSignal) => clock.sleep(Math.min(ms, 20), signal).then(() => (looks += 1)),
+    },
+  }) as typeof clock
+  const ask = async () => asked.resolve()
+  const parts = { kind: 'incremental', ask, runs, requests, clock: looking, tell: () => undefined } as const
+  const waits = new Followed({ ...parts, signal: never }).allOf(['events'])
+  await asked.promise
+  const run = {
+    runId: 'r',
+    report: 'events',
+    kind: 'incremental',
+    startedAt: clock.now(),
+    callOff: () => undefined,
+  } as const
+  await requests.underWay('incremental')
+  const ends = Promise.withResolvers<void>()
+  const outcome = {
+    report: 'events',
+    runId: 'r',
+    state: 'done',
+    pages: 1,
+    figures: noFigures(),
+    elapsedMs: 1,
+  } as const
+  const during = runs.during(run, () => ends.promise.then(() => ({ outcome })))
+  await redis.stop('SIGKILL')
+  const before = looks
+  await Promise.race([waits, until(() => looks > before + 5)])
+  ends.resolve()
+  await during
+  expect(await waits).toMatchObject([{ outcome: { state: 'done' } }])
+  await store.close()
 })
 
 it('a worker goes on when commands are ended the moment they ask', LONG, async () => {

@@ -104,7 +104,9 @@ describe('a Redis', () => {
     const queue = store.queue<object>('gone')
     await queue.waitUntilReady()
     await redis.stop('SIGKILL')
-    expect(await failureOf(queue.add('x', {}))).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
+    const asked = [queue.add('x', {}), queue.getJobs(['waiting']), queue.getActive(), queue.getJobSchedulers()]
+    for (const call of [...asked, queue.getJobState('x'), queue.getJobCounts('waiting')])
+      expect(await failureOf(call)).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
     const { Secret } = await import('../../../src/secret.ts')
     const tokens = store.tokens({ identity: 'acme', secret: new Secret('s') })
     expect(await failureOf(tokens.read())).toMatchObject({ code: 'QUEUE_UNREACHABLE', retry: 'transient' })
