@@ -12,6 +12,8 @@ import type { RawAnswer } from './transport.ts'
 export interface IssuedToken {
   secret: Secret
   lifetimeMs: number
+  /** Monotonic: when the request that brought it was sent; those before it that failed are none of its life. */
+  sentMs: number
   /** What the JWT says it grants; undefined when it says nothing or is none. */
   scopes: readonly string[] | undefined
 }
@@ -39,7 +41,7 @@ export function issuedToken(answer: RawAnswer, asked: Asked): IssuedToken {
   if (!parsed.success) throw unusable(parsed.error, asked)
   const { accessToken, expiresIn } = parsed.data
   const lifetimeMs = Math.min(expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
-  return { secret: new Secret(accessToken), lifetimeMs, scopes: scopesIn(accessToken) }
+  return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
 /** Wrong credentials are told to nobody twice: the client keeps this and asks no more (product contract, promise 9). */

@@ -1,6 +1,6 @@
 /**
  * The token: cached until near its end, asked for once at a time however many wait for it, dropped when the service
- * refuses it (spec §5, rules 1, 4 and 6). Its age is counted on the monotonic clock from before the request was sent,
+ * refuses it (spec §5, rules 1, 4 and 6). Its age is counted on the monotonic clock from before its request was sent,
  * so no jump of the wall clock makes it look younger. Once the credentials were refused, nothing is sent any more.
  */
 import type { Clock } from '../clock.ts'
@@ -174,9 +174,8 @@ export class TokenCache {
 
   async #ask(signal: AbortSignal): Promise<Token> {
     const { clock, store, request, onRefreshed } = this.#parts
-    const askedMs = clock.monotonicMs()
-    const { secret, lifetimeMs, scopes } = await request(signal)
-    const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - askedMs))
+    const { secret, lifetimeMs, sentMs, scopes } = await request(signal)
+    const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - sentMs))
     const stored: StoredToken = { accessToken: secret, lifetimeMs, remainingMs, scopes }
     this.#issued += 1
     const token = this.#tokenOf(stored, this.#issued)

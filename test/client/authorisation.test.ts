@@ -179,6 +179,14 @@ describe('the cached token', () => {
     expect(service.tokens).toHaveLength(2)
   })
 
+  it('lives from the request that brought it: what was waited for before it is none of its life', async () => {
+    await using service = await aService({ token: inTurn(status(429, '', { 'retry-after': '60' }), tokenOf('t', 60)) })
+    await using client = aClient(service, { clock: new QuickClock() })
+    await client.read(aRequest())
+    await client.read(aRequest())
+    expect(service.tokens).toHaveLength(2)
+  })
+
   it('has a margin of a minute, or of a fifth of a short life', () => {
     expect(tokenMarginMs(3_600_000)).toBe(60_000)
     expect(tokenMarginMs(100_000)).toBe(20_000)
