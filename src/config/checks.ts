@@ -43,9 +43,11 @@ export const queueProblem: Check = (text) => {
 
 export const fileProblem: Check = (text) => {
   if (text === '' || text.includes('\0')) return 'must be the path of a file'
-  // One letter is a Windows drive.
-  return /^[a-z]{2,}:/i.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
+  return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
+
+/** `s3://bucket` and the like; one letter is a Windows drive. */
+const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
@@ -68,7 +70,7 @@ export const warehouseProblem: Check = (text) => {
 
 /** A directory on this machine, or one that all loaders mount. */
 export const directoryProblem: Check = (text) =>
-  /^[a-z][a-z0-9+]+:/i.test(text)
+  ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 

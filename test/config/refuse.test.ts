@@ -191,6 +191,8 @@ describe('other settings', () => {
     ['currencies: EUR', 'currencies must be a list such as [a, b]'],
     ['console: { port: 70000 }', 'console.port must be at most 65535'],
     ['warehouse: md:mine', expect.stringContaining('warehouse cannot be MotherDuck')],
+    ['warehouse: s3://bucket/warehouse.duckdb', expect.stringContaining('warehouse must be the path of a DuckDB file')],
+    ['published: s3://bucket/copy.duckdb', expect.stringContaining('published must be the path of a DuckDB file')],
     ['warehouse: "ducklake:mysql:db"', 'warehouse must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'],
     [
       'warehouse: "ducklake:sqlite:lake.db"',
