@@ -90,6 +90,27 @@ describe('the console', () => {
     const behind = { ...rest, headers: { ...headers, 'x-forwarded-proto': 'https' } }
     expect(String((await knockAt(console.address, '/api/session', behind)).headers['set-cookie'])).toContain('Secure')
   })
+
+  it.each([
+    ['lets in', 'https://tide.example', 'tide.example', 200],
+    ['lets in', 'https://tide.example', 'tide.example, inner.example', 200],
+    ['refuses', 'https://evil.example', 'tide.example', 403],
+    ['refuses', 'https://tide.example', '', 403],
+    ['refuses', 'null', '', 403],
+    ['refuses', 'file://', '', 403],
+  ])(
+    '%s a page of %s behind a proxy that asks on loopback and was asked for "%s"',
+    async (_, origin, asked, status) => {
+      const { headers, ...rest } = login(TOKEN)
+      const named = { ...headers, origin, 'x-forwarded-host': asked }
+      expect((await knockAt(console.address, '/api/session', { ...rest, headers: named })).status).toBe(status)
+    },
+  )
+
+  it('goes by no name that only a proxy says', async () => {
+    const headers = { ...machine.headers, host: 'evil.example', 'x-forwarded-host': '127.0.0.1' }
+    expect((await knockAt(console.address, '/metrics', { headers })).status).toBe(403)
+  })
 })
 
 /** A clock that stands until somebody moves it. */

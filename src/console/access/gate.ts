@@ -106,11 +106,19 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refused('it came from another site')
   const { origin } = headers
-  if (origin !== undefined && hostOf(origin) !== headers.host) throw refused('it came from a page of another address')
+  if (origin !== undefined && !isOurPage(origin, headers)) throw refused('it came from a page of another address')
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refused(`it lacks the header ${OWN_HEADER}`)
 }
 
-const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)
+/**
+ * Whether it is a page of the console's: of the name by which it is asked, or by which the proxy before it was asked.
+ * The proxy says that one in a header that no page of another site can send.
+ */
+function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
+  const from = URL.canParse(origin) ? new URL(origin).host : ''
+  const [asked] = String(forwarded).split(',')
+  return from !== '' && (from === host || from === asked)
+}
 
 function bearerOf({ headers }: FastifyRequest): string | undefined {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
@@ -121,7 +129,7 @@ const wantsPage = ({ method, headers, url }: FastifyRequest): boolean =>
 
 const refused = (why: string): SyncError =>
   new SyncError('CONSOLE_REFUSED', `the request was refused: ${why}`, {
-    cure: 'Open the console by the address that the worker printed. Machines send the token as "Authorization: Bearer …".',
+    cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
   })
 
 /** Answers with the cookie of a new session. */
