@@ -81,7 +81,7 @@ export function scopeMissing(asked: Asked): SyncError {
   const scope = asked.scope === undefined ? `the scope that grants reading ${report}` : `the scope ${asked.scope}`
   return failure('SCOPE_MISSING', asked, {
     message: 'the service answered 401 to a new token as well, so the token lacks the scope of this report',
-    cure: `Add ${scope} to service.scopes, or have it granted to this client; then run: tidemark resume ${report}`,
+    cure: `Add ${scope} to service.scopes and start the worker again if one runs, or have it granted to this client; then run: tidemark resume ${report}`,
     data: { status: 401, ...(asked.scope === undefined ? {} : { scope: asked.scope }) },
   })
 }

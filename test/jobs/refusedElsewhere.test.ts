@@ -2,12 +2,14 @@
  * What the service refused is forgiven by an operator in one process, and no other goes on believing it: neither one that
  * pulls windows, nor one that takes over the warehouse later, nor one that shares the books of a lake.
  */
+import { writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import { SECRET_TEXT } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
-import { aWorkshop, hasSaid, held, stop, until } from './support.ts'
+import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until } from './support.ts'
 
 const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
@@ -37,4 +39,21 @@ it('a process asks again about a report that another one has resumed in the book
   expect(await syncAll(tide.rooms, ['events'])).toMatchObject([{ state: 'paused' }])
   await tide.warehouse.resume(['events'])
   expect(await syncAll(tide.rooms, ['events'])).toMatchObject([{ state: 'done' }])
+})
+
+it('a worker that has a wrong secret runs again when one does what it says', LONG, async () => {
+  const env = { REPORTING_CLIENT_SECRET: undefined, REPORTING_CLIENT_SECRET_FILE: 'secret' }
+  await using shop = await aWorkshop({ store: 'embedded', env, settings: RARELY })
+  await writeFile(`${shop.folder}/secret`, 'not-the-secret')
+  const wrong = shop.worker()
+  await until(() => linesOf(wrong).some(({ code }) => code === 'CREDENTIALS_REFUSED'))
+  expect((await shop.run('status')).stdout).toMatch(/what to do: .*start the worker again.*; then run: tidemark check/)
+  await writeFile(`${shop.folder}/secret`, SECRET_TEXT)
+  expect((await shop.run('check')).stdout).toMatch(/resumed .*the secret of its own start/)
+  await stop(wrong)
+  const right = shop.worker()
+  await until(() => hasSaid(right, OWNS))
+  expect(await shop.run('check')).toMatchObject({ code: 0 })
+  await until(() => linesOf(right).some(({ report, state }) => report === 'events' && state === 'done'))
+  await stop(right)
 })

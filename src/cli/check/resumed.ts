@@ -35,10 +35,8 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
 async function resumeInWorker(worker: Remote, reports: ReportName[]): Promise<Finding[]> {
   if (reports.length === 0) return []
   const { resumed } = await worker.ask<{ resumed: string[] }>({ do: 'resume', reports, onlyRefused: true })
-  return told(resumed)
+  return told(resumed, 'the worker runs them again, with the settings and the secret of its own start')
 }
 
-const told = (resumed: readonly string[]): Finding[] =>
-  resumed.length === 0
-    ? []
-    : [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so sync runs them again`)]
+const told = (resumed: readonly string[], then = 'sync runs them again'): Finding[] =>
+  resumed.length === 0 ? [] : [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so ${then}`)]
