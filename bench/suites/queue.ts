@@ -41,7 +41,7 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   return runs
 }
 
-/** Milliseconds from the last tick before the run began (jobs/schedule.ts: events come first) to its end. */
+/** Milliseconds from the last tick before the run began (jobs/schedule/schedule.ts: events come first) to its end. */
 function sinceTick({ time, ms }: Ended): number {
   const offset = Math.floor((0.5 / reportNames.length) * EVERY_MS)
   const ended = Date.parse(time)

@@ -4,7 +4,7 @@
  */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { NOTICE_EVENTS } from '../notify/conditions.ts'
-import { RUN_NAMES } from '../runs.ts'
+import { RUN_NAMES } from '../owner/runs.ts'
 import type { Instruments } from './instruments.ts'
 
 /** What the service answers to a request for a token beside 200 (spec §4), and what stands for no answer. */

@@ -6,7 +6,7 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import type { RunName } from '../runs.ts'
+import type { RunName } from '../owner/runs.ts'
 
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
 export type NoticeEvent = (typeof NOTICE_EVENTS)[number]

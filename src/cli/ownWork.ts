@@ -3,8 +3,8 @@
  * beside the warehouse, so that `tidemark logs` finds them, and traces are sent where the standard variables ask for
  * them. Work that a worker does is kept and traced there.
  */
-import type { RunName } from '../../jobs/runs.ts'
-import { tellOutcome } from '../../jobs/told.ts'
+import type { RunName } from '../../jobs/owner/runs.ts'
+import { tellOutcome } from '../../jobs/owner/told.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'

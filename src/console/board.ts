@@ -3,7 +3,7 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginCallback } from 'fastify'
-import type { Requests } from '../../jobs/requests.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
 
 /** The plugin that serves it under `place`. */
 export function createBoard(place: string, queues: readonly ReturnType<Requests['queue']>[]): FastifyPluginCallback {

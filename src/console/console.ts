@@ -5,7 +5,7 @@
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { Requests } from '../../jobs/requests.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'

@@ -4,9 +4,9 @@
  * console lives as long as its process, the desk changes with the ownership.
  */
 import type { ReportName } from '../../schema/index.ts'
-import type { Answer, Asking } from '../../jobs/control.ts'
-import type { ControlRequest } from '../../jobs/controlRequest.ts'
-import type { RunningDocument } from '../../jobs/runs.ts'
+import type { Answer, Asking } from '../../jobs/control/control.ts'
+import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
+import type { RunningDocument } from '../../jobs/owner/runs.ts'
 import type { Standing } from './api/shapes.ts'
 
 export interface Reader {

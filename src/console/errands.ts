@@ -3,7 +3,7 @@
  * and looks at it again, or hears of it. Only the newest are remembered; what they did is in the books.
  */
 import { randomUUID } from 'node:crypto'
-import type { ControlRequest } from '../../jobs/controlRequest.ts'
+import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
 import type { Clock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'

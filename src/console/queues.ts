@@ -1,8 +1,8 @@
 /** The queues as bull-board shows them: behind the same login, for looking only, whatever its page may ask for. */
 import { createBoard } from './board.ts'
 import type { FastifyInstance } from 'fastify'
-import type { Requests } from '../../jobs/requests.ts'
-import { QUEUES } from '../../jobs/queues.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import { QUEUES } from '../../jobs/queue/queues.ts'
 import { SyncError } from '../errors.ts'
 import { sendFailure } from './failures.ts'
 

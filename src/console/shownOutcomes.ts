@@ -1,5 +1,5 @@
 /** What operations answer with, in the few words that the API and the page show. */
-import type { OutcomeDocument, Plain } from '../../jobs/wire.ts'
+import type { OutcomeDocument, Plain } from '../../jobs/control/wire.ts'
 import type { Outcome, Problem } from './api/shapes.ts'
 import type { z } from 'zod'
 

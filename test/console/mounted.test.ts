@@ -3,7 +3,7 @@
  * guesses.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { Requests } from '../../jobs/requests.ts'
+import { Requests } from '../../jobs/queue/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -3,9 +3,9 @@
  * wrong clock put off does not wait until that time has come.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Tick } from '../../jobs/queues.ts'
-import { Requests } from '../../jobs/requests.ts'
-import { Schedule } from '../../jobs/schedule.ts'
+import type { Tick } from '../../jobs/queue/queues.ts'
+import { Requests } from '../../jobs/queue/requests.ts'
+import { Schedule } from '../../jobs/schedule/schedule.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Ground, grounds, until } from './stores/support.ts'
 import { configOf } from './support.ts'

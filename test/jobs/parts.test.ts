@@ -1,8 +1,8 @@
 /** The small parts of the worker: what becomes of errors, who holds a lease, when things are done. */
 import { describe, expect, it } from 'vitest'
-import { Leases } from '../../jobs/leases.ts'
-import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/jobOutcome.ts'
-import { schedulersOf } from '../../jobs/schedule.ts'
+import { Leases } from '../../jobs/owner/leases.ts'
+import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/queue/jobOutcome.ts'
+import { schedulersOf } from '../../jobs/schedule/schedule.ts'
 import { reportNames } from '../../schema/index.ts'
 import type { Config } from '../../src/config/config.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'

@@ -3,7 +3,7 @@
  */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import { QUEUES } from '../../jobs/queues.ts'
+import { QUEUES } from '../../jobs/queue/queues.ts'
 import { ROOT } from '../rules/source.ts'
 
 export interface Said {

@@ -1,6 +1,6 @@
 /** Metrics: what runs leave in them, what is looked up when they are asked for, and what a scraper may rely on. */
 import { describe, expect, it } from 'vitest'
-import { watchedBackfill } from '../../jobs/backfill.ts'
+import { watchedBackfill } from '../../jobs/backfill/backfill.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { reportNames } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,5 +1,5 @@
 /** What `tidemark pause` and `tidemark resume` do: they say in the warehouse which reports are skipped. */
-import type { ControlRequest } from '../../../jobs/controlRequest.ts'
+import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import type { Config } from '../../config/config.ts'
 import { identityOf } from '../../sync/rooms.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'

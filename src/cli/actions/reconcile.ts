@@ -1,7 +1,7 @@
 /** What `tidemark reconcile` does: each report compared whole, then the published copy, then what was found. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
-import { errorFrom, type OutcomeDocument } from '../../../jobs/wire.ts'
+import { errorFrom, type OutcomeDocument } from '../../../jobs/control/wire.ts'
 import type { Config } from '../../config/config.ts'
 import type { SyncError } from '../../errors.ts'
 import { oneRun } from '../../sync/oneRun.ts'

@@ -1,13 +1,13 @@
 /**
  * What `tidemark worker` does: it opens the queue and the client, takes up its roles, and works until it is stopped.
  */
-import { Crew } from '../../../jobs/crew.ts'
+import { Crew } from '../../../jobs/queue/crew.ts'
 import { Metrics } from '../../../jobs/metrics/metrics.ts'
-import { Requests } from '../../../jobs/requests.ts'
+import { Requests } from '../../../jobs/queue/requests.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
-import { tick } from '../../../jobs/ticker.ts'
+import { tick } from '../../../jobs/schedule/ticker.ts'
 import { openTracing } from '../../../jobs/tracing/tracing.ts'
-import { takeWindows } from '../../../jobs/windows.ts'
+import { takeWindows } from '../../../jobs/backfill/windows.ts'
 import type { ClientEvent } from '../../client/reporting.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { createLog } from '../../log.ts'

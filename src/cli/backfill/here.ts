@@ -1,5 +1,5 @@
 /** Backfills carried out in this process, when no worker owns the warehouse: pulled in a few lanes, then published. */
-import { watchedBackfill } from '../../../jobs/backfill.ts'
+import { watchedBackfill } from '../../../jobs/backfill/backfill.ts'
 import { asSyncError, type SyncError } from '../../errors.ts'
 import { backfillReport } from '../../sync/backfill/backfill.ts'
 import { type BackfillRequest, nameBackfill } from '../../sync/backfill/backfillRequest.ts'

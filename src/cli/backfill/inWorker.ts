@@ -1,5 +1,5 @@
 /** Backfills that the worker carries out: the command follows them and can leave at any time, the worker goes on. */
-import { errorFrom, type OutcomeDocument, type Plain } from '../../../jobs/wire.ts'
+import { errorFrom, type OutcomeDocument, type Plain } from '../../../jobs/control/wire.ts'
 import type { BackfillOutcome, BackfillProgress } from '../../sync/backfill/backfill.ts'
 import type { Remote } from '../control/remote.ts'
 import type { BackfillEnd, BackfillRunner, BackfillSummary } from './work.ts'

@@ -2,9 +2,9 @@
  * Asks the worker on another machine through the queue that both use. The answer is looked for rather than waited for,
  * so that a message that is lost with a store's restart keeps nobody waiting.
  */
-import type { Answer } from '../../../jobs/control.ts'
-import type { ControlRequest } from '../../../jobs/controlRequest.ts'
-import { JOB_OPTIONS } from '../../../jobs/queues.ts'
+import type { Answer } from '../../../jobs/control/control.ts'
+import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
+import { JOB_OPTIONS } from '../../../jobs/queue/queues.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import type { Config } from '../../config/config.ts'

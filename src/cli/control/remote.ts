@@ -2,9 +2,9 @@
  * The worker that owns the warehouse, as a command sees it: something that can be asked. It is found by its socket, or,
  * where it runs on another machine, by its place at the queue.
  */
-import type { ControlRequest } from '../../../jobs/controlRequest.ts'
-import type { Answer } from '../../../jobs/control.ts'
-import { errorFrom } from '../../../jobs/wire.ts'
+import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
+import type { Answer } from '../../../jobs/control/control.ts'
+import { errorFrom } from '../../../jobs/control/wire.ts'
 import type { Config } from '../../config/config.ts'
 import type { Shell } from '../shell.ts'
 import type { Asking, OnEvent } from './asked.ts'

@@ -5,8 +5,8 @@
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import type { Answer, Control } from '../../../jobs/control.ts'
-import { ControlRequest } from '../../../jobs/controlRequest.ts'
+import type { Answer, Control } from '../../../jobs/control/control.ts'
+import { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import { SyncError } from '../../errors.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** A sync that the worker does: the same progress and the same summary as one in this process. */
 import type { ReportName } from '../../../schema/index.ts'
-import { errorFrom, type OutcomeDocument, outcomeFrom, type Plain } from '../../../jobs/wire.ts'
+import { errorFrom, type OutcomeDocument, outcomeFrom, type Plain } from '../../../jobs/control/wire.ts'
 import type { Instant } from '../../instant.ts'
 import type { Progress } from '../../sync/rooms.ts'
 import type { Listener } from '../rooms.ts'

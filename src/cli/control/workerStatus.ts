@@ -1,5 +1,5 @@
 /** What the worker says of itself: fresher than any file, since nobody else can read the warehouse while it runs. */
-import type { NextTick } from '../../../jobs/requests.ts'
+import type { NextTick } from '../../../jobs/queue/requests.ts'
 import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'

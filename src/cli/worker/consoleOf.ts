@@ -4,7 +4,7 @@
  * ends.
  */
 import { reportNames } from '../../../schema/index.ts'
-import type { Requests } from '../../../jobs/requests.ts'
+import type { Requests } from '../../../jobs/queue/requests.ts'
 import type { Config } from '../../config/config.ts'
 import { openConsole, type Console } from '../../console/console.ts'
 import type { AllSettings } from '../../console/desk.ts'

@@ -2,9 +2,9 @@
  * The two desks of a console: the owner's own, and, in a process that does not hold the warehouse, one that reads the
  * published copy and asks the owner through the queue. Both give the same answers as the commands do.
  */
-import type { Control } from '../../../jobs/control.ts'
-import type { Runs } from '../../../jobs/runs.ts'
-import { runningDocument } from '../../../jobs/runs.ts'
+import type { Control } from '../../../jobs/control/control.ts'
+import type { Runs } from '../../../jobs/owner/runs.ts'
+import { runningDocument } from '../../../jobs/owner/runs.ts'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Desk, Reader } from '../../console/desk.ts'

@@ -2,15 +2,15 @@
  * Who holds the DuckDB file owns the warehouse: it runs the reports and answers commands. Everybody else with the role
  * `load` stands by and tries the file again every few seconds, so the death of the owner is healed by the next in line.
  */
-import { Control } from '../../../jobs/control.ts'
-import { takeRequests } from '../../../jobs/controlQueue.ts'
-import { Crew, type CrewParts } from '../../../jobs/crew.ts'
-import { Housekeeping } from '../../../jobs/housekeeping.ts'
+import { Control } from '../../../jobs/control/control.ts'
+import { takeRequests } from '../../../jobs/control/controlQueue.ts'
+import { Crew, type CrewParts } from '../../../jobs/queue/crew.ts'
+import { Housekeeping } from '../../../jobs/owner/housekeeping.ts'
 import type { Metrics } from '../../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../../jobs/notify/notifier.ts'
-import { Owner } from '../../../jobs/owner.ts'
-import type { Requests } from '../../../jobs/requests.ts'
-import { Runs } from '../../../jobs/runs.ts'
+import { Owner } from '../../../jobs/owner/owner.ts'
+import type { Requests } from '../../../jobs/queue/requests.ts'
+import { Runs } from '../../../jobs/owner/runs.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, type ErrorCode } from '../../errors.ts'

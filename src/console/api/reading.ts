@@ -1,7 +1,7 @@
 /** Endpoints that read: the overview, one report, runs with their log, rejected rows, backfills. */
 import { z } from 'zod'
 import { isPerRecord } from '../../../schema/index.ts'
-import type { Activity, Answer } from '../../../jobs/control.ts'
+import type { Activity, Answer } from '../../../jobs/control/control.ts'
 import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { linesOfRun } from '../../runLogs.ts'

@@ -1,6 +1,6 @@
 /** Work that is asked for through the queue of a store: its answer comes whenever it was done. */
 import { expect, it } from 'vitest'
-import type { ControlRequest } from '../../../jobs/controlRequest.ts'
+import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import { askThrough } from '../../../src/cli/control/queueClient.ts'
 import { systemClock } from '../../../src/clock.ts'

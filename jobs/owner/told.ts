@@ -1,6 +1,6 @@
 /** What the log says of a run that has ended, a line each. */
-import type { Log } from '../src/log.ts'
-import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
+import type { Log } from '../../src/log.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { RunName } from './runs.ts'
 
 /** Whether readers may find other rows after the run: one that failed may have committed some. */

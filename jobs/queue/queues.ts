@@ -5,8 +5,8 @@
  */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
-import { reportNames } from '../schema/index.ts'
-import type { PullAsk } from '../src/sync/backfill/pullAsk.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
 
 export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
 

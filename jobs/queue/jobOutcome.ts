@@ -4,8 +4,8 @@
  * into the queue without using a try; what a newer run has overtaken is dropped.
  */
 import { type Job, UnrecoverableError, WaitingError } from 'bullmq'
-import { asSyncError, errorCodes, SyncError } from '../src/errors.ts'
-import { MINUTE_MS } from '../src/instant.ts'
+import { asSyncError, errorCodes, SyncError } from '../../src/errors.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 
 /** Why a job's signal was aborted: each has its own outcome. */
 export const STOPPING = 'the worker stops'

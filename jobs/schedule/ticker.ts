@@ -1,14 +1,14 @@
 /**
  * What a process with the role `schedule` does: it keeps the schedulers in line and turns their ticks into requests.
  */
-import type { Clock } from '../src/clock.ts'
-import type { Config } from '../src/config/config.ts'
-import { toMillis } from '../src/instant.ts'
-import type { Log } from '../src/log.ts'
-import { reportNames } from '../schema/index.ts'
-import type { Crew } from './crew.ts'
-import { Tick } from './queues.ts'
-import type { Requests } from './requests.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Config } from '../../src/config/config.ts'
+import { toMillis } from '../../src/instant.ts'
+import type { Log } from '../../src/log.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { Crew } from '../queue/crew.ts'
+import { Tick } from '../queue/queues.ts'
+import type { Requests } from '../queue/requests.ts'
 import { Schedule } from './schedule.ts'
 
 export interface TickerParts {

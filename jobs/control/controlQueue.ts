@@ -4,7 +4,7 @@
  */
 import type { Answer, Control } from './control.ts'
 import { ControlRequest } from './controlRequest.ts'
-import type { Crew } from './crew.ts'
+import type { Crew } from '../queue/crew.ts'
 
 /** Commands that wait for their runs hold a place each, and one that pauses or cancels must not wait for them. */
 const REQUESTS_AT_ONCE = 200

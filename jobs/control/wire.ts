@@ -1,8 +1,8 @@
 /**
  * Outcomes and errors on their way between the worker and a command: plain values there, the real ones at either end.
  */
-import { errorCodes, SyncError } from '../src/errors.ts'
-import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
+import { errorCodes, SyncError } from '../../src/errors.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 
 export type Plain = { readonly [name: string]: unknown }
 

@@ -1,7 +1,7 @@
 /** What a command may ask of the worker; checked where it arrives, whichever way it came. */
 import { z } from 'zod'
-import { reportNames } from '../schema/index.ts'
-import type { Instant } from '../src/instant.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { Instant } from '../../src/instant.ts'
 
 const reports = z.array(z.enum(reportNames)).min(1)
 

@@ -2,11 +2,11 @@
  * The runs of the process that owns the warehouse: which run now, how far they are, and what became of them. Followers
  * (a command that waits for its run, the console) are told as it happens.
  */
-import type { ReportName } from '../schema/index.ts'
-import type { Instant } from '../src/instant.ts'
-import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
-import type { BackfillProgress } from '../src/sync/backfill/backfillTally.ts'
-import type { Progress } from '../src/sync/rooms.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { Instant } from '../../src/instant.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
+import type { BackfillProgress } from '../../src/sync/backfill/backfillTally.ts'
+import type { Progress } from '../../src/sync/rooms.ts'
 
 export const RUN_NAMES = ['incremental', 'backfill', 'reconcile'] as const
 export type RunName = (typeof RUN_NAMES)[number]

@@ -2,15 +2,15 @@
  * What keeps a worker in order for months: the published copy, checkpoints, and what is no longer needed: old jobs,
  * staged files of processes that are gone, and the books of runs that nobody asks about any more.
  */
-import { asSyncError } from '../src/errors.ts'
-import { HOUR_MS, minusMs } from '../src/instant.ts'
-import type { Log } from '../src/log.ts'
-import { unobserved } from '../src/observe.ts'
-import type { RunLogs } from '../src/runLogs.ts'
-import { removeForgotten } from '../src/sync/forgotten.ts'
+import { asSyncError } from '../../src/errors.ts'
+import { HOUR_MS, minusMs } from '../../src/instant.ts'
+import type { Log } from '../../src/log.ts'
+import { unobserved } from '../../src/observe.ts'
+import type { RunLogs } from '../../src/runLogs.ts'
+import { removeForgotten } from '../../src/sync/forgotten.ts'
 import type { OwnerRooms } from './ownerRooms.ts'
-import { type HousekeepingJob, QUEUES } from './queues.ts'
-import type { Requests } from './requests.ts'
+import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
+import type { Requests } from '../queue/requests.ts'
 
 export interface HousekeepingParts {
   readonly rooms: OwnerRooms

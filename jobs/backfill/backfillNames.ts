@@ -2,13 +2,13 @@
  * Which backfill a request means. One that is in the books, that waits in its queue, or that somebody asked for a moment
  * ago, with the same range, is the same: two presses of a button read nothing twice.
  */
-import type { ReportName } from '../schema/index.ts'
-import type { Clock } from '../src/clock.ts'
-import type { Instant } from '../src/instant.ts'
-import { type BackfillRequest, nameBackfill } from '../src/sync/backfill/backfillRequest.ts'
-import type { BackfillBooks } from '../src/warehouse/books/backfills.ts'
-import type { BackfillJob } from './queues.ts'
-import type { Requests } from './requests.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Instant } from '../../src/instant.ts'
+import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/backfillRequest.ts'
+import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
+import type { BackfillJob } from '../queue/queues.ts'
+import type { Requests } from '../queue/requests.ts'
 
 export type NamedJobs = ReadonlyMap<ReportName, BackfillJob>
 

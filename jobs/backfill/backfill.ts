@@ -2,17 +2,17 @@
  * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
  * state is in the books, so a job that comes back goes on where it stopped.
  */
-import type { SyncError } from '../src/errors.ts'
-import type { Instant } from '../src/instant.ts'
-import { backfillReport } from '../src/sync/backfill/backfill.ts'
-import { type BackfillOutcome, wasCancelled, windowsFailed } from '../src/sync/backfill/backfillEnd.ts'
-import { noFigures } from '../src/sync/figures.ts'
-import { endedAs, type RunAsk, watchedRun } from '../src/sync/oneRun.ts'
-import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
-import type { Rooms } from '../src/sync/rooms.ts'
-import type { BackfillJob } from './queues.ts'
-import type { Requests } from './requests.ts'
-import type { RunWork } from './runs.ts'
+import type { SyncError } from '../../src/errors.ts'
+import type { Instant } from '../../src/instant.ts'
+import { backfillReport } from '../../src/sync/backfill/backfill.ts'
+import { type BackfillOutcome, wasCancelled, windowsFailed } from '../../src/sync/backfill/backfillEnd.ts'
+import { noFigures } from '../../src/sync/figures.ts'
+import { endedAs, type RunAsk, watchedRun } from '../../src/sync/oneRun.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import type { BackfillJob } from '../queue/queues.ts'
+import type { Requests } from '../queue/requests.ts'
+import type { RunWork } from '../owner/runs.ts'
 import { pullThroughQueue } from './windows.ts'
 
 /** Windows of one backfill that are pulled, or wait for their load, at the same time. */

@@ -5,16 +5,16 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
-import type { ReportName } from '../schema/index.ts'
-import { SyncError } from '../src/errors.ts'
-import { type PulledWindow, readPulled } from '../src/sync/backfill/handover.ts'
-import type { PullAsk } from '../src/sync/backfill/pullAsk.ts'
-import { type Pull, pullHere, type PullRooms, pullWindow } from '../src/sync/backfill/pullWindow.ts'
-import type { Rooms } from '../src/sync/rooms.ts'
-import type { Crew } from './crew.ts'
-import { errorOfReason } from './jobOutcome.ts'
-import { JOB_OPTIONS, WindowJob, WindowResult } from './queues.ts'
-import type { Requests } from './requests.ts'
+import type { ReportName } from '../../schema/index.ts'
+import { SyncError } from '../../src/errors.ts'
+import { type PulledWindow, readPulled } from '../../src/sync/backfill/handover.ts'
+import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
+import { type Pull, pullHere, type PullRooms, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import type { Crew } from '../queue/crew.ts'
+import { errorOfReason } from '../queue/jobOutcome.ts'
+import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
+import type { Requests } from '../queue/requests.ts'
 
 /** Windows pulled side by side in one process; they share the client's permits. */
 const PULLED_AT_ONCE = 2

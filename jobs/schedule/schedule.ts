@@ -6,10 +6,10 @@
  * machine's clock ran ahead does not wait until that time has come.
  */
 import { getNextMillis, type Queue } from 'bullmq'
-import { reportNames } from '../schema/index.ts'
-import type { Config, ReportConfig, Rhythm } from '../src/config/config.ts'
-import { MINUTE_MS } from '../src/instant.ts'
-import { JOB_OPTIONS, type Tick } from './queues.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
+import { JOB_OPTIONS, type Tick } from '../queue/queues.ts'
 
 export interface Scheduler {
   readonly id: string

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
-import type { ReportName } from '../schema/index.ts'
+import type { ReportName } from '../../schema/index.ts'
 import {
   type BackfillJob,
   type HousekeepingJob,
@@ -15,8 +15,8 @@ import {
   type ReconcileJob,
   type Tick,
 } from './queues.ts'
-import { CLOCKS_APART_MS_MAX } from './schedule.ts'
-import type { QueueStore } from './stores/store.ts'
+import { CLOCKS_APART_MS_MAX } from '../schedule/schedule.ts'
+import type { QueueStore } from '../stores/store.ts'
 
 /** What readers wait for when rows changed, and when only marks did. */
 const PUBLISH_SOON_MS = 2_000

@@ -3,19 +3,19 @@
  * through the local socket, from another machine through the queue, or the console. Runs go through the queues like
  * those of the schedule, so nothing that is asked here meets a run of its own kind.
  */
-import { isPerRecord, type ReportName } from '../schema/index.ts'
-import { asSyncError, SyncError } from '../src/errors.ts'
-import { cancelBackfill } from '../src/sync/backfill/backfillEnd.ts'
-import { type Planned, previewBackfill } from '../src/sync/backfill/backfillPreview.ts'
-import { retryRejected } from '../src/sync/retryRejected.ts'
-import { BackfillNames } from './backfillNames.ts'
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
+import { asSyncError, SyncError } from '../../src/errors.ts'
+import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
+import { type Planned, previewBackfill } from '../../src/sync/backfill/backfillPreview.ts'
+import { retryRejected } from '../../src/sync/retryRejected.ts'
+import { BackfillNames } from '../backfill/backfillNames.ts'
 import type { ControlRequest } from './controlRequest.ts'
-import type { Housekeeping } from './housekeeping.ts'
+import type { Housekeeping } from '../owner/housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
-import { CALLED_OFF, calledOffError, STOPPING } from './jobOutcome.ts'
-import type { OwnerRooms } from './ownerRooms.ts'
-import type { QueueDepth, Requests } from './requests.ts'
-import { type RunningDocument, runningDocument, type Runs } from './runs.ts'
+import { CALLED_OFF, calledOffError, STOPPING } from '../queue/jobOutcome.ts'
+import type { OwnerRooms } from '../owner/ownerRooms.ts'
+import type { QueueDepth, Requests } from '../queue/requests.ts'
+import { type RunningDocument, runningDocument, type Runs } from '../owner/runs.ts'
 import { callOffWaiting, type WaitingRun, waitingRuns } from './waitingRuns.ts'
 import { outcomeDocument, type Plain } from './wire.ts'
 
@@ -247,7 +247,7 @@ export class Control {
   }
 }
 
-export type { Planned } from '../src/sync/backfill/backfillPreview.ts'
+export type { Planned } from '../../src/sync/backfill/backfillPreview.ts'
 
 /** What runs and what waits. */
 export interface Activity {

@@ -4,11 +4,11 @@
  */
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
-import type { Clock } from '../src/clock.ts'
-import type { Log } from '../src/log.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Log } from '../../src/log.ts'
 import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
-import type { QueueStore } from './stores/store.ts'
+import type { QueueStore } from '../stores/store.ts'
 
 /** How long a lock holds without renewal, and how often lost ones are looked for; the store's own where left out. */
 export interface LockTimes {

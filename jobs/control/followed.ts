@@ -2,11 +2,11 @@
  * Runs that somebody asked for and waits for. Only runs that begin after the question count, since one that runs
  * already may have passed what the asker wants to see; and a request that the store lost is made again.
  */
-import type { ReportName } from '../schema/index.ts'
-import type { Clock } from '../src/clock.ts'
-import type { ReportOutcome } from '../src/sync/reportOutcome.ts'
-import type { Requests } from './requests.ts'
-import type { RunEvent, RunName, Runs } from './runs.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
+import type { Requests } from '../queue/requests.ts'
+import type { RunEvent, RunName, Runs } from '../owner/runs.ts'
 import { outcomeDocument } from './wire.ts'
 
 /** Takes what happens meanwhile, as plain values. */
