@@ -10,12 +10,13 @@ import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
-import { Difference, type GoneKey } from './walk/difference.ts'
+import type { GoneKey } from './walk/difference.ts'
 import { fenced } from './fenced.ts'
 import type { Proven } from './walk/pageWalk.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { type Axis, Scope, totalNow } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
+import { WindowReader } from './walk/windowReader.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
 /** A row may be stamped by a clock that is far ahead: as long as it is shown, it isn't deleted. */
@@ -111,7 +112,7 @@ async function reconcileScope(
 class Reading {
   readonly #scope: Scope
   readonly #warehouse: Rooms['warehouse']
-  readonly #difference: Difference | undefined
+  readonly #reader: WindowReader
   readonly #open: OpenReconcile
   readonly #axis: Axis | undefined
   #clock: Instant
@@ -122,7 +123,7 @@ class Reading {
     this.#warehouse = warehouse
     this.#open = open
     this.#clock = scope.parts.window.clock
-    this.#difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
+    this.#reader = new WindowReader(scope)
     // A row's time of creation never changes, so no row moves from slice to slice while they are read.
     this.#axis = declaration.window.required
       ? 'window'
@@ -132,7 +133,7 @@ class Reading {
   }
 
   get pages(): number {
-    return this.#scope.reader.pages + (this.#difference?.pages ?? 0)
+    return this.#reader.pages
   }
 
   async everything(): Promise<void> {
@@ -161,9 +162,8 @@ class Reading {
   }
 
   async #slices(spans: readonly Span[]): Promise<void> {
-    await this.#scope.proveAll(this.#axis ?? 'window', spans, async (span, proven) => {
-      await this.#settle(span, proven, await this.#difference?.goneKeys(span, proven))
-    })
+    const axis = this.#axis ?? 'window'
+    await this.#reader.slices(axis, spans, (span, proven, gone) => this.#settle(span, proven, gone))
   }
 
   async #unbounded(): Promise<void> {

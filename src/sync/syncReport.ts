@@ -11,15 +11,15 @@ import { KeySet } from '../plan/keySet.ts'
 import { marksOf } from '../plan/marks.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import { type Before, CLOCK_GRAIN_MS, markAfter, nextWindow, reachesBack } from '../plan/window.ts'
-import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
-import { Difference, type GoneKey } from './walk/difference.ts'
+import type { RunRecord } from '../warehouse/books/books.ts'
+import type { GoneKey } from './walk/difference.ts'
 import { fenced } from './fenced.ts'
 import { addFigures, type Figures, noFigures } from './figures.ts'
-import { readWindow } from './walk/readWindow.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { openCoverage } from './refill.ts'
 import { Scope, totalNow } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
+import { type ProvenAs, WindowReader } from './walk/windowReader.ts'
 
 export interface ReportRun {
   readonly runId: string
@@ -43,9 +43,6 @@ export async function syncReport(given: Rooms, report: ReportName, runId: string
   }
   return run
 }
-
-/** What the books say of how a window was proven. */
-type ProvenAs = Pick<ClosedWindow, 'proof' | 'rows' | 'totalCount'>
 
 interface ScopePull {
   readonly declaration: Declaration
@@ -79,11 +76,11 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
   if (window.since === undefined) await pullEverything(scope, progress)
   else {
     scope.intake.askedBefore = askedBefore(last, clock, config.settleMs)
-    await pullSpan(scope, progress, { since: window.since, until: window.until })
+    await progress.read({ since: window.since, until: window.until })
   }
   await refilled({
     everything: () => pullEverything(scope, progress.forOldRows()),
-    part: (span) => pullSpan(scope, progress.forOldRows(), span),
+    part: (span) => progress.forOldRows().read(span),
   })
   if (scope.sizes !== sizes) {
     const { pageSize } = config
@@ -92,12 +89,6 @@ async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number
   const pages = progress.pages
   await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)
   return { pages, figures: scope.intake.figures }
-}
-
-/** A proven slice moves the mark. */
-function pullSpan(scope: Scope, marks: Marks, span: Span): Promise<void> {
-  const { difference } = marks
-  return readWindow({ scope, difference, close: (slice, proven, gone) => marks.close(slice, proven, gone) }, span)
 }
 
 /**
@@ -164,25 +155,24 @@ async function totalOfCreated(scope: Scope, rows: number | undefined): Promise<n
   return undefined
 }
 
-/** Closes windows and says which marks they move. */
+/** Reads windows, closes them and says which marks they move. */
 class Marks {
-  readonly difference: Difference | undefined
   readonly #scope: Scope
+  readonly #reader: WindowReader
   readonly #before: Before
   #proven: readonly Span[] = []
   #mark: Instant | undefined
   #movesMarks = true
-  #pagesTold = 0
 
   constructor(scope: Scope, before: Before) {
     this.#scope = scope
+    this.#reader = new WindowReader(scope)
     this.#before = before
     this.#mark = before.mark
-    this.difference = scope.parts.declaration.deletes === 'diff' ? new Difference(scope) : undefined
   }
 
   get pages(): number {
-    return this.#scope.reader.pages + (this.difference?.pages ?? 0)
+    return this.#reader.pages
   }
 
   /** From here on rows are read again that lie behind the mark: that moves no mark, nothing of it is late or modified. */
@@ -193,22 +183,23 @@ class Marks {
     return this
   }
 
-  async close(span: Span, { proof, rows, totalCount }: ProvenAs, gone?: readonly GoneKey[]): Promise<void> {
-    const { declaration, config, scope, window } = this.#scope.parts
-    // Nothing later than the service's first answer can be known, whatever the window asked for.
-    const clock = earliest(window.clock, this.#scope.reader.firstServedAt ?? window.clock)
+  /** A proven slice moves the mark. */
+  read(span: Span): Promise<void> {
+    return this.#reader.read(span, (slice, proven, gone) => this.close(slice, proven, gone))
+  }
+
+  async close(span: Span, proven: ProvenAs, gone?: readonly GoneKey[]): Promise<void> {
+    const { declaration, config, window } = this.#scope.parts
+    const clock = this.#reader.knownUntil
     const until = earliest(span.until, clock)
     this.#proven = merged([...this.#proven, { since: span.since, until }])
     // Windows may be proven in any order; only what is proven without a gap counts.
     const reached = provenUpTo(this.#mark ?? window.since, this.#proven) ?? until
     const value = markAfter(this.#mark, { since: window.since, until: reached, clock }, config.settleMs)
     this.#mark = value
-    const pages = this.pages - this.#pagesTold
-    this.#pagesTold = this.pages
     const isMoved = this.#movesMarks && this.#reachesBack(clock)
     const marks = isMoved ? marksOf(declaration).map((mark) => ({ mark, value })) : []
-    const closed = { scope, since: span.since, until, proof, pages, rows, totalCount, marks }
-    await this.#scope.intake.settle({ window: closed, gone })
+    await this.#reader.close(span, proven, { gone, marks })
   }
 
   /**

@@ -11,10 +11,10 @@ import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { Compared } from '../warehouse/publish/compared.ts'
 import { refuseAgain } from './pauses.ts'
-import { Difference } from './walk/difference.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
 import { Scope } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
+import { WindowReader } from './walk/windowReader.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
@@ -120,13 +120,8 @@ async function readInto(
     sizes: NO_PAGE_SIZES,
     before,
   })
-  const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
-  await scope.proveAll('window', [{ since, until }], async (slice, proven) => {
-    const gone = await difference?.goneKeys(slice, proven)
-    const { proof, rows, totalCount } = proven
-    const closed = { scope: name, since: slice.since, until: slice.until, proof, pages: 0, rows, totalCount, marks: [] }
-    await scope.intake.settle({ window: closed, gone })
-  })
+  const reader = new WindowReader(scope)
+  await reader.slices('window', [{ since, until }], (slice, proven, gone) => reader.close(slice, proven, { gone }))
   await scope.intake.commit()
-  return scope.reader.pages + (difference?.pages ?? 0)
+  return reader.pages
 }

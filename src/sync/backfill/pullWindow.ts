@@ -4,15 +4,13 @@
  */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
-import { earliest } from '../../instant.ts'
-import { Difference } from '../walk/difference.ts'
 import { Handover, type PulledWindow } from './handover.ts'
 import { privacyTextOf } from '../privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
-import { readWindow, type WindowReading } from '../walk/readWindow.ts'
 import type { WalkRooms } from '../rooms.ts'
 import { Scope } from '../walk/scope.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
+import { WindowReader } from '../walk/windowReader.ts'
 
 /** Pulls a window: here, or in another process that shares the staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
@@ -48,20 +46,10 @@ async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Pro
   const doubtsSizes = false
   const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes }
   await using scope = new Scope(rooms, asked)
-  const difference = declaration.deletes === 'diff' ? new Difference(scope) : undefined
-  const pages = () => scope.reader.pages + (difference?.pages ?? 0)
-  let pagesTold = 0
-  const close: WindowReading['close'] = (slice, { proof, rows, totalCount }, gone) => {
-    // Nothing later than the service's first answer can be known, whatever the window asked for.
-    const known = earliest(slice.until, clock, scope.reader.firstServedAt ?? clock)
-    const closed = { scope: ask.scope, since: slice.since, until: known, proof, rows, totalCount, marks: [] }
-    const window = { ...closed, pages: pages() - pagesTold }
-    pagesTold = pages()
-    return scope.intake.settle({ window, gone })
-  }
-  await readWindow({ scope, difference, close }, { since, until })
+  const reader = new WindowReader(scope)
+  await reader.read({ since, until }, (slice, proven, gone) => reader.close(slice, proven, { gone }))
   await scope.intake.commit()
-  return await handover.finish({ catalog: scope.intake.catalog, sizes: scope.sizes, pages: pages() })
+  return await handover.finish({ catalog: scope.intake.catalog, sizes: scope.sizes, pages: reader.pages })
 }
 
 function askedOtherwise(report: string): SyncError {
