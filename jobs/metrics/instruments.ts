@@ -1,7 +1,7 @@
 /**
  * Every metric that there is: its name, its meaning and its labels, each label from a closed list (reports, codes,
  * kinds, states), so that their number is bounded whatever the service sends. Names follow Prometheus: base units,
- * `_total` for what only grows. docs/OPERATING.md describes exactly these; a test holds the two equal.
+ * `_total` for what only grows. docs/WATCHING.md describes exactly these; a test holds the two equal.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 

@@ -273,8 +273,8 @@ describe('a notice', () => {
     await run('enquiries')
     await until(() => receiver.posted.length > 0, 'it came')
     await end()
-    const operating = documents().find(({ name }) => name === 'docs/OPERATING.md')
-    const shown = operating?.blocks.find(({ text }) => text.includes('timingSafeEqual'))?.text ?? ''
+    const watching = documents().find(({ name }) => name === 'docs/WATCHING.md')
+    const shown = watching?.blocks.find(({ text }) => text.includes('timingSafeEqual'))?.text ?? ''
     const file = path.join(path.dirname(tide.config.warehouse), 'verify.mjs')
     await writeFile(file, shown)
     const { isOurs } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {

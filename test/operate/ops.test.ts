@@ -126,10 +126,10 @@ describe('dashboard and alerts', () => {
   })
 
   it('lead from each alert to its heading, with its meaning and its cure', () => {
-    const text = read('docs/OPERATING.md')
-    const { anchors } = markdownOf('docs/OPERATING.md', text)
+    const text = read('docs/WATCHING.md')
+    const { anchors } = markdownOf('docs/WATCHING.md', text)
     for (const { alert, annotations } of rules) {
-      expect(annotations.runbook).toBe(`docs/OPERATING.md#${alert.toLowerCase()}`)
+      expect(annotations.runbook).toBe(`docs/WATCHING.md#${alert.toLowerCase()}`)
       expect([...anchors]).toContain(alert.toLowerCase())
       const section = text.split(`### ${alert}\n`)[1]?.split(/^##/m)[0] ?? ''
       expect(section, alert).toContain('**What it means.**')
@@ -141,9 +141,9 @@ describe('dashboard and alerts', () => {
   })
 })
 
-describe('docs/OPERATING.md', () => {
+describe('docs/WATCHING.md', () => {
   it('describes exactly the metrics that are exported, with their labels', async () => {
-    const text = read('docs/OPERATING.md')
+    const text = read('docs/WATCHING.md')
     const rows = [...text.matchAll(/^\| `((?:tidemark|process)_\w+)` \| ([^|]*) \|/gm)]
     const described = new Map(
       rows.map(([, name = '', labels = '']) => [
