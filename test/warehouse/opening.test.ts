@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rename, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reports } from '../../schema/index.ts'
@@ -61,6 +62,7 @@ interface Openers extends AsyncDisposable {
 async function severalOpeners(): Promise<Openers> {
   const program = `
     import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
     import { Warehouse } from ${JSON.stringify(WAREHOUSE)}
     let warehouse
     const tried = async (path, atMs) => {
@@ -300,4 +302,23 @@ describe('a warehouse', () => {
     await warehouse.close()
     expect(await spilled()).toEqual([])
   })
+})
+
+it('a database that closes does what it was asked for before, refuses what comes meanwhile, and ends no process', async () => {
+  const program = `
+    const { Database } = await import(${JSON.stringify(DATABASE)})
+    const ask = (database) => database.rows('SELECT sum(i * 2) AS n FROM range(10000000) t(i)')
+    for (let round = 0; round < 5; round += 1) {
+      const database = await Database.open(':memory:', { memory: '128MB' })
+      const before = ask(database)
+      const closed = database.close()
+      const meanwhile = ask(database).then(() => 'done', ({ code }) => code)
+      console.log((await before).length, await meanwhile)
+      await closed
+    }`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [said, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  expect({ said, code, signal }).toEqual({ said: '1 CANCELLED\n'.repeat(5), code: 0, signal: null })
 })

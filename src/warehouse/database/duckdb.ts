@@ -64,6 +64,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
   #tail: Promise<unknown> = Promise.resolve()
+  #closing = false
   #closed = false
   #clears = CLEARED_MIN
 
@@ -185,9 +186,11 @@ export class Database implements Sql, AsyncDisposable {
     if (!this.#closed) this.#connection.interrupt()
   }
 
+  /** What was asked for before is done; what comes from now on is refused. Error of that: CANCELLED. */
   async close(): Promise<void> {
+    this.#closing = true
+    await this.#tail
     if (this.#closed) return
-    await this.#tail.catch(() => undefined)
     this.#closed = true
     this.#connection.closeSync()
     this.#instance.closeSync()
@@ -228,6 +231,8 @@ export class Database implements Sql, AsyncDisposable {
 
   /** One connection serves one statement or transaction at a time; others wait in order. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    // Begun while the connection is closed under it, a statement would end the process: the driver looks after neither.
+    if (this.#closing) return Promise.reject(isClosed(this.path))
     const turn = this.#tail.then(work, work)
     this.#tail = turn.catch(() => undefined)
     return turn
@@ -270,6 +275,9 @@ export class Database implements Sql, AsyncDisposable {
 }
 
 const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll('_', ' ') ?? 'another one'
+
+const isClosed = (path: string): SyncError =>
+  new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
 const notOneStatement = (count: number): SyncError =>
   new SyncError('QUERY_FAILED', `${count === 0 ? 'there is no statement' : `there are ${count} statements`} to run`, {
