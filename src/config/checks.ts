@@ -119,6 +119,14 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
+/** Shorter, it would take away what the next runs look up in it. */
+export const historyProblem: Check = (text) =>
+  durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
+
+/** Every mark is a little behind. */
+export const lagProblem: Check = (text) =>
+  durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
+
 export const instantProblem: Check = (text) =>
   parseInstant(text) === undefined ? 'must be a date or date-time such as 2000-01-01T00:00:00Z' : undefined
 

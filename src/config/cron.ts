@@ -41,6 +41,11 @@ export function cronProblem(line: string): string | undefined {
       const words = field.words === undefined ? '' : ` or ${field.words[0]}-${field.words.at(-1)}`
       return `is no cron line: "${texts[index]}" is no ${field.name} (${field.min}-${field.max}${words})`
     }
+    const far = (texts[index] ?? '').split(',').find((part) => stepsTooFar(part, field))
+    if (far !== undefined) {
+      const instead = `${boundsOf(far.split('/')[0] ?? '', true, field)?.[0]}`
+      return `steps further in "${far}" than its ${field.name} goes (${field.min}-${field.max}), so it is "${instead}": write that, or a duration such as 90m`
+    }
   }
   return neverComes(texts.slice(-3)) ? 'is a cron line whose day never comes' : undefined
 }
@@ -68,6 +73,12 @@ function partOf(text: string, field: Field): readonly number[] | undefined {
     { length: Math.floor((bounds[1] - bounds[0]) / stride) + 1 },
     (_, index) => bounds[0] + index * stride,
   )
+}
+
+/** Only its first value is ever met: whoever writes every 90 minutes so gets every hour. A step of the whole field is that. */
+function stepsTooFar(part: string, { min, max }: Field): boolean {
+  const [, step] = part.split('/')
+  return step !== undefined && Number(step) > max - min + 1
 }
 
 function boundsOf(range: string, hasStep: boolean, field: Field): readonly [number, number] | undefined {

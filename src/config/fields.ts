@@ -23,9 +23,20 @@ export const text = (meaning: string) => z.string().min(1).describe(meaning)
 
 const SIZE_WORDS = { error: 'must be a size such as 256MB, 1GiB or 1048576' }
 
+const isSome = (size: string): boolean => (parseByteSize(size) ?? 0) >= 1
+
 export const byteSize = (meaning: string) =>
   z
-    .union([whole().min(1), z.string().regex(BYTE_SIZE, SIZE_WORDS)], SIZE_WORDS)
+    .union(
+      [
+        whole().min(1),
+        z
+          .string()
+          .regex(BYTE_SIZE, { ...SIZE_WORDS, abort: true })
+          .refine(isSome, 'must be at least 1B'),
+      ],
+      SIZE_WORDS,
+    )
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 

@@ -4,7 +4,7 @@
 import path from 'node:path'
 import { z } from 'zod'
 import { Secret } from '../secret.ts'
-import { durationProblem, webhookProblem } from './checks.ts'
+import { lagProblem, webhookProblem } from './checks.ts'
 import { NOTIFY_SECRET, NOTIFY_SECRET_FILE } from './environment.ts'
 import { checked, text, whole } from './fields.ts'
 import type { Path, Problem } from './problems.ts'
@@ -24,9 +24,7 @@ export const notifySection = z
     secret_file: text(
       'File that holds the secret that notices are signed with (TIDEMARK_NOTIFY_SECRET_FILE, or the secret itself in TIDEMARK_NOTIFY_SECRET); never in this file',
     ).optional(),
-    lag: checked(durationProblem, 'A mark that is further behind than this is told (TIDEMARK_NOTIFY_LAG)').default(
-      '1h',
-    ),
+    lag: checked(lagProblem, 'A mark that is further behind than this is told (TIDEMARK_NOTIFY_LAG)').default('1h'),
     failures: whole().min(1).max(100).default(3).describe('A report that fails so often in a row is told'),
   })
   .prefault({})

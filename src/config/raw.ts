@@ -8,7 +8,7 @@ import {
   baseUrlProblem,
   currencyProblem,
   directoryProblem,
-  durationProblem,
+  historyProblem,
   fileProblem,
   queueProblem,
   serveProblem,
@@ -127,7 +127,7 @@ export const RawConfig = z
     ),
     console: consoleSection,
     history: checked(
-      durationProblem,
+      historyProblem,
       'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
     ).default('90d'),
     hash_key_file: text(

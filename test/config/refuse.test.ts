@@ -155,6 +155,14 @@ describe('settings of a report', () => {
     ['events: { settle: -1s }', 'reports.events.settle must be a duration such as 500ms, 30s, 5m, 2h or 1d'],
     ['events: { every: 500ms }', 'reports.events.every must be at least 1s'],
     ['events: { every: "0 25 * * *" }', 'reports.events.every is no cron line: "25" is no hour (0-23)'],
+    [
+      'events: { every: "*/61 * * * *" }',
+      'reports.events.every steps further in "*/61" than its minute goes (0-59), so it is "0": write that, or a duration such as 90m',
+    ],
+    [
+      'events: { reconcile_every: "30 5,6/25 * * *" }',
+      'reports.events.reconcile_every steps further in "6/25" than its hour goes (0-23), so it is "6": write that, or a duration such as 90m',
+    ],
     ['events: { time_zone: Mars/Olympus }', 'reports.events.time_zone must be a time zone such as UTC or Europe/Paris'],
     [
       'events: { reconcile_every: sometimes }',
@@ -217,6 +225,10 @@ describe('other settings', () => {
     ],
     ['published: ./data/warehouse.duckdb', 'published must be another file than warehouse'],
     ['limits: { load_bytes_max: big }', 'limits.load_bytes_max must be a size such as 256MB, 1GiB or 1048576'],
+    ['limits: { page_bytes_max: 0MB }', 'limits.page_bytes_max must be at least 1B'],
+    ['history: 0d', 'history must be at least 1d'],
+    ['history: 23h', 'history must be at least 1d'],
+    ['notify: { lag: 0s }', 'notify.lag must be more than 0s, such as 1h'],
     ['limits: { warehouse_memory: 80% }', 'limits.warehouse_memory must be a size such as 1GB'],
     ['service: { requests_per_second: 0 }', 'service.requests_per_second must be more than 0'],
     ['archive: true', expect.stringContaining('archive is not a setting; known are service, warehouse')],
