@@ -6,6 +6,7 @@
 import {
   type BackendFactory,
   type ConnectionOptions,
+  type DefaultJobOptions,
   type Processor,
   Queue,
   type QueueBaseOptions,
@@ -29,14 +30,15 @@ export interface QueueParts {
   /** What is told to whom the store did not do what it was asked for. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
+  /** How many jobs of each kind that have ended a queue keeps at most; undefined: as many as came in their time. */
+  readonly endedMax?: number
   /** False while the store is away: then nothing can be closed with its help. */
   readonly isConnected: () => boolean
 }
 
 const DAY_S = 24 * 3_600
 
-/** By age alone: with a count, BullMQ's PostgreSQL backend deadlocks and turns successes into failures. */
-const RETENTION = { removeOnComplete: { age: DAY_S }, removeOnFail: { age: 7 * DAY_S } }
+const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
 /** A killed worker's job is with another one within 20 s; a worker may be blocked for half of the lock's time. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
@@ -73,7 +75,7 @@ export class Queues {
     const known = this.#queues.get(name)
     if (known !== undefined) return known as Queue<Data>
     const { asking, backend, onError, unwilling } = this.#parts
-    const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: RETENTION }, backend)
+    const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: this.#retention() }, backend)
     queue.on('error', onError)
     for (const call of CALLS) {
       const ask = (queue[call] as (...args: unknown[]) => Promise<unknown>).bind(queue)
@@ -124,6 +126,12 @@ export class Queues {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#events.values()].map((events) => events.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
+  }
+
+  #retention(): Pick<DefaultJobOptions, 'removeOnComplete' | 'removeOnFail'> {
+    const { endedMax } = this.#parts
+    const most = endedMax === undefined ? {} : { count: endedMax }
+    return { removeOnComplete: { age: KEPT_S.completed, ...most }, removeOnFail: { age: KEPT_S.failed, ...most } }
   }
 
   #base(connection: ConnectionOptions): QueueBaseOptions & { prefix: string } {

@@ -18,6 +18,9 @@ const RECONNECT_MS_MAX = 2_000
 /** A server that is frozen rather than gone closes no connection: the answer just never comes. */
 const ANSWER_MS = 15_000
 
+/** Jobs that have ended, of a queue: enough to look at. Each takes memory, and runs a second apart make many in an hour. */
+const ENDED_MAX = 1_000
+
 const SHARED = {
   lazyConnect: true,
   connectTimeout: CONNECT_MS,
@@ -57,6 +60,8 @@ export async function openRedisStore(
     onError: troubles.tell,
     unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
+    // On PostgreSQL a count makes BullMQ deadlock and turn successes into failures: there their age alone counts.
+    endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
   })
   return storeOver({

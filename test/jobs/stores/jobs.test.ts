@@ -1,9 +1,9 @@
 /** One suite of jobs over every store: what the worker relies on holds on each of them. */
 import { WaitingError } from 'bullmq'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { type Ground, grounds, until } from './support.ts'
+import { aGround, type Ground, grounds, until } from './support.ts'
 
 const sleep = (ms: number) => systemClock.sleep(ms)
 
@@ -213,6 +213,22 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     clearInterval(ticking)
     expect(ticks).toBeGreaterThan(10)
   })
+})
+
+it('jobs on redis that have ended are kept in a number that does not grow with the rhythm', async () => {
+  await using ground = await aGround('redis', inject('redisUrl'))
+  await using store = await ground.open()
+  const queue = store.queue<object>('quick')
+  for (const name of ['well', 'badly']) await queue.addBulk(Array.from({ length: 1_100 }, () => ({ name, data: {} })))
+  let done = 0
+  const work = ({ name }: { name: string }) => {
+    done += 1
+    return name === 'well' ? Promise.resolve() : Promise.reject(new TypeError('it fails'))
+  }
+  await using _worker = closing(store.worker('quick', work, { concurrency: 50 }))
+  await until(async () => done === 2_200 && (await queue.getActiveCount()) === 0)
+  expect(await queue.getCompletedCount()).toBe(1_000)
+  expect(await queue.getFailedCount()).toBe(1_000)
 })
 
 function closing<Held extends { close(): Promise<void> }>(worker: Held): { worker: Held } & AsyncDisposable {
