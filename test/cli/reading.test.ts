@@ -44,6 +44,21 @@ describe('tidemark query', () => {
     expect(stdout).toBe('day,first,at,zero,days\ninfinity,-infinity,infinity,-0.0,"[""infinity"",""2024-02-29""]"\n')
   })
 
+  it('says how to ask for what it cannot show whole: values without names, and a PIVOT whose values are to be found', async () => {
+    const unnamed = await world.run('query', "SELECT [{'in': (1, 'x')}] AS pairs")
+    expect(unnamed).toMatchObject({ code: 1, stdout: '' })
+    expect(unnamed.stderr).toMatch(/pairs holds values without names[^]*QUERY_FAILED[^]*::VARCHAR/)
+    const shown = await world.run(
+      'query',
+      '--format',
+      'csv',
+      "SELECT (1, 'x')::VARCHAR AS pair, {'a': 1, 'b': 2} AS named",
+    )
+    expect(shown.stdout).toBe('pair,named\n"(1, x)","{""a"":1,""b"":2}"\n')
+    const pivot = await world.run('query', 'PIVOT (SELECT 1 AS n, true AS yes) ON yes USING count(*)')
+    expect(pivot.stderr).toMatch(/QUERY_FAILED[^]*IN \(…\)/)
+  })
+
   it('takes a statement that begins with a comment for one, wherever options stand', async () => {
     const statement = '-- count them\nSELECT 42 AS n'
     for (const args of [

@@ -115,6 +115,8 @@ export class Database implements Sql, AsyncDisposable {
         const result = await statement.stream()
         const types = result.columnTypes()
         const columns = result.deduplicatedColumnNames()
+        const lossy = types.findIndex((type) => hasUnnamedFields(type as unknown as NestedType))
+        if (lossy >= 0) throw unnamedFields(columns[lossy] ?? '')
         for await (const rows of result.yieldRows()) {
           const cells = rows.map((row) => row.map((value, index) => cellOf(value, types[index])))
           if (!(await take(cells, columns))) break
@@ -207,7 +209,7 @@ export class Database implements Sql, AsyncDisposable {
       if (/native callback/.test(String(error))) return undefined
       throw error
     })
-    if (statements?.count !== 1) throw notOneStatement(statements?.count ?? 0)
+    if (statements?.count !== 1) throw notOneStatement(sql, statements?.count ?? 0)
     const statement = await statements.prepare(0)
     const { statementType } = statement
     if (statementType === StatementType.SELECT || statementType === StatementType.EXPLAIN) return statement
@@ -279,9 +281,31 @@ const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll(
 const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
-const notOneStatement = (count: number): SyncError =>
-  new SyncError('QUERY_FAILED', `${count === 0 ? 'there is no statement' : `there are ${count} statements`} to run`, {
-    cure: 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
+function notOneStatement(sql: string, count: number): SyncError {
+  // DuckDB looks the values up in a statement of its own, which makes a type.
+  const isPivot = /\bpivot/i.test(sql)
+  return new SyncError(
+    'QUERY_FAILED',
+    `${count === 0 ? 'there is no statement' : `there are ${count} statements`} to run`,
+    {
+      cure: isPivot
+        ? 'A PIVOT needs its values named to be one statement: PIVOT events ON status IN (…) USING count(*).'
+        : 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
+    },
+  )
+}
+
+/** The driver keeps the fields of a struct by their names: of those without one the last would be all that is shown. */
+const hasUnnamedFields = (type: NestedType | undefined): boolean =>
+  type !== undefined &&
+  ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||
+    [type.valueType, type.keyType, ...(type.entryTypes ?? [])].some((inner) =>
+      hasUnnamedFields(inner as unknown as NestedType | undefined),
+    ))
+
+const unnamedFields = (column: string): SyncError =>
+  new SyncError('QUERY_FAILED', `${column} holds values without names, which cannot be shown one by one`, {
+    cure: "Name them, {'a': first, 'b': second} in place of (first, second), or cast the column: (first, second)::VARCHAR.",
   })
 
 function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
