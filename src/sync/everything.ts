@@ -1,11 +1,8 @@
 /** Reads a report without bounds: its first run, and what is read again where the question changed. */
-import { plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
 import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
-import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Marks } from './marks.ts'
-import { type Scope, totalNow } from './walk/scope.ts'
-import { serviceClock } from './walk/serviceClock.ts'
+import { type Scope, totalNow, totalOfCreated } from './walk/scope.ts'
 import type { ProvenAs } from './walk/windowReader.ts'
 
 /**
@@ -48,26 +45,10 @@ async function readByCreation(
   })
   await scope.intake.commit()
   const isQuiet = isSmall && total === sum.keys.size && !sum.proofs.has('agreed')
-  const totalCount = await totalOfCreated(scope, isQuiet ? sum.keys.size : undefined)
+  // As many rows with a creation time as there were in all before they were read: if there still are, nothing more is asked.
+  const isSame = isQuiet && (await totalNow(scope)) === sum.keys.size
+  const totalCount = isSame ? sum.keys.size : await totalOfCreated(scope)
   return totalCount === undefined
     ? undefined
     : { proof: [...sum.proofs].toSorted().join('+'), rows: sum.rows, totalCount }
-}
-
-/**
- * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are
- * asked for now and not compared with what came, since a busy service adds and loses rows while it is read.
- */
-async function totalOfCreated(scope: Scope, rows: number | undefined): Promise<number | undefined> {
-  // As many rows with a creation time as there were in all before they were read: if there still are, nothing more is asked.
-  if (rows !== undefined && (await totalNow(scope)) === rows) return rows
-  for (let attempt = 1; attempt <= scope.rooms.settings.limits.walkAttemptsMax; attempt += 1) {
-    const clock = await serviceClock(scope.rooms, scope.parts.declaration, { currency: scope.parts.scope })
-    const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Asked before and after: a row that goes between two answers would stand in for one without a time of creation.
-    const before = await totalNow(scope)
-    const bounded = await totalNow(scope, { created })
-    if (before === bounded && bounded === (await totalNow(scope))) return bounded
-  }
-  return undefined
 }

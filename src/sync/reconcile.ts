@@ -14,7 +14,7 @@ import type { GoneKey } from './walk/difference.ts'
 import { fenced } from './fenced.ts'
 import type { Proven } from './walk/pageWalk.ts'
 import { type Rooms, scopesOf } from './rooms.ts'
-import { type Axis, Scope, totalNow } from './walk/scope.ts'
+import { type Axis, Scope, totalNow, totalOfCreated } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { WindowReader } from './walk/windowReader.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
@@ -148,7 +148,9 @@ class Reading {
     if (declaration.window.required) return
     // The total without bounds says whether the slices hold every row there is.
     const total = await totalNow(this.#scope)
-    if (total !== (await this.#warehouse.reconciledRows(this.#open.reconcileId))) await this.#unbounded()
+    if (total === (await this.#warehouse.reconciledRows(this.#open.reconcileId))) return
+    // Rows may have come or gone since: then it is enough that none is without a time of creation.
+    if ((await totalOfCreated(this.#scope)) === undefined) await this.#unbounded()
   }
 
   /** What came or moved while the slices were read, and what is stamped in the future: it is there all the same. */

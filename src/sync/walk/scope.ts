@@ -9,14 +9,15 @@ import { type PageSizes, rowsAPage, sawLastPage } from '../../plan/pageSizes.ts'
 import type { Question } from '../../plan/question.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'
 import { type Span, splitAt, youngFrom } from '../../plan/spans.ts'
-import type { Window } from '../../plan/window.ts'
-import type { Instant } from '../../instant.ts'
+import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
+import { type Instant, plusMs } from '../../instant.ts'
 import { followersOf } from '../audit/followers.ts'
 import { Intake } from '../intake.ts'
 import { stampsOf } from './stampsOf.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
 import type { WalkOutcome, Proven } from './pageWalk.ts'
 import { prove } from './prove.ts'
+import { serviceClock } from './serviceClock.ts'
 import type { WalkRooms } from '../rooms.ts'
 
 export interface ScopeParts {
@@ -229,6 +230,23 @@ function apart(span: Span, youngFrom: Instant): readonly Span[] {
 export async function totalNow(scope: Scope, bounds: Pick<Question, 'created'> = {}): Promise<number | undefined> {
   const { page } = await scope.reader.read({ ...scope.question, ...bounds, expand: [] }, 1)
   return page.envelope.totalCount
+}
+
+/**
+ * The total without bounds, if the total by time of creation is the same: then every row has such a time. Both are
+ * asked for now and not compared with what came, since a busy service adds and loses rows while it is read.
+ */
+export async function totalOfCreated(scope: Scope): Promise<number | undefined> {
+  const { rooms, parts } = scope
+  for (let attempt = 1; attempt <= rooms.settings.limits.walkAttemptsMax; attempt += 1) {
+    const clock = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
+    // Asked before and after: a row that goes between two answers would stand in for one without a time of creation.
+    const before = await totalNow(scope)
+    const bounded = await totalNow(scope, { created })
+    if (before === bounded && bounded === (await totalNow(scope))) return bounded
+  }
+  return undefined
 }
 
 interface ProveAsk {
