@@ -29,14 +29,35 @@ it('reads a trail of several pages whole, and numbers new entries on', async () 
   expect(await held()).toEqual(sent())
 })
 
+interface Pages {
+  readonly ignoresNumber?: boolean
+  readonly showsLastAgain?: boolean
+  /** The page size that answers tell. */
+  readonly told?: number
+  /** Entries that can be paged to. */
+  readonly reach?: number
+  /** Added to the trail's total. */
+  readonly lie?: number
+}
+
 /** Answers with pages of ten at most: one old enquiry, and `entries` as its trail. */
 const inTens =
-  (entries: readonly string[], { ignoresNumber = false } = {}) =>
+  (entries: readonly string[], { ignoresNumber, showsLastAgain, told = 10, reach = Infinity, lie = 0 }: Pages = {}) =>
   ({ path, body }: Asked): string => {
-    const rows = path.endsWith('/Audit') ? entries : ['{"enquiryId":1}']
-    const number = ignoresNumber ? 1 : Number(body.pageNumber)
-    const items = rows.slice((number - 1) * 10, number * 10).join(',')
-    return `{"items":[${items}],"pageNumber":${number},"pageSize":10,"totalCount":${rows.length}}`
+    const isTrail = path.endsWith('/Audit')
+    const [since, until] = [Date.parse(String(body.since)), Date.parse(String(body.until))]
+    const inTime = entries.filter((text) => {
+      const at = Date.parse(/"timestamp":"([^"]+)"/.exec(text)?.[1] ?? '')
+      return at >= since && at <= until
+    })
+    const rows = isTrail ? inTime : ['{"enquiryId":1}']
+    const size = Math.min(10, Number(body.pageSize))
+    const last = Math.max(1, Math.ceil(rows.length / size))
+    const asked = Number(body.pageNumber)
+    const number = ignoresNumber === true ? 1 : showsLastAgain === true ? Math.min(asked, last) : asked
+    const items = rows.slice((number - 1) * size, Math.min(number * size, reach)).join(',')
+    const total = rows.length + (isTrail ? lie : 0)
+    return `{"items":[${items}],"pageNumber":${number},"pageSize":${told},"totalCount":${total}}`
   }
 
 const entry = (userId: number) => `{"timestamp":"2026-01-01T00:00:00Z","userId":${userId},"action":"Updated"}`
@@ -57,4 +78,47 @@ it('a trail of which every page is the first one, full, is not taken for whole',
   await tide.sync('enquiries')
   expect(failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries').code).toBe('WALK_UNSTABLE')
   expect(await tide.warehouse.rows(`SELECT 1 FROM tidemark.marks WHERE report = 'enquiry_audit_entries'`)).toEqual([])
+})
+
+const daily = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, n) => `{"timestamp":"2026-01-${String(n + 1).padStart(2, '0')}T00:00:00Z","userId":1}`,
+  )
+
+it.each([
+  ['is the first one, which says that it has room', daily(20), { ignoresNumber: true, told: 500 }],
+  ['is the first one, of the newest entries', daily(20).toReversed(), { ignoresNumber: true, told: 500 }],
+  ['behind the second one is empty', daily(28), { reach: 20 }],
+])('a trail of which every page %s is not taken for whole where its total counts more', async (_, entries, pages) => {
+  await using tide = await aTideAnsweredBy(inTens(entries, pages))
+  await tide.sync('enquiries')
+  const failure = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
+  expect(failure).toMatchObject({ code: 'WALK_UNSTABLE', data: { total: entries.length } })
+  expect(await tide.warehouse.rows(`SELECT 1 FROM tidemark.marks WHERE report = 'enquiry_audit_entries'`)).toEqual([])
+})
+
+it.each([1, 2])(
+  'a trail whose total is %i too high is believed where nothing stands before or behind it',
+  async (lie) => {
+    await using tide = await aTideAnsweredBy(inTens(daily(5), { lie }))
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    expect(await heldEntries(tide)).toEqual([{ n: 5, last: 5 }])
+  },
+)
+
+it.each([1, 2, 9])(
+  'one entry does not double where the last page comes again and the total is %i too high',
+  async (lie) => {
+    await using tide = await aTideAnsweredBy(inTens([entry(7)], { showsLastAgain: true, lie }))
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    expect(await heldEntries(tide)).toEqual([{ n: 1, last: 1 }])
+  },
+)
+
+it('a page of as many entries as were asked for is followed, whatever size it tells', async () => {
+  const settings = { reports: { enquiry_audit_entries: { page_size: 4 } } }
+  await using tide = await aTideAnsweredBy(inTens(daily(5), { told: 500, lie: -1 }), settings)
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  expect(await heldEntries(tide)).toEqual([{ n: 5, last: 5 }])
 })

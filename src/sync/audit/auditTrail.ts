@@ -181,7 +181,7 @@ class Trail {
     const outcome = await prove(
       {
         reader,
-        ask: () => ({ window: span, expand, filters: {}, record }),
+        ask: (part = span) => ({ window: part, expand, filters: {}, record }),
         youngFrom: youngFrom(clock, overlapMs),
         ...limits,
         concurrency: 1,

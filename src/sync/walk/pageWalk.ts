@@ -82,6 +82,7 @@ export class Walk {
   #reachedEnd = false
   #sawEmptyPage = false
   #last: FetchedPage | undefined
+  #lastHeld: FetchedPage | undefined
   #isAgain = false
   /** Whether the page behind the last one that the total calls for is empty, once that was asked. */
   #endsWhereTold: Promise<boolean> | undefined
@@ -101,13 +102,13 @@ export class Walk {
   }
 
   /**
-   * Whether the last page may be followed by rows that the total doesn't count: it is full, or as long as pages that
-   * were followed by others, although it says that it has room left.
+   * Whether the last page may be followed by rows that the total doesn't count: it is full, or has as many rows as were
+   * asked for, or as pages that were followed by others, although it says that it has room left.
    */
   get endsFull(): boolean {
     const { state, parts, size } = this
     const fullMin = size === parts.reader.pageSize ? parts.sizes().fullMin : undefined
-    return state.endsFull || (state.lastRows > 0 && state.lastRows >= (fullMin ?? Infinity))
+    return state.endsFull || (state.lastRows > 0 && state.lastRows >= Math.min(size, fullMin ?? size))
   }
 
   /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
@@ -123,6 +124,11 @@ export class Walk {
     const usual = this.parts.reader.pageSize
     // Where more than the usual size is asked for, a page that isn't larger than before may be cut as before.
     return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
+  }
+
+  /** The page with the highest number that has rows. */
+  get lastHeld(): FetchedPage | undefined {
+    return this.#lastHeld
   }
 
   /** Reads a page that is not of this walk yet. */
@@ -147,19 +153,20 @@ export class Walk {
     if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))
     else state.saw(seen)
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
+    if (page.rowCount > 0 && number > (this.#lastHeld?.number ?? 0)) this.#lastHeld = fetched
     if (page.rowCount === 0) this.#sawEmptyPage = true
     if (state.freshOnLastPage === 0) this.#reachedEnd = true
   }
 
   /**
    * Whether this is the page before once more. Pages of one row don't count, since any order may bring one twice: its key
-   * says that it isn't new. A row without a key has nothing else to say so.
+   * says that it isn't new. One without a key has nothing else to say so.
    */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const { state, parts } = this
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
-    const isOneRow = page.rowCount === 1 && state.firstRows === 1 && (!parts.reader.keyed || page.keys.length === 1)
+    const isOneRow = page.rowCount === 1 && state.firstRows === 1 && page.keys.length === 1
     if (page.rowCount !== last.page.rowCount || isOneRow) return false
     return sameRows(page, last.page, parts.reader.keyed)
   }

@@ -4,7 +4,7 @@
  * total is told the span is cut until single responses remain, and inside one instant two walks have to agree.
  */
 import { SyncError } from '../../errors.ts'
-import { formatInstant, type Instant } from '../../instant.ts'
+import { earliest, formatInstant, type Instant, latest } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
 import {
   afterTwoPages,
@@ -24,7 +24,8 @@ import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
 import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
 import { countsFromZero } from './firstNumber.ts'
 import type { FetchedPage } from './pages.ts'
-import { type WalkOutcome, type ProveParts, Walk } from './pageWalk.ts'
+import { type ProveParts, Walk, type WalkOutcome } from './pageWalk.ts'
+import { stampsOf } from './stampsOf.ts'
 
 /** So many usual pages are asked for at once at most: an answer that is too large helps nobody. */
 const USUAL_PAGES_MAX = 8
@@ -165,6 +166,7 @@ async function agreement(before: Walk): Promise<WalkOutcome> {
     await walk.untilExhausted(2)
     const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
     if (agrees && (await countsFromZero(walk))) return fromZero(walk)
+    if (agrees && (await hidesEntries(walk, first))) throw unstable(walk, unreached(walk))
     const cut = agrees ? await cutForHidden(walk) : finer(walk)
     if (agrees && cut === undefined) return walk.proven('agreed')
     if (cut !== undefined) return walk.split(first, { parts: cut })
@@ -179,6 +181,34 @@ async function fromZero({ parts, span }: Walk): Promise<WalkOutcome> {
   const walk = new Walk(parts, span)
   return ofEnvelope(walk, await walk.page(1))
 }
+
+/**
+ * Whether entries that the total of a trail counts stand before or behind all that two walks brought: the service pages to
+ * so many only, or to its first page alone. A trail is never cut, so nothing would bring them.
+ */
+async function hidesEntries({ parts, span, state, lastHeld }: Walk, first: FetchedPage): Promise<boolean> {
+  const { reader } = parts
+  if (reader.keyed || span === undefined || (state.totalCount ?? 0) <= state.distinct) return false
+  const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
+    pages.flatMap(({ page }) => stampsOf(reader.report, page).flat()).filter((at) => at !== undefined)
+  const held = stampsIn(lastHeld === undefined ? [first] : [first, lastHeld])
+  if (held.length === 0) return false
+  const [begun, ended] = [earliest(...held), latest(...held)]
+  const edges = [
+    { since: (ended + 1) as Instant, until: span.until },
+    { since: span.since, until: (begun - 1) as Instant },
+  ]
+  for (const edge of edges) {
+    if (edge.since !== undefined && edge.since > edge.until) continue
+    // A service whose bounds are coarser shows the outermost entries once more.
+    const shown = stampsIn([await reader.read(parts.ask(edge), 1)])
+    if (shown.some((at) => at < begun || at > ended)) return true
+  }
+  return false
+}
+
+const unreached = ({ state }: Walk): string =>
+  `the service counts ${state.totalCount} entries, and its pages bring ${state.distinct}`
 
 /**
  * Two walks agree, and the total counts more rows than they brought: how to cut, if it is true. Parts tell. A service that
@@ -228,14 +258,18 @@ function finer({ parts, span, state }: Walk): readonly Span[] | undefined {
   return splitByTotal(span, Math.max(state.totalCount ?? 0, state.rows), plannedRows(state.pageRows))
 }
 
-function unstable({ parts, span, state }: Walk): SyncError {
+function unstable({ parts, span, state }: Walk, reason?: string): SyncError {
   const { report } = parts.reader
   const where =
     span === undefined
       ? 'everything'
       : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
-  const why = state.repeats > 0 ? `${state.repeats} rows came twice` : 'each walk brought other rows'
-  return new SyncError('WALK_UNSTABLE', `${parts.walkAttemptsMax} walks over ${where} did not agree: ${why}`, {
+  const moved = state.repeats > 0 ? `${state.repeats} rows came twice` : 'each walk brought other rows'
+  const what =
+    reason === undefined
+      ? `${parts.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
+      : `a walk over ${where} is not whole: ${reason}`
+  return new SyncError('WALK_UNSTABLE', what, {
     report: report.name,
     cure: 'Rows move faster than they can be read, or the service ignores pageNumber. It is tried again at the next run; a larger page_size lets more fit one response.',
     data: { walks: parts.walkAttemptsMax, rows: state.rows, total: state.totalCount, repeats: state.repeats },

@@ -8,11 +8,13 @@ import { type Instant, parseInstant } from '../../instant.ts'
 import type { RowStamps } from '../../plan/stampSample.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 
+/** An audit entry's only time. */
+const ENTRY_STAMP = ['timestamp']
+
 /** In the page's order; rejected rows left out. */
 export function stampsOf(report: Declaration, page: ScannedPage): readonly RowStamps[] {
-  const sources = report.newerBy.map(
-    (column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [],
-  )
+  const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
+  const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
   return linesOf(page.lines(0)).flatMap((line): RowStamps[] => {
     const row = rowFrom(line)
     return row === undefined ? [] : [sources.map((fields) => stampIn(row, fields))]
