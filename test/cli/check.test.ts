@@ -22,8 +22,9 @@ describe('tidemark check', () => {
     await using world = await aWorld()
     const { code, stdout, stderr } = await world.run('check')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const lines = ['configuration', 'network', 'token', ...reportNames, 'limit', 'clock', 'queue', 'warehouse', 'disk']
-    for (const check of [...lines, 'published copy']) expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
+    const lines = ['configuration', 'network', 'token', ...reportNames, 'limit', 'clock', 'queue', 'console']
+    for (const check of [...lines, 'warehouse', 'disk', 'published copy'])
+      expect(stdout).toMatch(new RegExp(`^${check} +ok `, 'm'))
     expect(stdout).toMatch(/^token .*lives .*event\.read/m)
     expect(stdout).toContain('All is well.')
   })
@@ -78,6 +79,16 @@ describe('tidemark check', () => {
       found: 'this machine is about 1 h behind the service',
     })
     expect((await checked(['no-date'])).of('clock')).toMatchObject({ result: 'warn' })
+  })
+
+  it('warns of a console with which no worker starts', async () => {
+    const settings = { console: { host: '0.0.0.0', port: 0 } }
+    await using world = await aWorld({ settings })
+    const { code, stdout } = await world.run('check')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^console +warn +a worker would not start: .*TIDEMARK_CONSOLE_TOKEN/m)
+    const begun = await world.run('worker')
+    expect(begun).toMatchObject({ code: 2, stderr: expect.stringContaining('console.host is 0.0.0.0') })
   })
 
   it('fails for a warehouse that is none', async () => {

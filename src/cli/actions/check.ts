@@ -1,6 +1,7 @@
 /** What `tidemark check` does: every check in turn, and a table of what they found. */
 import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
+import { checkConsole } from '../check/console.ts'
 import { checkDisk } from '../check/disk.ts'
 import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
 import { checkOverlap } from '../check/lateness.ts'
@@ -34,6 +35,7 @@ export async function check(shell: Shell, { config: file, json = false }: CheckO
     await checkNetwork(config, clock),
     ...(await checkService({ config, client, clock, signal: stop.signal })),
     ...(await checkQueue(config, clock)),
+    checkConsole(config),
     await checkWarehouse(config),
     await checkDisk(config),
     await checkPublished(config),

@@ -30,7 +30,11 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_LOCKED') return fail(check, error)
-    return warn(check, error.message, 'Nothing, if that process is a running sync; only one can write at a time.')
+    return warn(
+      check,
+      error.message,
+      'Nothing, if that process is a worker or a running sync: only one can write at a time. Else end it.',
+    )
   }
 }
 
