@@ -89,6 +89,32 @@ describe.each(['enquiries', 'automated_bookings', 'office_reservations', 'merf_s
   },
 )
 
+const lastOf = async (tide: Tide) => {
+  const [told] = await tide.warehouse.rows<{ missed: number; type: string; at: Date; ended: Date }>(
+    `SELECT f.reconcile_missed AS missed, typeof(f.reconcile_missed) AS type, f.last_reconcile AS at, k.ended
+     FROM tidemark.freshness f, (SELECT max(ended_at) AS ended FROM tidemark.reconciles) k WHERE f.report = 'budgets'`,
+  )
+  return told
+}
+
+describe('the last reconcile in tidemark.freshness', () => {
+  it('counts all currencies, however long each of them takes, and no reconcile before it', async () => {
+    await using tide = await aTide({ settings: { ...settings, currencies: ['EUR', 'USD'] } })
+    await tide.sync('budgets')
+    const lost = tide.sandbox.world.liveKeys('budgets')[0]
+    for (const _ of [1, 2]) {
+      await tide.warehouse.rows(`DELETE FROM budgets WHERE budget_id = ${lost}`)
+      expect(await reconcile(tide, 'budgets')).toMatchObject({ missed: 2 })
+    }
+    expect(await lastOf(tide)).toMatchObject({ missed: 2, type: 'BIGINT' })
+    await tide.warehouse.rows(
+      `UPDATE tidemark.reconciles SET ended_at = ended_at - INTERVAL 5 MINUTES WHERE scope = 'EUR'`,
+    )
+    const told = await lastOf(tide)
+    expect(told).toMatchObject({ missed: 2, at: told?.ended })
+  })
+})
+
 describe('the brake', () => {
   it('stops a mass delete until an operator allows it', async () => {
     await using tide = await aTide({ settings })

@@ -25,7 +25,7 @@ describe('freshness in words', () => {
     await tide.warehouse.rows(`
       INSERT INTO tidemark.reconciles VALUES ('r', 'merf_submissions', '', now(), NULL, TIMESTAMPTZ '2026-02-03 04:05:06+00', 9, 2, 1, 0, 0, NULL)`)
     expect(await explained(tide, 'merf_submissions')).toContain(
-      'The last reconcile (2026-02-03 04:05:00 UTC) found 2 rows missing and 1 row different, and repaired them; 0 rows marked as deleted.',
+      'The last reconcile (2026-02-03 04:05:06 UTC) found 2 rows missing and 1 row different, and repaired them; 0 rows marked as deleted.',
     )
   })
 

@@ -5,7 +5,7 @@
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { REPORT_MARKS } from './askedScopes.ts'
+import { isAsked, REPORT_MARKS } from './askedScopes.ts'
 import { EXPLAINED_COMMENT, explainedSql } from './explained.ts'
 import { LATE_DAYS } from './lateDays.ts'
 import { name, text } from '../database/sqlText.ts'
@@ -36,12 +36,13 @@ export function freshnessSql(): string {
     ) l USING (report)
     LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
     LEFT JOIN (
-      SELECT report, max(ended_at) AS last_reconcile, arg_max(missed, ended_at) AS reconcile_missed,
-        arg_max(differed, ended_at) AS reconcile_differed, arg_max(deleted, ended_at) AS reconcile_deleted
+      SELECT report, max(ended_at) AS last_reconcile, sum(missed)::BIGINT AS reconcile_missed,
+        sum(differed)::BIGINT AS reconcile_differed, sum(deleted)::BIGINT AS reconcile_deleted
       FROM (
-        SELECT report, date_trunc('minute', ended_at) AS ended_at, sum(missed) AS missed, sum(differed) AS differed,
-          sum(deleted) AS deleted
-        FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY ALL)
+        SELECT k.report, max(k.ended_at) AS ended_at, arg_max(k.missed, k.ended_at) AS missed,
+          arg_max(k.differed, k.ended_at) AS differed, arg_max(k.deleted, k.ended_at) AS deleted
+        FROM tidemark.reconciles k JOIN tidemark.report_states s USING (report)
+        WHERE k.ended_at IS NOT NULL AND ${isAsked('k.scope')} GROUP BY k.report, k.scope)
       GROUP BY report
     ) q USING (report)`)};
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`
