@@ -62,9 +62,9 @@ describe('statements in documents', () => {
   })
 })
 
-describe('README.md', () => {
+describe('docs/SETTINGS.md', () => {
   it('names every setting and variable', async () => {
-    const text = await readFile(path.join(ROOT, 'README.md'), 'utf8')
+    const text = await readFile(path.join(ROOT, 'docs/SETTINGS.md'), 'utf8')
     const keys = [...JSON.stringify(jsonSchema()).matchAll(/"([a-z]+(?:_[a-z]+)+)":\{/g)].map(([, key]) => key ?? '')
     const { CLIENT_SECRET, CONSOLE_TOKEN, REPORTS, variables } = environment
     const names = [...keys, ...variables.map(({ name }) => name), CLIENT_SECRET, CONSOLE_TOKEN, REPORTS]

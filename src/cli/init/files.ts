@@ -17,7 +17,7 @@ export type Unreadable = ReadonlyMap<ReportName, string>
 export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {
   const off = [...unreadable].map(([report, code]) => `  ${report}: { enabled: false }   # ${code} when it was tried`)
   return [
-    '# Settings of Tidemark. README.md lists all of them; the secret is in .env, never here.',
+    '# Settings of Tidemark. docs/SETTINGS.md lists all of them; the secret is in .env, never here.',
     'service:',
     `  base_url: ${JSON.stringify(baseUrl)}`,
     `  client_id: ${JSON.stringify(clientId)}`,
