@@ -60,6 +60,18 @@ it.each(LAYOUTS)(
   },
 )
 
+it('a warehouse of the first hours of layout 1, which lacked a column, is compared with the service', async () => {
+  await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
+  const file = path.join(world.folder, 'w.duckdb')
+  await restore(fileOf(1), file)
+  {
+    await using database = await Database.open(file, { memory: '256MB' })
+    await database.run('ALTER TABLE tidemark.reconciles DROP COLUMN asked')
+  }
+  const { code, stdout } = await world.run('reconcile', 'events')
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^events +40 /m) as string })
+})
+
 it('what a newer program wrote is refused by every command, and left as it is', { timeout: 240_000 }, async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
   await world.run('sync', 'events', '--quiet')
