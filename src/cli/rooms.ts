@@ -43,8 +43,8 @@ export async function openRooms(config: Config, { shell, log, listener, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { shell, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Beside other loaders, whatever lies there may be theirs.
-  if (config.lake === undefined) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
+  // Beside other loaders and pullers, whatever lies there may be theirs.
+  if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
   opening.defer(() => signal.removeEventListener('abort', interrupt))
@@ -107,6 +107,9 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
   if (console.token !== undefined) log.guard(console.token)
 }
 
+/** Whether other processes may stage rows in the same directory: pullers need a queue for several, a lake has loaders. */
+const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
+
 /** What nothing was written to for so long was left by a process that is gone. */
 const LEFT_MS = 15 * MINUTE_MS
 
@@ -114,10 +117,8 @@ const LEFT_MS = 15 * MINUTE_MS
  * The file's lock is ours now, so staged rows that lie here are what a killed process left; unless other processes pull
  * windows into the same directory.
  */
-export async function openWarehouse(
-  { warehouse: path, lake, limits, staging }: Config,
-  { isShared = lake !== undefined } = {},
-): Promise<Warehouse> {
+export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
+  const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   const warehouse = await Warehouse.open({ path, lake, memory, threads })
   if (isShared) await removeForgotten(staging, systemClock.now(), LEFT_MS)

@@ -70,6 +70,11 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
         options.roles !== undefined,
       )
     : undefined
+  let pulls = roles.has('pull')
+  const pull = () => {
+    if (pulls) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
+    pulls = false
+  }
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
     config,
@@ -88,11 +93,13 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
     observe,
     healMs: HEAL_MS,
     standbyMs: STANDBY_MS,
+    onOwned: pull,
     ...shortest,
   }
   await using _pulse = beating(config.warehouse, clock)
   out.write(greeting(config, roles))
-  if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
+  // Where no other process can pull, the owner empties the staging directory first: nothing may be pulled into it before.
+  if (store.kind !== 'embedded') pull()
   await untilStopped(stop.signal, {
     crew,
     works: [

@@ -45,6 +45,8 @@ export interface OwnershipParts extends CrewParts {
   /** Where the console of this process listens, once it does. */
   readonly consoleAddress: () => string | undefined
   readonly runLogs: Pick<RunLogs, 'trim'>
+  /** Told each time that the warehouse is open here. */
+  readonly onOwned: () => void
 }
 
 /** What may pass by itself: the owner ends, or space is freed. */
@@ -59,11 +61,15 @@ const ENDING_MS_MAX = 30_000
 export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): Promise<void> {
   const { log, clock, config, standbyMs } = parts
   let told: string | undefined
+  // Once this process has owned it, windows that it pulls may lie in the staging directory.
+  let isFirst = true
   while (!signal.aborted) {
-    const opened = await opening(parts)
+    const opened = await opening(parts, isFirst)
     if ('warehouse' in opened) {
       log.info({ path: config.warehouse }, 'this process owns the warehouse')
       told = undefined
+      isFirst = false
+      parts.onOwned()
       await own(parts, opened.warehouse, signal)
       continue
     }
@@ -74,11 +80,9 @@ export async function ownOrStandBy(parts: OwnershipParts, signal: AbortSignal): 
   }
 }
 
-async function opening({ config, store }: OwnershipParts) {
+async function opening({ config }: OwnershipParts, isFirst: boolean) {
   try {
-    return {
-      warehouse: await openWarehouse(config, { isShared: store.kind !== 'embedded' || config.lake !== undefined }),
-    }
+    return { warehouse: await openWarehouse(config, isFirst ? {} : { isShared: true }) }
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (PASSING.includes(error.code)) return error
