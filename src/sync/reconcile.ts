@@ -53,19 +53,17 @@ export async function reconcileReport(
   const rooms = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
   const scopes = scopesOf(rooms.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
-  let pages = before.pages
+  let { pages } = before
+  // What the run itself has written; a reconcile that was stopped has found more.
+  let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(rooms, { declaration, scope, options })
     pages += one.pages
     for (const figure of Object.keys(found) as (keyof ReconcileFound)[]) found[figure] += one.found[figure]
+    inserted += one.inserted
+    updated += one.updated
   }
-  const { missed, differed, deleted } = found
-  const figures = {
-    ...before.figures,
-    inserted: before.figures.inserted + missed,
-    updated: before.figures.updated + differed,
-    deleted: before.figures.deleted + deleted,
-  }
+  const figures = { ...before.figures, inserted, updated, deleted: before.figures.deleted + found.deleted }
   const run = { ...before, pages, figures }
   const endedAt = rooms.clock.now()
   await rooms.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt, rows: found.rows })
@@ -81,7 +79,7 @@ interface ScopeReconcile {
 async function reconcileScope(
   rooms: Rooms,
   { declaration, scope: name, options }: ScopeReconcile,
-): Promise<{ pages: number; found: ReconcileFound }> {
+): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileFound }> {
   const config = rooms.settings.reports[declaration.name as ReportName]
   const clock = await serviceClock(rooms, declaration, { currency: name })
   const begun = {
@@ -100,12 +98,11 @@ async function reconcileScope(
   await using scope = new Scope(rooms, { declaration, config, scope: name, runId, window, sizes, before, reconcileId })
   const reading = new Reading(scope, open, rooms.warehouse)
   await reading.everything()
-  const { inserted: missed, updated: differed } = scope.intake.figures
   const { startedAt } = open
-  const now = rooms.clock.now()
-  const ending = { ...place, reconcileId, runId, startedAt, now, missed, differed }
-  const ended = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
-  return { pages: reading.pages, found: { missed, differed, ...ended } }
+  const ending = { ...place, reconcileId, runId, startedAt, now: rooms.clock.now() }
+  const found = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
+  const { inserted, updated } = scope.intake.figures
+  return { pages: reading.pages, inserted, updated, found }
 }
 
 /** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */

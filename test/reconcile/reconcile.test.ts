@@ -122,9 +122,13 @@ describe('the brake', () => {
     const { world } = tide.sandbox
     for (const key of world.liveKeys('merf_submissions').slice(0, 20)) world.softDelete('merf_submissions', key)
     await reconcile(tide, 'merf_submissions')
+    world.silentEdit('merf_submissions', world.liveKeys('merf_submissions')[0] ?? 0)
     await expect(reconcile(tide, 'merf_submissions')).rejects.toMatchObject({ code: 'MASS_DELETE_STOPPED' })
     expect(await tide.warehouse.rows(`SELECT 1 FROM merf_submissions WHERE is_deleted`)).toEqual([])
-    expect(await reconcile(tide, 'merf_submissions', true)).toMatchObject({ deleted: 20 })
+    expect(await reconcile(tide, 'merf_submissions', true)).toMatchObject({ deleted: 20, differed: 1 })
+    const written =
+      "SELECT inserted, updated FROM tidemark.runs WHERE kind = 'reconcile' ORDER BY ended_at DESC LIMIT 1"
+    expect(await tide.warehouse.rows(written)).toEqual([{ inserted: 0, updated: 0 }])
     expect(await compared(tide, 'merf_submissions')).toEqual([])
   })
 })

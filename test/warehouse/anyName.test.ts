@@ -92,7 +92,7 @@ async function lived(opened: OpenWarehouse, odd: object): Promise<void> {
       observedAt: THIRD,
       reconcile: { reconcileId, reached: at(FIFTH) },
     })
-    const ending = { ...place, ...begun, runId: 'run-1', now: at(FIFTH), missed: 0, differed: 0 }
+    const ending = { ...place, ...begun, runId: 'run-1', now: at(FIFTH) }
     await warehouse.endReconcile({ ...ending, allowMassDelete: false })
   }
 }

@@ -63,7 +63,7 @@ async function missTwice({ warehouse }: OpenWarehouse, minute: number): Promise<
   for (const reconcileId of ['first', 'second']) {
     const begun = { reconcileId, startedAt: minutes(minute), reached: undefined }
     await warehouse.reconcile(place, begun)
-    const found = { runId: 'run-1', now: minutes(minute), missed: 0, differed: 0, allowMassDelete: false }
+    const found = { runId: 'run-1', now: minutes(minute), allowMassDelete: false }
     await warehouse.endReconcile({ ...place, ...begun, ...found })
   }
 }

@@ -84,7 +84,7 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     await noteRecords(sql, { input, staged })
     await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
     if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
-    if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile })
+    if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile, merged })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun }, figures)
     return { ...figures, changes }

@@ -81,10 +81,14 @@ export interface Reconciled {
   readonly report: Declaration
   readonly staged: Staged | undefined
   readonly progress: ReconcileProgress
+  readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/** Remembers, in the load's transaction, which keys came and how far the reconcile is. */
-export async function noteReconciled(sql: Sql, { report, staged, progress }: Reconciled): Promise<void> {
+/**
+ * Remembers, in the load's transaction, which keys came, what was repaired and how far the reconcile is: one that is
+ * stopped goes on with it.
+ */
+export async function noteReconciled(sql: Sql, { report, staged, progress, merged }: Reconciled): Promise<void> {
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
     // A refused row was returned too: it is there, it just could not be stored.
@@ -94,9 +98,12 @@ export async function noteReconciled(sql: Sql, { report, staged, progress }: Rec
       SELECT ${id}, ${name(keyColumn(report))}::VARCHAR FROM staged
       ${staged.rejected === 0 ? '' : refused}`)
   }
-  if (progress.reached !== undefined) {
-    await sql.run(`UPDATE tidemark.reconciles SET reached = ${time(progress.reached)} WHERE reconcile_id = ${id}`)
-  }
+  const { inserted, updated } = merged
+  if (progress.reached === undefined && inserted + updated === 0) return
+  const reached = progress.reached === undefined ? 'reached' : time(progress.reached)
+  await sql.run(`
+    UPDATE tidemark.reconciles SET missed = missed + ${inserted}, differed = differed + ${updated}, reached = ${reached}
+    WHERE reconcile_id = ${id}`)
 }
 
 export interface Ending extends ReconcilePlace {
@@ -104,9 +111,6 @@ export interface Ending extends ReconcilePlace {
   readonly runId: string
   readonly startedAt: Instant
   readonly now: Instant
-  /** What the loads found: rows that were missing, rows that differed. */
-  readonly missed: number
-  readonly differed: number
   /** An operator has said that a mass delete is right. */
   readonly allowMassDelete: boolean
 }
@@ -117,6 +121,9 @@ export interface ReconcileResult {
   /** Rows held that did not come, and came the time before. */
   readonly absent: number
   readonly deleted: number
+  /** What its loads found: rows that were missing, rows that differed; also those of before it was stopped. */
+  readonly missed: number
+  readonly differed: number
 }
 
 /** How many distinct rows came so far. */
@@ -159,12 +166,15 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
     INSERT INTO tidemark.absences
     SELECT ${text(report.name)}, ${text(scope)}, key, ${text(ending.reconcileId)} FROM absent WHERE NOT again;
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)};
-    UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, missed = ${ending.missed},
-      differed = ${ending.differed}, absent = ${absent}, deleted = ${deleted}
+    UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
     WHERE reconcile_id = ${text(ending.reconcileId)};
     INSERT INTO tidemark.loads VALUES (${loadId}, ${text(ending.runId)}, ${text(report.name)}, ${time(ending.now)},
       0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL)`)
-  return { rows, absent, deleted }
+  const [found = { missed: 0, differed: 0 }] = await sql.rows<Pick<ReconcileResult, 'missed' | 'differed'>>(
+    'SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = $1',
+    [ending.reconcileId],
+  )
+  return { rows, absent, deleted, ...found }
 }
 
 /**
