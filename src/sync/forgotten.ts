@@ -2,17 +2,18 @@
  * Staged files that nobody will use any more. Several processes share the staging directory, and one that was killed
  * leaves its files; age tells them from those that are being written or wait for their load.
  */
-import { readdir, rm, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/** Removes what nothing was written to for so long; gives the names. */
+/** Removes what nothing was written to for so long; gives the names. Error: WAREHOUSE_MISSING where it is not this user's. */
 export async function removeForgotten(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
     const path = join(staging, name)
     if (toMillis(now) - (await lastWrittenMs(path)) < keptMs) continue
-    await rm(path, { recursive: true, force: true })
+    await removeFolder(path)
     removed.push(name)
   }
   return removed

@@ -23,7 +23,7 @@ it.each([
   const said = await saidUnprivileged(`
     import { openWarehouse } from ${program('cli/rooms.ts')}
     const beside = ${JSON.stringify(join(folder.path, 'warehouse.duckdb'))}
-    const config = { warehouse: beside, staging: beside + '.staging', limits: { warehouseMemory: '256MB' } }
+    const config = { queue: 'embedded', warehouse: beside, staging: beside + '.staging', limits: { warehouseMemory: '256MB' } }
     ${GIVE_UP}
     const told = await openWarehouse(config).then(() => 'nothing', ({ code, message, cure }) => ({ code, message, cure }))
     console.log(JSON.stringify(told))

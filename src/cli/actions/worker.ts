@@ -70,11 +70,9 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
         options.roles !== undefined,
       )
     : undefined
-  let pulls = roles.has('pull')
-  const pull = () => {
-    if (pulls) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
-    pulls = false
-  }
+  const pull = once(() => {
+    if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
+  })
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
     config,
@@ -98,7 +96,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   }
   await using _pulse = beating(config.warehouse, clock)
   out.write(greeting(config, roles))
-  // Where no other process can pull, the owner empties the staging directory first: nothing may be pulled into it before.
+  // Where nobody else can pull, the owner empties the staging directory first: nothing may be pulled into it before.
   if (store.kind !== 'embedded') pull()
   await untilStopped(stop.signal, {
     crew,
@@ -109,6 +107,14 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
   })
   log.info('stopped')
   return 0
+}
+
+function once(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) work()
+    isDone = true
+  }
 }
 
 interface Parts {
