@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
-import { SyncError } from '../../src/errors.ts'
+import { asSyncError, SyncError } from '../../src/errors.ts'
 import { type PulledWindow, readPulled } from '../../src/sync/backfill/handover.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere, type PullRooms, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
@@ -51,36 +51,53 @@ export interface QueuedPull {
 export function pullThroughQueue({ rooms, requests }: QueuedPull): Pull {
   const here = pullHere(rooms)
   return async (ask, signal) => {
-    if ((await requests.workersOf('windows')) === 0) return here(ask, signal)
+    const wait = { clock: rooms.clock, signal }
+    if ((await whenBack(() => requests.workersOf('windows'), wait)) === 0) return here(ask, signal)
     const queue = requests.queue<WindowJob>('windows')
     const jobId = `${ask.backfillId}-${ask.number}-${ask.fence.epoch}-${randomUUID().slice(0, 8)}`
-    await queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId })
-    const watch = { find: () => queue.getJob(jobId), rooms, requests, ask, signal }
+    await whenBack(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }), wait)
+    const find = () => whenBack(() => queue.getJob(jobId), wait)
+    const stateOf = () => whenBack(() => queue.getJobState(jobId), wait)
     try {
-      return (await pulledBy(watch)) ?? (await here(ask, signal))
+      return (await pulledBy({ find, stateOf, rooms, requests, ask, signal })) ?? (await here(ask, signal))
     } finally {
-      if (signal.aborted) await (await watch.find())?.remove().catch(() => undefined)
+      if (signal.aborted) await queue.remove(jobId).catch(() => undefined)
     }
+  }
+}
+
+/** Asks until the store answers: one that is away for a while is no reason to give up windows. */
+async function whenBack<T>(ask: () => Promise<T>, { clock, signal }: Pick<Rooms, 'clock' | 'signal'>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (asSyncError(error).code !== 'QUEUE_UNREACHABLE') throw error
+    }
+    await clock.sleep(LOOK_EVERY_MS, signal)
   }
 }
 
 interface Watch extends QueuedPull {
   readonly find: () => Promise<Job<WindowJob> | undefined>
+  readonly stateOf: () => Promise<string>
   readonly ask: PullAsk
   readonly signal: AbortSignal
 }
 
 /** Waits for the job's end; undefined when nobody is there any more to take it. */
-async function pulledBy({ find, rooms, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
+async function pulledBy({ find, stateOf, rooms, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await rooms.clock.sleep(LOOK_EVERY_MS, signal)
+    // The state first: a job that ended between the two would be done, and its result not there yet.
+    const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)
-    const state = await job.getState()
     if (state === 'completed') return readPulled(rooms.settings.staging, WindowResult.parse(job.returnvalue).directory)
     if (state === 'failed') throw errorOfReason(job.failedReason)
     const isUntaken = state !== 'active' && look % LOOKS_PER_COUNT === 0
-    if (!isUntaken || (await requests.workersOf('windows')) > 0) continue
+    const { clock } = rooms
+    if (!isUntaken || (await whenBack(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
     await job.remove()
     return undefined
   }

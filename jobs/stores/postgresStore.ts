@@ -60,7 +60,10 @@ export async function openPostgresStore(
     leaseMs,
     check: () => findingsOf(pool),
     workersOf: async (name) => {
-      const { rows } = await pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
+      const asked = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
+      const { rows } = await asked.catch((error: unknown) => {
+        throw unwilling(address.shown, mask(messageOf(error)))
+      })
       return rows[0]?.workers ?? 0
     },
     release: () => pool.end(),

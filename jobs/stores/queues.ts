@@ -56,6 +56,7 @@ const CALLS = [
   'getJobs',
   'getJobSchedulers',
   'getJobState',
+  'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
 /** A job whose worker died did nothing wrong: crashes alone never fail it for good. */

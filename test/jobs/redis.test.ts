@@ -5,11 +5,18 @@
  */
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
+import { Requests } from '../../jobs/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
+import { pullThroughQueue } from '../../jobs/windows.ts'
 import { systemClock } from '../../src/clock.ts'
+import type { SyncError } from '../../src/errors.ts'
+import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
+import type { Rooms } from '../../src/sync/rooms.ts'
+import { startRedis } from '../support/redisServer.ts'
 import { aWorkshop, hasSaid, held, linesOf, OWNS, reportsOnly, stop, until, type Workshop } from './support.ts'
 
 const LONG = { timeout: 300_000 }
+const SEVERAL_LOOKS_MS = 1_000
 const doneRuns = (said: ReturnType<typeof linesOf>) =>
   said.filter(({ report, state }) => report === 'events' && state === 'done').length
 
@@ -123,4 +130,23 @@ describe('a worker whose Redis', () => {
     expect(schedulers).not.toContain('incremental-enquiries')
     await stop(second)
   })
+})
+
+it('who waits for a window that another process pulls goes on waiting while Redis is away', LONG, async () => {
+  await using redis = await startRedis()
+  const store = await openStore(redis.url, { directory: '', clock: systemClock })
+  const queue = store.queue<object>('windows')
+  store.worker('windows', () => new Promise(() => undefined))
+  const requests = new Requests(store)
+  await until(async () => (await requests.workersOf('windows')) === 1)
+  const rooms = { clock: systemClock } as Rooms
+  const ask = { backfillId: 'b', report: 'events', number: 1, fence: { epoch: 1 } } as PullAsk
+  const pulled = pullThroughQueue({ rooms, requests })(ask, new AbortController().signal)
+  const ended = pulled.catch((error: unknown) => error as SyncError)
+  await until(async () => (await queue.getActiveCount()) === 1)
+  await redis.stop('SIGKILL')
+  expect(await Promise.race([ended, systemClock.sleep(SEVERAL_LOOKS_MS)])).toBeUndefined()
+  await redis.restart()
+  expect(await ended, 'this Redis keeps nothing').toMatchObject({ code: 'STAGED_MISSING' })
+  await store.close()
 })
