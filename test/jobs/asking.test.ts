@@ -106,17 +106,12 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
   const store = await openStore(redis.url, { directory: '', clock })
   const requests = new Requests(store)
   const runs = new Runs()
-  const asked = Promise.withResolvers<void>()
   let looks = 0
   const looking = Object.create(clock, {
     sleep: {
       value: (ms: number, signal?: AbortSignal) => clock.sleep(Math.min(ms, 20), signal).then(() => (looks += 1)),
     },
   }) as typeof clock
-  const ask = async () => asked.resolve()
-  const parts = { kind: 'incremental', ask, runs, requests, clock: looking, tell: () => undefined } as const
-  const waits = new Followed({ ...parts, signal: never }).allOf(['events'])
-  await asked.promise
   const run = {
     runId: 'r',
     report: 'events',
@@ -124,7 +119,6 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
     startedAt: clock.now(),
     callOff: () => undefined,
   } as const
-  await requests.underWay('incremental')
   const ends = Promise.withResolvers<void>()
   const outcome = {
     report: 'events',
@@ -134,12 +128,17 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
     figures: noFigures(),
     elapsedMs: 1,
   } as const
-  const during = runs.during(run, () => ends.promise.then(() => ({ outcome })))
+  await requests.underWay('incremental')
+  // It runs before the first look, so that none is under way when Redis ends.
+  const during = Promise.withResolvers<unknown>()
+  const ask = async () => during.resolve(runs.during(run, () => ends.promise.then(() => ({ outcome }))))
+  const parts = { kind: 'incremental', ask, runs, requests, clock: looking, tell: () => undefined } as const
+  const waits = new Followed({ ...parts, signal: never }).allOf(['events'])
   await redis.stop('SIGKILL')
   const before = looks
   await Promise.race([waits, until(() => looks > before + 5)])
   ends.resolve()
-  await during
+  await during.promise
   expect(await waits).toMatchObject([{ outcome: { state: 'done' } }])
   await store.close()
 })
