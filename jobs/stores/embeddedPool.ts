@@ -5,6 +5,7 @@
  * never end.
  */
 import { EventEmitter } from 'node:events'
+import { chmod, mkdir } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
@@ -28,6 +29,13 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
+/** PGlite lets everybody write its files, whatever the umask says: only the folder can keep others from them. */
+async function closeToOthers(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true })
+  // A file system without rights has nothing to refuse with either.
+  await chmod(directory, 0o700).catch(() => undefined)
+}
+
 export class EmbeddedPool extends EventEmitter implements PgPool {
   /** Nothing here can drop silently, so BullMQ may wait as long as it likes. */
   readonly options = { keepAlive: true }
@@ -48,6 +56,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   }
 
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
+    await closeToOthers(directory)
     const database = await PGlite.create(directory, {
       // As pg does it: a 64-bit number does not fit a double.
       parsers: { [types.INT8]: (text: string) => text },

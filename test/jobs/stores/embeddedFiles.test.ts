@@ -1,10 +1,13 @@
 /** The files of the embedded queue: PGlite has nobody who looks after them, and a worker runs for months. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { EmbeddedPool } from '../../../jobs/stores/embeddedPool.ts'
 import { systemClock } from '../../../src/clock.ts'
+
+/** A new queue alone takes many seconds on a busy machine. */
+const LONG = { timeout: 300_000 }
 
 /** Timers ring when the test says so. */
 function aBell() {
@@ -20,7 +23,7 @@ const failed = (error: unknown) => {
   throw error
 }
 
-it('what the embedded queue logs of its writes stays small however long it runs', async () => {
+it('what the embedded queue logs of its writes stays small however long it runs', LONG, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
   const { clock, ring } = aBell()
   const pool = await EmbeddedPool.open({ directory, schema: 'tide', clock, onError: failed })
@@ -40,4 +43,19 @@ it('what the embedded queue logs of its writes stays small however long it runs'
   await rm(directory, { recursive: true })
   // Each is 16 MiB, and a day fills seven of them.
   expect(Math.max(...logs)).toBeLessThanOrEqual(12)
+})
+
+it('the folder of the embedded queue lets nobody else in, also one that was there before', LONG, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
+  const directory = join(folder, 'queue')
+  const settings = { directory, schema: 'tide', clock: systemClock, onError: failed }
+  const modeAfterOpening = async () => {
+    const pool = await EmbeddedPool.open(settings)
+    await pool.end()
+    return ((await stat(directory)).mode & 0o777).toString(8)
+  }
+  expect(await modeAfterOpening()).toBe('700')
+  await chmod(directory, 0o755)
+  expect(await modeAfterOpening()).toBe('700')
+  await rm(folder, { recursive: true })
 })
