@@ -5,7 +5,7 @@
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import { type Asked, type Change, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { type Asked, type Change, changesIn, type Coverage, nextCoverage, reasonOf } from '../plan/coverage.ts'
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -109,7 +109,7 @@ function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
   const held: Coverage = {
     asked: JSON.parse(row.asked) as Asked,
     refillUntil: row.refill_until ?? undefined,
-    because: (row.because?.split(' and ') ?? []) as Change[],
+    because: changesIn(row.because),
   }
   const wanted = {
     start,
@@ -151,7 +151,7 @@ function gapsText(gaps: readonly Span[]): string {
 }
 
 function owedText({ since, until, because, records }: Owed): string {
-  const reason = because.length === 0 ? 'the configuration' : because.join(' and ')
+  const reason = reasonOf(because) ?? 'the configuration'
   if (records !== undefined) return `asking again about ${counted(records, 'record')} because ${reason} changed`
   const from = since === undefined ? 'everything up to' : `${timeText(since)} …`
   return `reading again ${from} ${timeText(until)} because ${reason} changed`

@@ -14,7 +14,19 @@ export interface Asked {
 }
 
 /** What of a question can change so that what was read doesn't hold what is asked now. */
-export type Change = 'start' | 'filters' | 'expand' | 'entities' | 'columns'
+export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
+
+export type Change = (typeof CHANGES)[number]
+
+const AND = ' and '
+
+/** As people read it, and as `tidemark.coverage.because` holds it; undefined: nothing is named. */
+export const reasonOf = (because: readonly Change[]): string | undefined =>
+  because.length === 0 ? undefined : because.join(AND)
+
+/** The changes that such a text names; what another version wrote is passed over. */
+export const changesIn = (reason: string | null): Change[] =>
+  (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
   /** The question whose answer is held, as far as nothing is owed. */

@@ -1,7 +1,7 @@
 /** What happens to rows that are held already when the configuration starts to ask for more. */
 import { describe, expect, it } from 'vitest'
 import { parseInstant, type Instant } from '../../src/instant.ts'
-import { covers, nextCoverage, partsNewestFirst } from '../../src/plan/coverage.ts'
+import { CHANGES, changesIn, covers, nextCoverage, partsNewestFirst, reasonOf } from '../../src/plan/coverage.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
 import { differences } from '../support/equality.ts'
@@ -36,6 +36,15 @@ describe('coverage', () => {
     expect(wide).toEqual({ asked: held, refillUntil: until, because: ['expand'] })
     const wider = nextCoverage(wide, { ...held, start: at('2019-01-01') }, until)
     expect(wider.because).toEqual(['expand', 'start'])
+  })
+
+  it('says why in words that the books give back', () => {
+    fc.assert(
+      fc.property(fc.subarray([...CHANGES]), (changes) => {
+        expect(changesIn(reasonOf(changes) ?? null)).toEqual(changes)
+      }),
+    )
+    expect(reasonOf(['expand', 'start'])).toBe('expand and start')
   })
 
   it('is read again in parts that meet, newest first, from the end to the start', () => {

@@ -1,6 +1,6 @@
 /** What each scope of a report was last asked for, and how much of it still has to be read again. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
-import type { Asked, Change, Coverage } from '../../plan/coverage.ts'
+import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
 import { nowPrivate } from '../../plan/privacy.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -8,9 +8,6 @@ import { forgetValues } from '../tables/forgetValues.ts'
 import { text, time } from '../database/sqlText.ts'
 
 export type { Coverage } from '../../plan/coverage.ts'
-
-/** Stands between the changes that `because` names. */
-const AND = ' and '
 
 export async function coverageOf(sql: Sql, report: string, scope: string): Promise<Coverage | undefined> {
   const [row] = await sql.rows<{ asked: string; until: number | null; because: string | null }>(
@@ -21,7 +18,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   return {
     asked: JSON.parse(row.asked) as Asked,
     refillUntil: (row.until ?? undefined) as Instant | undefined,
-    because: (row.because?.split(AND) ?? []) as Change[],
+    because: changesIn(row.because),
   }
 }
 
@@ -41,7 +38,7 @@ export async function recordCoverage(
   { asked, refillUntil, because }: Coverage,
 ): Promise<void> {
   const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
-  const reason = refillUntil === undefined || because.length === 0 ? null : because.join(AND)
+  const reason = refillUntil === undefined ? null : (reasonOf(because) ?? null)
   const before = await coverageOf(sql, place.report, place.scope)
   const now = nowPrivate(before?.asked.columns, asked.columns)
   await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
