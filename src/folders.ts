@@ -1,5 +1,5 @@
 /** Folders that the configuration names and that can't be used: a mistake on this machine, told in words, no defect. */
-import { mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
@@ -16,7 +16,7 @@ const SQLITE_MISTAKES = new Set([8, 14])
 export function makeFolder(folder: string): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
-  if (above !== folder) makeFolder(above)
+  if (above !== folder && !existsSync(above)) makeFolder(above)
   try {
     mkdirSync(folder)
   } catch (error) {
