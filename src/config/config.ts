@@ -13,7 +13,7 @@ import {
   unknownReports,
   type WhereOf,
 } from './beyondSchema.ts'
-import { CONSOLE_TOKEN, inEffect, override, SERVE_TOKEN, variableOf, type Overridden } from './environment.ts'
+import { CONSOLE_TOKEN, inEffect, mistyped, override, SERVE_TOKEN, variableOf, type Overridden } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { notifySecretOf } from './notify.ts'
 import { columnProblems, hashKeyOf } from './privacy.ts'
@@ -45,6 +45,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw refused([notifySecret])
   const consoleToken = sources.env[CONSOLE_TOKEN]
   const serveToken = sources.env[SERVE_TOKEN]
+  const misspelt = mistyped(sources.env)
   const config = resolve(checked.raw, {
     folder: sources.folder,
     onlyReports: onlyReportsOf(sources.env),
@@ -53,7 +54,11 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
     notifySecret,
     consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
     serveToken: serveToken === undefined ? undefined : new Secret(serveToken),
-    source: { ...(sources.file !== undefined && { file: sources.file }), env: inEffect(sources.env) },
+    source: {
+      ...(sources.file !== undefined && { file: sources.file }),
+      env: inEffect(sources.env),
+      ...(misspelt.length > 0 && { mistyped: misspelt }),
+    },
   })
   return frozen(config)
 }

@@ -1,5 +1,6 @@
 /** Which variable sets which key (product contract, configuration), and how its text becomes the key's value. */
 import type { Path } from './problems.ts'
+import { nearest } from './suggest.ts'
 
 interface Variable {
   readonly name: string
@@ -46,6 +47,8 @@ export const NOTIFY_SECRET_FILE = 'TIDEMARK_NOTIFY_SECRET_FILE'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
+/** Read where there is no configuration yet, or by the launcher. */
+const UNCONFIGURED = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -92,14 +95,32 @@ function placed(whole: unknown, path: readonly string[], value: unknown): unknow
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const NAMES: readonly string[] = [
+  ...variables.map(({ name }) => name),
+  CLIENT_SECRET,
+  HASH_KEY,
+  NOTIFY_SECRET,
+  CONSOLE_TOKEN,
+  SERVE_TOKEN,
+  REPORTS,
+]
+
 /** The names of the variables that had a say. */
-export const inEffect = (env: Environment): readonly string[] =>
-  [
-    ...variables.map(({ name }) => name),
-    CLIENT_SECRET,
-    HASH_KEY,
-    NOTIFY_SECRET,
-    CONSOLE_TOKEN,
-    SERVE_TOKEN,
-    REPORTS,
-  ].filter((name) => env[name] !== undefined)
+export const inEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
+
+export interface Mistyped {
+  readonly name: string
+  readonly meant: string
+}
+
+/** Variables that nothing reads and that look like one that is read: others may have theirs beside ours. */
+export function mistyped(env: Environment): readonly Mistyped[] {
+  const known = [...NAMES, ...UNCONFIGURED]
+  return Object.keys(env).flatMap((name) => {
+    const prefix = /^(?:TIDEMARK|REPORTING)_/.exec(name)?.[0]
+    if (prefix === undefined || known.includes(name)) return []
+    const own = known.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length))
+    const near = nearest(name.slice(prefix.length), own)
+    return near === undefined ? [] : [{ name, meant: `${prefix}${near}` }]
+  })
+}

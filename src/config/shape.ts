@@ -5,6 +5,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
+import type { Mistyped } from './environment.ts'
 
 /** An audited kind of record: the service's number for it, and the report whose changed rows are asked about. */
 export interface AuditedEntity {
@@ -142,8 +143,8 @@ export interface Config {
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** Where it came from: the file, and the names of the variables that took effect. */
-  readonly source: { readonly file?: string; readonly env: readonly string[] }
+  /** Where it came from: the file, the names of the variables that took effect, and those that probably should have. */
+  readonly source: { readonly file?: string; readonly env: readonly string[]; readonly mistyped?: readonly Mistyped[] }
 }
 
 export interface ConfigSources {

@@ -29,6 +29,16 @@ describe('tidemark check', () => {
     expect(stdout).toContain('All is well.')
   })
 
+  it('warns of a variable that nothing reads and that looks like one that is read', async () => {
+    const { code, of } = await checked([], { TIDEMARK_PAGESIZE: '50', TIDEMARK_SITE: 'north' })
+    expect(code).toBe(0)
+    expect(of('configuration')).toMatchObject({
+      result: 'warn',
+      found: expect.stringMatching(/; nothing reads TIDEMARK_PAGESIZE$/) as string,
+      cure: 'Set TIDEMARK_PAGE_SIZE in place of TIDEMARK_PAGESIZE, or take it away.',
+    })
+  })
+
   it('fails for a report that is forbidden, names its code and its cure', async () => {
     const { code, told, of } = await checked(['403@merf_submissions'])
     expect({ code, ok: told.ok }).toEqual({ code: 1, ok: false })
