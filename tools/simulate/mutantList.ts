@@ -41,10 +41,15 @@ export const MUTANTS: readonly Mutant[] = [
   const result = await database.transaction(async (sql) => {`,
   },
   {
+    // What is learnt of page sizes and the look behind the longest page each hold it alone: both are taken away.
     name: 'a short page is taken as the last',
-    file: 'src/plan/pageSizes.ts',
-    from: 'rows === 0 || rows < Math.min(surelyLastBelow(known), asked)',
-    to: 'rows !== asked',
+    file: 'src/sync/walk/prove.ts',
+    from: `holdsEverything(parts.sizes(), state.firstRows, size.asked)
+  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
+  const isDoubtful = isKnown && `,
+    to: `state.firstRows !== size.asked
+  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
+  const isDoubtful = state.firstRows < 0 && `,
   },
   {
     name: 'the total is ignored',
