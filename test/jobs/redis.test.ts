@@ -5,9 +5,9 @@
  */
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { Requests } from '../../jobs/requests.ts'
+import { Requests } from '../../jobs/queue/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
-import { pullThroughQueue } from '../../jobs/windows.ts'
+import { pullThroughQueue } from '../../jobs/backfill/windows.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { SyncError } from '../../src/errors.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'

@@ -43,13 +43,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     // What is learnt of page sizes and the look behind the longest page each hold it alone: both are taken away.
     name: 'a short page is taken as the last',
-    file: 'src/sync/walk/prove.ts',
-    from: `holdsEverything(parts.sizes(), state.firstRows, size.asked)
-  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
-  const isDoubtful = isKnown && `,
-    to: `state.firstRows !== size.asked
-  const isLong = mayBeUnpaged(parts.sizes(), state.firstRows, size.asked)
-  const isDoubtful = state.firstRows < 0 && `,
+    file: 'src/plan/bareArray.ts',
+    from: `  if (!holdsEverything(sizes, rows, asked)) return 'unknown'
+  return doubtsSizes && mayBeClampedSince(rowsSent, { asked, longest }) ? 'all unless clamped' : 'all'`,
+    to: "  return rows === asked ? 'unknown' : 'all'",
   },
   {
     name: 'the total is ignored',
