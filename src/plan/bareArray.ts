@@ -26,6 +26,8 @@ export interface FirstPage {
 }
 
 export interface SecondPage {
+  /** The service doesn't give it: it may not be there, or its number may be larger than the service likes. */
+  readonly isRefused: boolean
   readonly rowsSent: number
   /** Rows on it that were not on page 1. */
   readonly fresh: number
@@ -47,11 +49,12 @@ export function claimOf(sizes: PageSizes, first: FirstPage, doubtsSizes: boolean
 /** Whether page 2 is looked at before anything else is decided. */
 export const asksForPage2 = (claim: Claim): boolean => claim === 'all unless clamped' || claim === 'all if unpaged'
 
-/** Whether page 1 is all there is, now that page 2 was looked at where it had to be; undefined: it was refused. */
+/** Whether page 1 is all there is, now that page 2 was looked at where it had to be. */
 export function isAll(claim: Claim, first: FirstPage, second: SecondPage | undefined): boolean {
   if (claim === 'all') return true
-  // A page 2 that is refused says nothing, and what was learnt stands.
-  if (claim === 'unknown' || second === undefined) return claim === 'all unless clamped'
+  if (claim === 'unknown' || second === undefined) return false
+  // That says nothing, and what was learnt stands.
+  if (second.isRefused) return claim === 'all unless clamped'
   // The same rows once more, and more of them than were asked for: the service doesn't page.
   const isSame = second.rowsSent === first.rowsSent
   return second.fresh === 0 && (isSame || (claim === 'all unless clamped' && second.rowsSent === 0))
@@ -63,7 +66,7 @@ export const learntOfAll = (sizes: PageSizes, { rows, rowsAsked }: FirstPage): P
 
 /** After page 2 was looked at and page 1 is not all there is: rows behind it show that the clamp was lowered. */
 export const learntOfLook = (sizes: PageSizes, claim: Claim, { first, second }: BothPages): PageSizes =>
-  claim === 'all unless clamped' && isFollowed(first, second) ? sawLoweredClamp(first.rows) : sizes
+  claim === 'all unless clamped' && isFollowed(first, second) ? sawLoweredClamp(sizes, first.rows) : sizes
 
 /** Whether the span is cut before page 2 is asked for: page 1 is as long as pages that are followed by others. */
 export const isCutAtOnce = (sizes: PageSizes, claim: Claim, { rows }: FirstPage): boolean =>
@@ -79,8 +82,8 @@ const isFollowed = ({ rows }: FirstPage, { fresh, repeats }: SecondPage): boolea
 
 export interface Next {
   /**
-   * `cut`: where the rows of both pages stand. `cut blindly`: page numbers are ignored, so only what fits one response can
-   * be seen. `walk on`: from page 3 to the end. `walk again`: this walk has come to its end.
+   * `cut`: where the rows of both pages stand. `cut blindly`: page numbers are ignored or refused, so only what fits one
+   * response can be seen. `walk on`: from page 3 to the end. `walk again`: this walk has come to its end.
    */
   readonly step: 'cut' | 'cut blindly' | 'walk on' | 'walk again'
   readonly sizes: PageSizes
@@ -93,7 +96,8 @@ export function afterTwoPages(sizes: PageSizes, { first, second, claim, mayCut }
     return { step: mayCut ? 'cut' : 'walk on', sizes: learnt }
   }
   const ignoresNumbers = second.rowsSent > 0 && claim !== 'all if unpaged' && first.rows >= first.rowsAsked
-  if (ignoresNumbers && mayCut) return { step: 'cut blindly', sizes: sawFullPage(sizes, first.rows) }
+  const hidesPage = second.isRefused && first.rows >= Math.min(first.rowsAsked, sizes.fullMin ?? first.rowsAsked)
+  if ((ignoresNumbers || hidesPage) && mayCut) return { step: 'cut blindly', sizes: sawFullPage(sizes, first.rows) }
   return { step: 'walk again', sizes: sawLastPage(sizes, first.rows) }
 }
 

@@ -9,13 +9,19 @@ export interface PageSizes {
   readonly fullMin: number | undefined
   /** Rows of the largest page seen: the service doesn't cut pages shorter than that. */
   readonly seenMax: number
+  /** What page numbers count from; undefined: nothing has shown it yet. */
+  readonly firstNumber?: 0 | 1 | undefined
 }
 
 export const NO_PAGE_SIZES: PageSizes = { fullMin: undefined, seenMax: 0 }
 
 /** After a page of `rows` that was followed by another with new rows. */
 export const sawFullPage = (known: PageSizes, rows: number): PageSizes =>
-  learned(known, { fullMin: Math.min(known.fullMin ?? rows, rows), seenMax: Math.max(known.seenMax, rows) })
+  learned(known, {
+    ...known,
+    fullMin: Math.min(known.fullMin ?? rows, rows),
+    seenMax: Math.max(known.seenMax, rows),
+  })
 
 /** After a page of `rows` that was surely the last. */
 export const sawLastPage = (known: PageSizes, rows: number): PageSizes =>
@@ -24,12 +30,12 @@ export const sawLastPage = (known: PageSizes, rows: number): PageSizes =>
 /** What two walks that knew nothing of each other saw, together. */
 export const bothSeen = (a: PageSizes, b: PageSizes): PageSizes => {
   const fullMin = a.fullMin === undefined ? b.fullMin : Math.min(a.fullMin, b.fullMin ?? a.fullMin)
-  return learned(a, { fullMin, seenMax: Math.max(a.seenMax, b.seenMax) })
+  return learned(a, { fullMin, seenMax: Math.max(a.seenMax, b.seenMax), firstNumber: a.firstNumber ?? b.firstNumber })
 }
 
 /** The same value while nothing is new, so that only what was learnt is written down. */
 const learned = (known: PageSizes, now: PageSizes): PageSizes =>
-  now.fullMin === known.fullMin && now.seenMax === known.seenMax ? known : now
+  now.fullMin === known.fullMin && now.seenMax === known.seenMax && now.firstNumber === known.firstNumber ? known : now
 
 /** Rows below which a response surely has no next page; 0 while nothing is known. */
 export const surelyLastBelow = (known: PageSizes): number => known.fullMin ?? known.seenMax
@@ -52,7 +58,11 @@ export const mayBeClampedSince = (rows: number, run: { asked: number; longest: n
   rows >= run.asked * CLAMP_SHARE_MIN && rows >= run.longest
 
 /** After a page of `rows` that was followed by another, although longer ones were known: nothing of that holds now. */
-export const sawLoweredClamp = (rows: number): PageSizes => ({ fullMin: rows, seenMax: rows })
+export const sawLoweredClamp = (known: PageSizes, rows: number): PageSizes => ({
+  ...known,
+  fullMin: rows,
+  seenMax: rows,
+})
 
 /** Whether a response is longer than it may be and than any page was: page 2 says whether the service pages at all. */
 export const mayBeUnpaged = ({ seenMax }: PageSizes, rows: number, asked: number): boolean =>

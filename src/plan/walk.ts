@@ -92,6 +92,11 @@ export class WalkState {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
+  /** A page was refused. */
+  sawNothing(): void {
+    this.freshOnLastPage = 0
+  }
+
   /** The page before came once more: behind the last page that says nothing, elsewhere its rows count as repeats. */
   sawAgain(page: PageSeen, isBehindLast: boolean): void {
     this.pages += 1

@@ -25,8 +25,14 @@ const RULES = {
     argument: 'first',
   },
   'short-page': { does: 'the second page holds half as many rows as the others, though more follow' },
-  beyond: { does: 'a page number behind the last page is refused with the status :N', argument: 400 },
-  cap: { does: 'only the first :N rows of a selection can be paged to; what follows is empty', argument: 10_000 },
+  beyond: {
+    does: 'a page number behind the last page, or one whose page reaches beyond cap, is refused with the status :N',
+    argument: 400,
+  },
+  cap: {
+    does: 'only the first :N rows of a selection can be paged to; what follows is empty, or refused with beyond',
+    argument: 10_000,
+  },
   'total-lies': { does: 'totalCount is off by :N', argument: 1 },
   '429': { does: 'too many requests, with Retry-After :N seconds', argument: 1 },
   '5xx': { does: 'the status :N', argument: 503 },

@@ -43,8 +43,7 @@ export class Reporting {
       { values: request.values, total: selection.count, limits: this.#settings, report },
       this.#faults,
     )
-    const isBeyond = page.start > 0 && page.start >= selection.count
-    const refused = isBeyond ? this.#faults.takeNumber('beyond', report) : undefined
+    const refused = page.isBeyond ? this.#faults.takeNumber('beyond', report) : undefined
     if (refused !== undefined) return json(refused, { title: 'There is no such page', status: refused })
     const rows = this.#rowsOf(selection, page, report)
     const body = this.#write(endpoint, { rows, page, writeRow: this.#rowWriter(report, request) })

@@ -57,6 +57,17 @@ export interface ScannedPage {
   lines(pageIndex: number): Buffer
 }
 
+export const EMPTY_PAGE: ScannedPage = {
+  envelope: {},
+  rowCount: 0,
+  keys: [],
+  rejected: [],
+  stagedRows: 0,
+  rowBytesMax: 0,
+  collections: [],
+  lines: () => Buffer.alloc(0),
+}
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const OPEN_OBJECT = 0x7b

@@ -33,18 +33,18 @@ interface Asked {
   readonly mayCut: boolean
 }
 
-type Concluded = 'all' | ReturnType<typeof afterTwoPages>['step'] | 'error'
+type Concluded = 'all' | ReturnType<typeof afterTwoPages>['step']
 
 function firstOf({ cutsAt }: Service, { rows, rowsAsked }: Asked): FirstPage {
   const sent = Math.min(rows, cutsAt)
   return { rows: sent, rowsSent: sent, rowsAsked, rowsLongest: sent }
 }
 
-function secondOf({ cutsAt, behind }: Service, { rows }: Asked): SecondPage | undefined {
+function secondOf({ cutsAt, behind }: Service, { rows }: Asked): SecondPage {
   const fresh = Math.min(Math.max(0, rows - cutsAt), cutsAt)
-  if (fresh > 0) return { rowsSent: fresh, fresh, repeats: 0 }
-  if (behind === 'refused') return undefined
-  return { rowsSent: behind === 'empty' ? 0 : Math.min(rows, cutsAt), fresh: 0, repeats: 0 }
+  if (fresh > 0) return { isRefused: false, rowsSent: fresh, fresh, repeats: 0 }
+  const rowsSent = behind === 'last again' ? Math.min(rows, cutsAt) : 0
+  return { isRefused: behind === 'refused', rowsSent, fresh: 0, repeats: 0 }
 }
 
 /** One span read as prove.ts does it, without counting; gives what was concluded and learnt. */
@@ -53,11 +53,9 @@ function read(service: Service, asked: Asked, sizes: PageSizes): { concluded: Co
   const second = secondOf(service, asked)
   const claim = claimOf(sizes, first, asked.doubts)
   const looked = asksForPage2(claim) ? second : undefined
-  if (claim === 'all if unpaged' && looked === undefined) return { concluded: 'error', sizes }
   if (isAll(claim, first, looked)) return { concluded: 'all', sizes: learntOfAll(sizes, first) }
   const known = looked === undefined ? sizes : learntOfLook(sizes, claim, { first, second: looked })
   if (asked.mayCut && isCutAtOnce(known, claim, first)) return { concluded: 'cut', sizes: known }
-  if (second === undefined) return { concluded: 'error', sizes: known }
   const next = afterTwoPages(known, { first, second, claim, mayCut: asked.mayCut })
   return { concluded: next.step, sizes: next.sizes }
 }
@@ -126,14 +124,14 @@ describe('two pages of a bare array that prove nothing', () => {
       fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
         const { concluded } = read(service, { ...asked, mayCut: false }, afterAll(service, before))
         const goesOn = asked.rows > service.cutsAt
-        expect(goesOn ? ['walk on'] : ['all', 'walk again', 'error']).toContain(concluded)
+        expect(goesOn ? ['walk on'] : ['all', 'walk again']).toContain(concluded)
       }),
     )
   })
 
   it('are cut into what fits one response where a full page comes again, since page numbers are ignored then', () => {
     const first = { rows: 40, rowsSent: 40, rowsAsked: 40, rowsLongest: 40 }
-    const second = { rowsSent: 40, fresh: 0, repeats: 0 }
+    const second = { isRefused: false, rowsSent: 40, fresh: 0, repeats: 0 }
     const given = { first, second, claim: 'unknown', mayCut: true } as const
     expect(afterTwoPages(NO_PAGE_SIZES, given)).toEqual({
       step: 'cut blindly',
@@ -141,9 +139,21 @@ describe('two pages of a bare array that prove nothing', () => {
     })
   })
 
+  it.each([
+    ['is full', { fullMin: undefined, seenMax: 0 }, 40, 'cut blindly'],
+    ['is as long as pages that were followed', { fullMin: 30, seenMax: 30 }, 30, 'cut blindly'],
+    ['has room left', { fullMin: 30, seenMax: 30 }, 29, 'walk again'],
+  ] as const)('and of which the second is refused hide more where the first %s', (_, sizes, rows, step) => {
+    const first = { rows, rowsSent: rows, rowsAsked: 40, rowsLongest: rows }
+    const second = { isRefused: true, rowsSent: 0, fresh: 0, repeats: 0 }
+    const given = { first, second, claim: 'unknown' } as const
+    expect(afterTwoPages(sizes, { ...given, mayCut: true }).step).toBe(step)
+    expect(afterTwoPages(sizes, { ...given, mayCut: false }).step).toBe('walk again')
+  })
+
   it('say nothing of page sizes where page 2 holds all rows of page 1 and more: rows came meanwhile', () => {
     const first = { rows: 10, rowsSent: 10, rowsAsked: 40, rowsLongest: 10 }
-    const second = { rowsSent: 12, fresh: 2, repeats: 10 }
+    const second = { isRefused: false, rowsSent: 12, fresh: 2, repeats: 10 }
     const given = { first, second, claim: 'unknown', mayCut: true } as const
     expect(afterTwoPages(NO_PAGE_SIZES, given)).toEqual({ step: 'cut', sizes: NO_PAGE_SIZES })
   })

@@ -1,5 +1,12 @@
-/** What page numbers count from is not specified (spec §4, rule 2): a total shows that a page stands before page 1. */
+/**
+ * What page numbers count from is not specified (spec §4, rule 2): a total shows that a page stands before page 1, and a
+ * bare array is asked for it.
+ */
 import { expect, it } from 'vitest'
+import { openClient } from '../../src/client/reporting.ts'
+import { systemClock } from '../../src/clock.ts'
+import { syncAll } from '../../src/sync/syncAll.ts'
+import type { Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy } from './answering.ts'
 
 const HOUR_MS = 3_600_000
@@ -78,4 +85,91 @@ it('a service that shows page 1 for page 0 is not taken for one that counts from
   await tide.sync('enquiries')
   expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: 3 }])
   expect(tide.asked.filter(({ body }) => body.pageNumber === 0)).toHaveLength(1)
+})
+
+const anEvent = (id: number, at: number): string => {
+  const stamp = new Date(at).toISOString()
+  return `{"eventId":${id},"recordModified":"${stamp}","aggregateRecordModified":"${stamp}","isDeleted":false}`
+}
+
+/** Events, one an hour up to now, in pages of `pageRows`. */
+function arrays({ now, pageRows, zero }: Omit<World, 'count'>) {
+  const events = new Map<number, number>()
+  const answer = (asked: Asked): string | number => {
+    const { body } = asked
+    if (body.pageNumber === 0 && zero !== undefined) return zero(asked)
+    const rows = [...events].filter(([, at]) => within(at, body.modifiedSince, body.modifiedUntil))
+    const from = (Number(body.pageNumber) - (zero === undefined ? 0 : 1)) * pageRows
+    const items = rows.slice(from, from + pageRows).map(([id, at]) => anEvent(id, at))
+    return `[${items.join(',')}]`
+  }
+  return {
+    answer,
+    add: (count: number) => {
+      const next = events.size + 1
+      for (let id = next; id < next + count; id += 1) events.set(id, now - (count - (id - next)) * 1_000 * 60)
+    },
+  }
+}
+
+const heldEvents = ({ warehouse }: Pick<Tide, 'warehouse'>) => warehouse.rows('SELECT count(*) AS n FROM events')
+
+it.each([
+  [3, 100],
+  [100, 100],
+  [43, 4],
+])('%i events arrive from a service that counts pages of %i from 0, and so do later ones', async (count, pageRows) => {
+  const service = arrays({ now: Date.now(), pageRows })
+  await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: pageRows } })
+  service.add(count)
+  await tide.sync('events')
+  expect(await heldEvents(tide)).toEqual([{ n: count }])
+  service.add(2)
+  tide.asked.length = 0
+  await tide.sync('events')
+  expect(await heldEvents(tide)).toEqual([{ n: count + 2 }])
+  const numbers = await tide.warehouse.rows('SELECT report, first_number FROM tidemark.page_sizes')
+  expect(numbers).toEqual([{ report: 'events', first_number: 0 }])
+})
+
+it('what a service counts from is known to the next process, too', async () => {
+  const service = arrays({ now: Date.now(), pageRows: 100 })
+  await using tide = await aTideAnsweredBy(service.answer)
+  service.add(3)
+  await tide.sync('events')
+  await using client = openClient(tide.config.service, { clock: systemClock })
+  service.add(2)
+  const [outcome] = await syncAll({ ...tide.rooms, client }, ['events'])
+  expect(outcome?.error).toBeUndefined()
+  expect(await heldEvents(tide)).toEqual([{ n: 5 }])
+})
+
+it.each([
+  ['refuses page 0', (): string | number => 400],
+  ['fails at page 0', (): string | number => 500],
+  ['has nothing on page 0', (): string | number => '[]'],
+])('a service of bare arrays that counts from 1 and %s is asked for it in the first run alone', async (_, zero) => {
+  const service = arrays({ now: Date.now(), pageRows: 100, zero })
+  await using tide = await aTideAnsweredBy(service.answer)
+  service.add(3)
+  await tide.sync('events')
+  expect(await heldEvents(tide)).toEqual([{ n: 3 }])
+  expect(tide.asked.some(({ body }) => body.pageNumber === 0)).toBe(true)
+  tide.asked.length = 0
+  await using client = openClient(tide.config.service, { clock: systemClock })
+  await syncAll({ ...tide.rooms, client }, ['events'])
+  expect(tide.asked.filter(({ body }) => body.pageNumber === 0)).toEqual([])
+})
+
+it('a service of bare arrays that shows page 1 for page 0, too, is not taken for one that counts from 0', async () => {
+  const world = { now: Date.now(), pageRows: 100 }
+  const service = arrays({
+    ...world,
+    zero: (asked) => service.answer({ ...asked, body: { ...asked.body, pageNumber: 1 } }),
+  })
+  await using tide = await aTideAnsweredBy(service.answer)
+  service.add(3)
+  await tide.sync('events')
+  expect(await heldEvents(tide)).toEqual([{ n: 3 }])
+  expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 1 }])
 })

@@ -186,19 +186,6 @@ describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
   )
 })
 
-it.each(['events', 'budgets'] as const)(
-  '%s arrive whole from a service that refuses the page behind the last one',
-  async (report) => {
-    await using tide = await aLeanTide(243, 20, ['beyond'])
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-    spread(tide, report, { rows: 45, minutes: 3 })
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-    expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
-  },
-)
-
 describe.each(['events', 'budgets'] as const)('%s', (report) => {
   it.each([100, 110, 230])(
     'arrive whole from a service that pages to %i of 243 rows and then is silent',

@@ -3,13 +3,12 @@
  * rows there are at most, and from then on rows can only leave. A walk over the pages before it that brings as many has
  * brought them all (docs/PROOFS.md). Each row comes once, however many slices it would have stood in.
  */
-import { SyncError } from '../../errors.ts'
 import { type LastPage, LastPageSearch, type Sight } from '../../plan/lastPage.ts'
 import { sawFullPage, sawLastPage } from '../../plan/pageSizes.ts'
 import type { Overfull } from '../../plan/spanQueue.ts'
 import { beginningOf, edgesOf, type RowStamps } from '../../plan/stampSample.ts'
 import { type Span, splitAt, splitByTotal, canSplit } from '../../plan/spans.ts'
-import type { FetchedPage } from './pages.ts'
+import { type FetchedPage, refusedPage } from './pages.ts'
 import { type WalkOutcome, Walk } from './pageWalk.ts'
 import { stampsOf } from './stampsOf.ts'
 
@@ -103,6 +102,7 @@ async function lookForLast(
   for (let number = search.next(); number !== undefined; number = search.next()) {
     if (number > parts.reader.pagesLeft) return undefined
     const seen = await walk.look(number).catch(refusedPage)
+    // The end can't be told from a number that is larger than the service likes.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     search.saw(number, sight)
@@ -126,16 +126,6 @@ function partsAt(
   const { report } = parts.reader
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), span)
   return at === undefined ? undefined : splitAt(span, at)
-}
-
-/**
- * A page number may be refused because no such page is there, or because it is larger than the service likes: that it
- * is the end can't be told, so it isn't taken for one.
- */
-export function refusedPage(error: unknown): undefined {
-  const isRefusal =
-    error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
-  if (!isRefusal) throw error
 }
 
 interface Known {

@@ -2,6 +2,7 @@
  * One walk over the pages of one span: which pages came, whether the walk is at its end, and what was seen on the way.
  * What follows from that is decided in prove.ts.
  */
+import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { Observe } from '../../observe.ts'
 import type { KeySet } from '../../plan/keySet.ts'
@@ -84,6 +85,7 @@ export class Walk {
   #last: FetchedPage | undefined
   #lastHeld: FetchedPage | undefined
   #isAgain = false
+  #refusal: SyncError | undefined
   /** Whether the page behind the last one that the total calls for is empty, once that was asked. */
   #endsWhereTold: Promise<boolean> | undefined
 
@@ -106,9 +108,15 @@ export class Walk {
    * asked for, or as pages that were followed by others, although it says that it has room left.
    */
   get endsFull(): boolean {
-    const { state, parts, size } = this
+    const { state } = this
+    return state.endsFull || (state.lastRows > 0 && state.lastRows >= this.#fullRows)
+  }
+
+  /** As many as were asked for, or as pages hold that were followed by others. */
+  get #fullRows(): number {
+    const { parts, size } = this
     const fullMin = size === parts.reader.pageSize ? parts.sizes().fullMin : undefined
-    return state.endsFull || (state.lastRows > 0 && state.lastRows >= Math.min(size, fullMin ?? size))
+    return Math.min(size, fullMin ?? size)
   }
 
   /** Came to its end without any row twice; a page that repeats another says that page numbers are ignored. */
@@ -126,6 +134,15 @@ export class Walk {
     return state.firstRows > size || (state.firstRows < size && (size <= usual || state.firstRows > usual))
   }
 
+  /** Why a page was refused that rows may stand on: they are missed by the total, or the page before is full. */
+  get cutOff(): SyncError | undefined {
+    const { state } = this
+    const longest = state.pages > 1 ? state.firstRows : this.size
+    const mayFollow =
+      state.totalCount === undefined ? state.lastRows >= Math.min(this.#fullRows, longest) : !state.meetsTotal
+    return mayFollow ? this.#refusal : undefined
+  }
+
   /** The page with the highest number that has rows. */
   get lastHeld(): FetchedPage | undefined {
     return this.#lastHeld
@@ -136,8 +153,10 @@ export class Walk {
     return this.parts.reader.read(this.parts.ask(this.span), number, this.size)
   }
 
+  /** One behind the first that is refused comes empty; `cutOff` says what that may mean. */
   async page(number: number): Promise<FetchedPage> {
-    const fetched = await this.look(number)
+    const { reader, ask } = this.parts
+    const fetched = number === 1 ? await this.look(1) : await reader.readBehind(ask(this.span), number, this.size)
     this.took(fetched, this.#repeatsLast(fetched) && !(await this.#holdsAlike(fetched)))
     return fetched
   }
@@ -150,11 +169,13 @@ export class Walk {
     const seen = { pageNumber: number, rowCount: page.rowCount, keys: page.keys, keyless, ...page.envelope }
     this.#isAgain = isAgain
     if (this.#isAgain && number === 2) this.isShownAgain = true
-    if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))
+    if (fetched.refusal !== undefined) state.sawNothing()
+    else if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))
     else state.saw(seen)
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
     if (page.rowCount > 0 && number > (this.#lastHeld?.number ?? 0)) this.#lastHeld = fetched
     if (page.rowCount === 0) this.#sawEmptyPage = true
+    this.#refusal ??= fetched.refusal
     if (state.freshOnLastPage === 0) this.#reachedEnd = true
   }
 

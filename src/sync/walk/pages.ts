@@ -8,7 +8,7 @@ import type { ObjectCatalog } from '../../staging/catalog.ts'
 import { Malformed } from '../../staging/malformed.ts'
 import type { PrivatePages } from '../../staging/privatePage.ts'
 import { scanInSlices } from '../../staging/slicedScan.ts'
-import type { ScannedPage, ScanPlan } from '../../staging/scanPage.ts'
+import { EMPTY_PAGE, type ScannedPage, type ScanPlan } from '../../staging/scanPage.ts'
 import { privatePagesOf } from '../privacy.ts'
 import type { WalkRooms } from '../rooms.ts'
 
@@ -22,8 +22,12 @@ export interface PagePlan {
 
 export interface FetchedPage {
   readonly number: number
+  /** The number that was sent for it. */
+  readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
+  /** Why the service doesn't give this page, which is empty then. */
+  readonly refusal?: SyncError
 }
 
 /** Number of the first page, where a service has shown it, by the client that reads it. */
@@ -73,11 +77,12 @@ export class PageReader {
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
+    const sent = this.#sent(number)
     const answer = await this.#rooms.client.read(
       {
         report: report.name,
         path: pathOf(report, question),
-        body: bodyOf(report, question, { number: number - 1 + (this.firstNumber ?? 1), size }),
+        body: bodyOf(report, question, { number: sent, size }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
         priority: this.#rooms.priority,
@@ -88,7 +93,26 @@ export class PageReader {
     this.pages += 1
     if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
-    return { number, page: answer.value, servedAt: answer.servedAt }
+    return { number, sent, page: answer.value, servedAt: answer.servedAt }
+  }
+
+  /**
+   * A page behind others of the question: one that the service refuses comes empty, with its refusal. It may not be
+   * there, or its number may be larger than the service likes.
+   */
+  async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+    try {
+      return await this.read(question, number, size)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      this.pages += 1
+      const servedAt = this.firstServedAt ?? this.#rooms.clock.now()
+      return { number, sent: this.#sent(number), page: EMPTY_PAGE, servedAt, refusal: error }
+    }
+  }
+
+  #sent(number: number): number {
+    return number - 1 + (this.firstNumber ?? 1)
   }
 
   async #parse(bytes: Buffer): Promise<ScannedPage> {
@@ -116,4 +140,13 @@ export class PageReader {
       data: { pages: this.pages },
     })
   }
+}
+
+/** Whether a service that answers other pages says so of one that it doesn't have, or doesn't give. */
+const isRefusal = (error: unknown): error is SyncError =>
+  error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
+
+/** For `catch`: a page that is refused is undefined, what else went wrong is thrown. */
+export function refusedPage(error: unknown): undefined {
+  if (!isRefusal(error)) throw error
 }

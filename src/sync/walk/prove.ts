@@ -9,7 +9,6 @@ import { unobserved } from '../../observe.ts'
 import {
   afterTwoPages,
   asksForPage2,
-  type Claim,
   claimOf,
   type FirstPage,
   isAll,
@@ -21,8 +20,8 @@ import {
 import { sawFullPage } from '../../plan/pageSizes.ts'
 import { plannedRows } from '../../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
-import { counted, isCountable, oldPart, refusedPage } from './countedWalk.ts'
-import { countsFromZero } from './firstNumber.ts'
+import { counted, isCountable, oldPart } from './countedWalk.ts'
+import { countsFromZero, startsAtZero } from './firstNumber.ts'
 import type { FetchedPage } from './pages.ts'
 import { type ProveParts, Walk, type WalkOutcome } from './pageWalk.ts'
 import { stampsOf } from './stampsOf.ts'
@@ -102,9 +101,10 @@ const atFloor = (span: Span, { floor }: ProveParts): readonly Span[] | undefined
 /** A bare array tells nothing: what its first pages say is decided in plan/bareArray.ts. */
 async function ofArray(walk: Walk, first: FetchedPage): Promise<WalkOutcome> {
   const { parts, span, state } = walk
+  if (await startsAtZero(walk, first)) return fromZero(walk)
   const page = firstOf(walk, first)
   const claim = claimOf(parts.sizes(), page, parts.doubtsSizes === true)
-  const ahead = asksForPage2(claim) ? await lookBehind(walk, claim) : undefined
+  const ahead = asksForPage2(claim) ? await walk.page(2) : undefined
   if (isAll(claim, page, ahead && secondOf(walk, ahead))) {
     await parts.keep(first)
     parts.learn(learntOfAll(parts.sizes(), page))
@@ -138,17 +138,12 @@ const firstOf = ({ state, parts }: Walk, { page }: FetchedPage): FirstPage => ({
 })
 
 /** For the page that the walk saw last. */
-const secondOf = ({ state }: Walk, { page }: FetchedPage): SecondPage => ({
+const secondOf = ({ state }: Walk, { page, refusal }: FetchedPage): SecondPage => ({
+  isRefused: refusal !== undefined,
   rowsSent: page.rowCount,
   fresh: state.freshOnLastPage,
   repeats: state.repeats,
 })
-
-/** Page 2. One that is refused says nothing: undefined where what is known suffices without it. */
-function lookBehind(walk: Walk, claim: Claim): Promise<FetchedPage | undefined> {
-  const second = walk.page(2)
-  return claim === 'all unless clamped' ? second.catch(refusedPage) : second
-}
 
 /** Walks to the end until two walks in a row bring the same keys, none of them twice. */
 async function agreement(before: Walk): Promise<WalkOutcome> {
@@ -168,18 +163,19 @@ async function agreement(before: Walk): Promise<WalkOutcome> {
     if (agrees && (await countsFromZero(walk))) return fromZero(walk)
     if (agrees && (await hidesEntries(walk, first))) throw unstable(walk, unreached(walk))
     const cut = agrees ? await cutForHidden(walk) : finer(walk)
-    if (agrees && cut === undefined) return walk.proven('agreed')
+    if (agrees && cut === undefined && walk.cutOff === undefined) return walk.proven('agreed')
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
-  throw unstable(previous)
+  throw unstable(previous, previous.cutOff && `the page behind it is refused: ${previous.cutOff.message}`)
 }
 
 /** Once more, from page 0 on. */
 async function fromZero({ parts, span }: Walk): Promise<WalkOutcome> {
   await parts.restart?.()
   const walk = new Walk(parts, span)
-  return ofEnvelope(walk, await walk.page(1))
+  const first = await walk.page(1)
+  return parts.reader.report.answer === 'array' ? ofArray(walk, first) : ofEnvelope(walk, first)
 }
 
 /**
@@ -236,14 +232,15 @@ function halves({ since, until }: Span & { since: Instant }): readonly Span[] {
 }
 
 /**
- * The page size for the next walk. A full page that came again may be the last page, or page numbers may be ignored:
- * pages of one row less tell. Where other rows came twice that no bound of time separates, the order is not kept from
+ * The page size for the next walk. A full page that came again, or behind which the next is refused, may be the last
+ * page, or the service may not give more: pages of one row less tell. Where other rows came twice that no bound of time separates, the order is not kept from
  * page to page, or page numbers are ignored: a page that holds them all needs neither.
  */
-function otherSize({ parts, span, state, size, isShownAgain, isWhole }: Walk): number | undefined {
+function otherSize({ parts, span, state, size, isShownAgain, isWhole, cutOff }: Walk): number | undefined {
   const { reader } = parts
   if (!reader.keyed) return size
-  if (isShownAgain && size === reader.pageSize && state.firstRows === size && size > 1) return size - 1
+  const isFullAgain = isShownAgain && state.firstRows === size
+  if ((isFullAgain || cutOff !== undefined) && size === reader.pageSize && size > 1) return size - 1
   if (span === undefined || isWhole || state.repeats === 0) return size
   const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
   const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
@@ -271,7 +268,7 @@ function unstable({ parts, span, state }: Walk, reason?: string): SyncError {
       : `a walk over ${where} is not whole: ${reason}`
   return new SyncError('WALK_UNSTABLE', what, {
     report: report.name,
-    cure: 'Rows move faster than they can be read, or the service ignores pageNumber. It is tried again at the next run; a larger page_size lets more fit one response.',
+    cure: 'Rows move faster than they can be read, or the service ignores pageNumber or pages to so many rows only. It is tried again at the next run; a larger page_size lets more fit one response.',
     data: { walks: parts.walkAttemptsMax, rows: state.rows, total: state.totalCount, repeats: state.repeats },
   })
 }

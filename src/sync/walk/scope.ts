@@ -65,6 +65,7 @@ export class Scope implements AsyncDisposable {
       pageSize: config.pageSize,
       catalog: this.intake.catalog,
     })
+    if (parts.sizes.firstNumber === 0) this.reader.learnFirstNumber(0)
   }
 
   /** Rows of the pages kept so far. */

@@ -10,7 +10,7 @@ import type { Sql } from '../database/duckdb.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
-const MIGRATIONS = ['0001_books.sql', '0002_asked_scopes.sql'] as const
+const MIGRATIONS = ['0001_books.sql', '0002_asked_scopes.sql', '0003_first_numbers.sql'] as const
 
 /**
  * How a file's columns are compressed where DuckDB's own choice costs more than it saves. Files from before keep theirs; a

@@ -11,23 +11,27 @@ export interface PageSizePlace {
 }
 
 export async function pageSizesOf(sql: Sql, { report, pageSize }: PageSizePlace): Promise<PageSizes> {
-  const [known] = await sql.rows<{ fullMin: number | null; seenMax: number }>(
-    'SELECT full_min AS "fullMin", seen_max AS "seenMax" FROM tidemark.page_sizes WHERE report = $1 AND asked = $2',
+  const [known] = await sql.rows<{ fullMin: number | null; seenMax: number; firstNumber: 0 | 1 | null }>(
+    `SELECT full_min AS "fullMin", seen_max AS "seenMax", first_number AS "firstNumber"
+     FROM tidemark.page_sizes WHERE report = $1 AND asked = $2`,
     [report, pageSize],
   )
-  return known === undefined ? NO_PAGE_SIZES : { fullMin: known.fullMin ?? undefined, seenMax: known.seenMax }
+  if (known === undefined) return NO_PAGE_SIZES
+  const { fullMin, seenMax, firstNumber } = known
+  return { fullMin: fullMin ?? undefined, seenMax, firstNumber: firstNumber ?? undefined }
 }
 
 /** Adds what a walk has seen to what others saw meanwhile, who may have walked beside it. */
 export async function learnPageSizes(sql: Sql, place: PageSizePlace, seen: PageSizes): Promise<void> {
   const held = await pageSizesOf(sql, place)
   const isAsBefore = held.fullMin === place.knew?.fullMin && held.seenMax === place.knew?.seenMax
-  const { fullMin, seenMax } = isAsBefore ? seen : bothSeen(held, seen)
+  const { fullMin, seenMax, firstNumber = held.firstNumber } = isAsBefore ? seen : bothSeen(held, seen)
   await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [place.report])
-  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4)', [
+  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5)', [
     place.report,
     place.pageSize,
     fullMin ?? null,
     seenMax,
+    firstNumber ?? null,
   ])
 }
