@@ -61,7 +61,7 @@ it.each(['', 'unordered'])(
     await using tide = await aLeanTide(243, 20, ['raise:10000', 'ignore-page', ...(order === '' ? [] : [order])])
     await tide.sync('events')
     expect(await differencesOf(tide, 'events')).toEqual([])
-    // An old part and a young one, which is empty, and page 0 once.
+    // An old part and a young one, which is empty, and a row that shows what pages count from.
     expect(asked(tide, 'events')).toBeLessThanOrEqual(5)
     edit(tide, 'events', 45)
     tide.sandbox.requests.clear()

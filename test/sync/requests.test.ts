@@ -200,7 +200,7 @@ it.each([
   const asked = requests.list().filter(({ path }) => path.startsWith('/reportingapi'))
   expect(asked.length).toBeGreaterThan(2 * reportNames.length)
   expect(asked.flatMap(({ path, body }) => wrongWith(path, JSON.parse(body) as Record<string, unknown>))).toEqual([])
-  // What pages count from is not specified, so page 0 of a bare array is asked for; the sandbox counts from 1.
+  // What pages count from is not specified: page 0 of a bare array without rows is asked for; the sandbox counts from 1.
   const fromOne = asked.filter(({ body }) => (JSON.parse(body) as Record<string, unknown>)['pageNumber'] !== 0)
   expect(asked.length - fromOne.length).toBeLessThanOrEqual(2)
   expect(fromOne.flatMap(({ problems }) => problems)).toEqual([])
