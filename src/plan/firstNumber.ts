@@ -1,30 +1,10 @@
-/**
- * What page numbers count from, as the answers to a few small questions show it (spec §4, rule 2, doesn't say). Pure: the
- * story asks them.
- */
+/** What tells what page numbers count from (spec §4, rule 2, doesn't): a row that can be asked for by itself. Pure. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
 export interface PageRows {
   readonly rowCount: number
   readonly keys: readonly (number | string)[]
-}
-
-/** `moved`: rows came or went between the answers. */
-export type Shown = 0 | 1 | 'no rows' | 'moved'
-
-/** Of the rows of a page: more don't move to the one before while both are read. */
-const MOVED_SHARE_MAX = 0.5
-
-/** What page 0 shows, by page 1 before and after it: one of its own, page 1 under another number, or none. */
-export function shownBy(before: PageRows, zero: PageRows, after: PageRows): Shown {
-  if (zero.rowCount === 0) {
-    if (before.rowCount === 0 && after.rowCount === 0) return 'no rows'
-    return before.rowCount > 0 && after.rowCount > 0 ? 1 : 'moved'
-  }
-  const shared = Math.max(sharedRows(before, zero), sharedRows(after, zero))
-  if (shared > zero.rowCount * MOVED_SHARE_MAX) return 1
-  return shared === 0 && after.rowCount <= zero.rowCount ? 0 : 'moved'
 }
 
 export function sharedRows(a: PageRows, b: PageRows): number {

@@ -21,7 +21,7 @@ export interface Page {
   readonly totalCount: number
   /** There are rows beyond this page or before it. */
   readonly isPartial: boolean
-  /** The page lies behind the last one, or reaches beyond what can be paged to, and isn't the first one. */
+  /** The page lies behind the last one, or reaches beyond what can be paged to. */
   readonly isBeyond: boolean
 }
 
@@ -50,7 +50,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
     pageSize: Math.min(asked, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
-    isBeyond: start > 0 && (start >= total || start + count > cap),
+    isBeyond: (start > 0 && start >= total) || start + count > cap,
   }
 }
 

@@ -74,7 +74,9 @@ export interface Scenario {
   /** How the service sorts: an answer to the same question comes in the same order, unless the fault says otherwise. */
   readonly order: 'key' | 'keyDescending' | 'stamp' | 'stampDescending'
   /** What a page number behind the last page brings. */
-  readonly beyondLast: 'nothing' | 'the last page'
+  readonly beyondLast: 'nothing' | 'the last page' | 'a refusal'
+  /** What page numbers count from. */
+  readonly firstNumber: 0 | 1
   /** Rows that the service puts on a page at most; undefined: as many as asked for. */
   readonly clamp: number | undefined
   /** Whether the envelope tells the page size that was asked for instead of the one that holds. */
@@ -117,6 +119,9 @@ const TROUBLES: readonly Trouble[] = [
   'staleWorker',
 ]
 
+/** What makes a missing first page look like something else: a wrong total, rows of no order on pages of a few rows. */
+const HIDES_ZERO: readonly Fault[] = ['totalLies', 'unstableOrder', 'pageNumberIgnored']
+
 export function drawScenario(seed: number): Scenario {
   const chance = new Chance(seed, 'scenario')
   const faults = drawFaults(chance)
@@ -146,7 +151,7 @@ export function drawScenario(seed: number): Scenario {
     runs: drawRuns(chance, faults, { settings: first, asking }),
     order: chance.pick(['key', 'keyDescending', 'stamp', 'stampDescending']),
     // Exactly a full page at one instant, shown again as page 2: nothing tells that from a page number that is ignored.
-    beyondLast: faults.has('heap') ? 'nothing' : chance.pick(['nothing', 'nothing', 'the last page']),
+    beyondLast: chance.pick(['nothing', 'a refusal', faults.has('heap') ? 'nothing' : 'the last page']),
     clamp: faults.has('pageSizeClamped') ? chance.int(2, 5) : undefined,
     // A short page that says it has room left, and whose total is met: nothing tells that from the only page.
     echoesPageSize: chance.happens(0.3) && !(faults.has('totalLies') && faults.has('pageSizeClamped')),
@@ -157,6 +162,7 @@ export function drawScenario(seed: number): Scenario {
     backfillDays: chance.pick([1, 7, 25]),
     heapMax: isBulk ? 2_500 : 20,
     plansPlainly: chance.happens(0.85),
+    firstNumber: HIDES_ZERO.some((fault) => faults.has(fault)) || !chance.happens(0.15) ? 1 : 0,
   }
 }
 

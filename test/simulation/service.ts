@@ -42,6 +42,9 @@ const TRANSPORT: readonly (readonly [Fault, number])[] = [
 const JSON_TYPE = { 'content-type': 'application/json' }
 const PROBLEM: Answer = { status: 500, body: '{"title":"error"}' }
 
+const pageOr404 = (body: string | undefined): Answer =>
+  body === undefined ? { ...PROBLEM, status: 404 } : { status: 200, body }
+
 export interface ServiceParts {
   readonly scenario: Scenario
   readonly world: World
@@ -139,11 +142,9 @@ export class Service extends Dispatcher {
 
   #rows(path: string, body: Body): Answer {
     const report = PATHS[path as keyof typeof PATHS]
-    if (report !== undefined) return { status: 200, body: answerRecords(this.#pages, report, body) }
+    if (report !== undefined) return pageOr404(answerRecords(this.#pages, report, body))
     const enquiry = AUDIT_PATH.exec(path)?.[1]
-    return enquiry === undefined
-      ? { ...PROBLEM, status: 404 }
-      : { status: 200, body: answerEntries(this.#pages, Number(enquiry), body) }
+    return pageOr404(enquiry === undefined ? undefined : answerEntries(this.#pages, Number(enquiry), body))
   }
 }
 

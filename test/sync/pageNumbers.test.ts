@@ -2,7 +2,7 @@
  * What page numbers count from is not specified (spec §4, rule 2): a total shows that a page stands before page 1, and a
  * bare array is asked for it.
  */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -97,52 +97,82 @@ interface Arrays {
   readonly pageRows: number
   /** What is answered for page 0, from all rows of the question; undefined: it is the first one. */
   readonly zero?: (rows: readonly string[]) => string | number
-  /** The service reads bounds and writes stamps in whole seconds. */
+  /** The service reads bounds in whole seconds. */
   readonly wholeSeconds?: boolean
+  /** All rows have the same stamp. */
+  readonly isHeap?: boolean
+  /** What is shown for a number behind the last page. */
+  readonly behind?: 'nothing' | 'the last page'
 }
 
 /** Events, one a minute up to now, in pages of `pageRows`. */
-function arrays({ now, pageRows, zero, wholeSeconds = false }: Arrays) {
+function arrays({ now, pageRows, zero, wholeSeconds = false, isHeap = false, behind = 'nothing' }: Arrays) {
   const events = new Map<number, number>()
-  const second = (at: unknown) => (typeof at === 'string' && wholeSeconds ? `${at.slice(0, 19)}Z` : at)
+  const bound = (at: unknown) => (typeof at === 'string' && wholeSeconds ? `${at.slice(0, 19)}Z` : at)
   const answer = ({ body }: Asked): string | number => {
     const rows = [...events]
-      .filter(([, at]) => within(at, second(body.modifiedSince), second(body.modifiedUntil)))
+      .filter(([, at]) => within(at, bound(body.modifiedSince), bound(body.modifiedUntil)))
       .map(([id, at]) => anEvent(id, at))
     if (body.pageNumber === 0 && zero !== undefined) return zero(rows)
-    const from = (Number(body.pageNumber) - (zero === undefined ? 0 : 1)) * pageRows
-    return `[${rows.slice(from, from + pageRows).join(',')}]`
+    const size = Math.min(pageRows, Number(body.pageSize))
+    const last = Math.max(0, Math.ceil(rows.length / size) - 1)
+    const place = Number(body.pageNumber) - (zero === undefined ? 0 : 1)
+    const from = (behind === 'the last page' ? Math.min(place, last) : place) * size
+    return `[${rows.slice(from, from + size).join(',')}]`
   }
-  const minute = 60_000
-  const last = wholeSeconds ? Math.floor(now / minute) * minute : now
+  const begun = now - (now % 60_000)
   return {
     answer,
     add: (count: number) => {
       const next = events.size + 1
-      for (let id = next; id < next + count; id += 1) events.set(id, last - (count - (id - next)) * minute)
+      for (let id = next; id < next + count; id += 1)
+        events.set(id, begun - (isHeap ? 30 : count - (id - next)) * 60_000)
     },
   }
 }
 
 const heldEvents = ({ warehouse }: Pick<Tide, 'warehouse'>) => warehouse.rows('SELECT count(*) AS n FROM events')
 
-it.each([
-  [3, 100],
-  [100, 100],
-  [43, 4],
-])('%i events arrive from a service that counts pages of %i from 0, and so do later ones', async (count, pageRows) => {
-  const service = arrays({ now: Date.now(), pageRows })
-  await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: pageRows } })
-  service.add(count)
-  await tide.sync('events')
-  expect(await heldEvents(tide)).toEqual([{ n: count }])
-  service.add(2)
-  tide.asked.length = 0
-  await tide.sync('events')
-  expect(await heldEvents(tide)).toEqual([{ n: count + 2 }])
-  const numbers = await tide.warehouse.rows('SELECT report, first_number FROM tidemark.page_sizes')
-  expect(numbers).toEqual([{ report: 'events', first_number: 0 }])
-})
+describe.each(['nothing', 'the last page'] as const)(
+  'a service that counts pages from 0 and shows %s behind',
+  (behind) => {
+    it.each([
+      [3, 100],
+      [100, 100],
+      [43, 4],
+    ])('the last one sends all of %i events in pages of %i, and later ones', async (count, pageRows) => {
+      const service = arrays({ now: Date.now(), pageRows, behind })
+      await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: pageRows } })
+      service.add(count)
+      await tide.sync('events')
+      expect(await heldEvents(tide)).toEqual([{ n: count }])
+      service.add(2)
+      tide.asked.length = 0
+      await tide.sync('events')
+      expect(await heldEvents(tide)).toEqual([{ n: count + 2 }])
+      const numbers = await tide.warehouse.rows('SELECT report, first_number FROM tidemark.page_sizes')
+      expect(numbers).toEqual([{ report: 'events', first_number: 0 }])
+    })
+
+    it('the last one sends all events of one instant', async () => {
+      const service = arrays({ now: Date.now(), pageRows: 4, isHeap: true, behind })
+      await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: 4 } })
+      service.add(11)
+      await tide.sync('events')
+      expect(await heldEvents(tide)).toEqual([{ n: 11 }])
+    })
+
+    it('the last one sends all events after a single one', async () => {
+      const service = arrays({ now: Date.now(), pageRows: 4, behind })
+      await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: 4 } })
+      for (const count of [1, 9]) {
+        service.add(count)
+        await tide.sync('events')
+      }
+      expect(await heldEvents(tide)).toEqual([{ n: 10 }])
+    })
+  },
+)
 
 it('what a service counts from is known to the next process, too', async () => {
   const service = arrays({ now: Date.now(), pageRows: 100 })

@@ -61,6 +61,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'walk.state.rows >= 0',
   },
   {
+    name: 'every bare array counts its pages from 1',
+    file: 'src/sync/walk/firstNumber.ts',
+    from: "  if (reader.report.answer !== 'array') return false",
+    to: '  if (reader.keyed) return false',
+  },
+  {
+    name: 'a refused page is a failure',
+    file: 'src/sync/walk/pages.ts',
+    from: '      if (!isRefusal(error)) throw error\n      this.pages += 1',
+    to: '      if (error !== undefined) throw error\n      this.pages += 1',
+  },
+  {
     name: 'young spans are counted too',
     file: 'src/sync/walk/countedWalk.ts',
     from: 'span !== undefined && span.until <= parts.youngFrom && parts.walksOld === true',

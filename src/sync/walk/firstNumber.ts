@@ -5,7 +5,8 @@
  */
 import { type ErrorCode, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
-import { loneStamp, sharedRows, type Shown, shownBy } from '../../plan/firstNumber.ts'
+import { loneStamp, sharedRows } from '../../plan/firstNumber.ts'
+import type { Span } from '../../plan/spans.ts'
 import { type FetchedPage, refusedPage } from './pages.ts'
 import type { Walk } from './pageWalk.ts'
 import { stampsOf } from './stampsOf.ts'
@@ -30,40 +31,65 @@ export async function startsAtZero(walk: Walk, first: FetchedPage): Promise<bool
   const { reader, sizes, learn } = walk.parts
   if (reader.report.answer !== 'array') return false
   if (sizes().firstNumber === undefined) {
-    const number = reader.firstNumber ?? (await firstNumberOf(walk, first))
+    const shown = reader.firstNumber ?? (await firstNumberOf(walk, first))
+    // Another report may have shown it meanwhile: then the answers were to other questions than was thought.
+    const number = reader.firstNumber ?? shown
     if (number === 0) reader.learnFirstNumber(0)
     if (number !== undefined) learn({ ...sizes(), firstNumber: number })
   }
-  // Another report may have shown it, also while this page was under way.
   return reader.firstNumber === 0 && first.sent > 0
 }
 
-/** So near the stamp of a row is asked for, in µs: a service may know whole seconds only. Last: the whole span. */
-const NEAR_MICROS = [1, 1_000_000, undefined] as const
+/** So near the stamp of a row is asked for, in µs: a service may know whole seconds only. */
+const NEAR_MICROS = [1, 1_000_000] as const
 
 /** Undefined: there is no row by which to tell, or rows move faster than they can be asked for. */
 async function firstNumberOf(walk: Walk, first: FetchedPage): Promise<0 | 1 | undefined> {
+  if (first.page.rowCount === 0) return numberOfEmpty(walk)
+  const stamps = stampsOf(walk.parts.reader.report, first.page)
   for (const near of NEAR_MICROS) {
-    const shown = await shownNear(walk, first, near)
-    if (shown === 'no rows' && first.page.rowCount === 0) return undefined
-    if (shown === 0 || shown === 1) return shown
+    const at = loneStamp(stamps, near)
+    const span = at && { since: (at - near) as Instant, until: (at + near) as Instant }
+    const shown = span && (await numberByRow(walk, first, span))
+    if (shown === 'shown again') break
+    if (shown !== undefined) return shown
   }
-  return undefined
+  return numberBySmallPages(walk, first)
+}
+
+/** Page 1 has no rows: page 0 may. Rows that came meanwhile say nothing. */
+async function numberOfEmpty(walk: Walk): Promise<0 | 1 | undefined> {
+  const zero = await pageZero((number) => walk.look(number))
+  if (zero === undefined) return 1
+  return zero.page.rowCount > 0 && (await walk.look(1)).page.rowCount === 0 ? 0 : undefined
 }
 
 /**
- * What is shown by a row of page 1, asked for by its own stamp: where it is on page 1 again, pages count from 1, and page
- * 0 isn't asked for. It may hold far more than a page, so it is only where page 1 doesn't hold that row.
+ * By a row of page 1 that is asked for apart from others, and is on the first page then. Page 0 is only asked for where
+ * page 1 doesn't hold that row: it may be everything there is.
  */
-async function shownNear(walk: Walk, first: FetchedPage, near: number | undefined): Promise<Shown> {
-  const { reader, ask } = walk.parts
-  const at = near && loneStamp(stampsOf(reader.report, first.page), near)
-  const span = near && at && { since: (at - near) as Instant, until: (at + near) as Instant }
-  const read = (number: number): Promise<FetchedPage> => reader.read(ask(span || walk.span), number)
-  const before = span ? await read(1) : first
-  if (span && sharedRows(before.page, first.page) > 0) return 1
+async function numberByRow(
+  { parts }: Walk,
+  first: FetchedPage,
+  span: Span,
+): Promise<0 | 1 | 'shown again' | undefined> {
+  const read = (number: number): Promise<FetchedPage> => parts.reader.read(parts.ask(span), number)
+  const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
+  // On page 2 as well: the service shows its last page for every later number, and that may be page 0.
+  if (isOn(await read(1))) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
+  return isOn(await pageZero(read)) && !isOn(await read(1)) ? 0 : undefined
+}
+
+/** By pages of one row, so that there are several of them. Where there is one row only, nothing tells. */
+async function numberBySmallPages({ parts, span }: Walk, first: FetchedPage): Promise<0 | 1 | undefined> {
+  const read = (number: number): Promise<FetchedPage> => parts.reader.read(parts.ask(span), number, 1)
   const zero = await pageZero(read)
-  return zero === undefined ? 1 : shownBy(before.page, zero.page, (await read(1)).page)
+  if (zero?.page.rowCount !== 1) return 1
+  const { page: one } = await read(1)
+  // Once more: the row before may have gone, and page 1 be the same page.
+  const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
+  if (one.rowCount === 1 && isOther) return 0
+  return first.page.rowCount > 1 ? 1 : undefined
 }
 
 /** What a service may answer for a page that it doesn't have, beside a refusal. */

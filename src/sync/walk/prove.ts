@@ -22,7 +22,7 @@ import { plannedRows } from '../../plan/density.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from '../../plan/spans.ts'
 import { counted, isCountable, oldPart } from './countedWalk.ts'
 import { countsFromZero, startsAtZero } from './firstNumber.ts'
-import type { FetchedPage } from './pages.ts'
+import { type FetchedPage, refusedPage } from './pages.ts'
 import { type ProveParts, Walk, type WalkOutcome } from './pageWalk.ts'
 import { stampsOf } from './stampsOf.ts'
 
@@ -156,7 +156,8 @@ async function agreement(before: Walk): Promise<WalkOutcome> {
       previous.isWhole || finer(previous) === undefined ? otherSize(previous) : undefined,
     )
     await parts.restart?.()
-    const first = await walk.page(1)
+    const first = await (walk.size > parts.reader.pageSize ? walk.page(1).catch(refusedPage) : walk.page(1))
+    if (first === undefined) break
     await parts.keep(first)
     await walk.untilExhausted(2)
     const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
@@ -233,15 +234,16 @@ function halves({ since, until }: Span & { since: Instant }): readonly Span[] {
 
 /**
  * The page size for the next walk. A full page that came again, or behind which the next is refused, may be the last
- * page, or the service may not give more: pages of one row less tell. Where other rows came twice that no bound of time separates, the order is not kept from
- * page to page, or page numbers are ignored: a page that holds them all needs neither.
+ * page, or the service may not give more: pages of one row less tell, and then a page that holds them all. Where other
+ * rows came twice that no bound of time separates, the order is not kept from page to page, or page numbers are ignored:
+ * such a page needs neither.
  */
 function otherSize({ parts, span, state, size, isShownAgain, isWhole, cutOff }: Walk): number | undefined {
   const { reader } = parts
   if (!reader.keyed) return size
-  const isFullAgain = isShownAgain && state.firstRows === size
-  if ((isFullAgain || cutOff !== undefined) && size === reader.pageSize && size > 1) return size - 1
-  if (span === undefined || isWhole || state.repeats === 0) return size
+  const mayBeLast = cutOff !== undefined || (isShownAgain && state.firstRows === size)
+  if (mayBeLast && size === reader.pageSize && size > 1) return size - 1
+  if (cutOff === undefined && (span === undefined || isWhole || state.repeats === 0)) return size
   const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
   const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))
   return Math.max(size, rows)

@@ -36,8 +36,8 @@ interface Shown {
   readonly version: Version
 }
 
-/** The body of an answer to a report's question, as JSON text. */
-export function answerRecords(parts: PageParts, report: Recorded, body: Body): string {
+/** The body of an answer to a report's question, as JSON text; undefined: the page is refused. */
+export function answerRecords(parts: PageParts, report: Recorded, body: Body): string | undefined {
   const { world, faults } = parts
   const { now } = world
   const shown = [...world.records[report].values()].flatMap((record): Shown[] => {
@@ -48,6 +48,7 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
   const expand = new Set(Object.entries(body.expand ?? {}).flatMap(([flag, on]) => (on ? [flag] : [])))
   const rows = sorted(parts, shown).map((row) => rowText(report, row.record, { version: row.version, asked, expand }))
   const page = pageOf(parts, rows, body)
+  if (page === undefined) return undefined
   if (report !== 'enquiries') return `[${page.rows.join(',')}]`
   return envelope(parts, {
     ...page,
@@ -56,15 +57,16 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
   })
 }
 
-/** The audit trail of one enquiry. */
-export function answerEntries(parts: PageParts, enquiry: number, body: Body): string {
+/** The audit trail of one enquiry; undefined: the page is refused. */
+export function answerEntries(parts: PageParts, enquiry: number, body: Body): string | undefined {
   const { world } = parts
   const record = world.records.enquiries.get(enquiry)
   const entries = (record?.entries ?? []).filter(
     (entry) => entry.shownFrom <= world.now && within(entry.at, body.since, body.until),
   )
   const rows = entries.map((entry) => entryText(entry, body.expand?.['payload'] === true))
-  return envelope(parts, { ...pageOf(parts, rows, body), body, total: rows.length })
+  const page = pageOf(parts, rows, body)
+  return page && envelope(parts, { ...page, body, total: rows.length })
 }
 
 export const entryText = ({ at, userId, action }: AuditEntry, payload: boolean): string =>
@@ -111,16 +113,20 @@ interface Page {
   readonly size: number
 }
 
-function pageOf({ scenario, faults }: PageParts, rows: readonly string[], body: Body): Page {
-  let { pageSize: size, pageNumber: number } = body
+function pageOf({ scenario, faults }: PageParts, rows: readonly string[], body: Body): Page | undefined {
+  let size = body.pageSize
+  let number = body.pageNumber + 1 - scenario.firstNumber
   if (scenario.clamp !== undefined && size > scenario.clamp) {
     if (rows.length > scenario.clamp) faults.tally.add('pageSizeClamped')
     size = scenario.clamp
   }
   const last = Math.max(1, Math.ceil(rows.length / size))
   if (number > 1 && faults.strikes('pageNumberIgnored', 1)) number = 1
+  // One that counts from 0 gives a page 1 that it doesn't have: otherwise its only page could not be asked for.
+  if (number > Math.max(last, 2 - scenario.firstNumber) && scenario.beyondLast === 'a refusal') return undefined
   if (number > last && scenario.beyondLast === 'the last page') number = last
-  return { rows: rows.slice((number - 1) * size, number * size), number, size }
+  if (number < 1) return scenario.beyondLast === 'a refusal' ? undefined : { rows: [], number: 0, size }
+  return { rows: rows.slice((number - 1) * size, number * size), number: number - 1 + scenario.firstNumber, size }
 }
 
 function envelope(
