@@ -74,6 +74,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
+const NULL_LETTER = 0x6e
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Throws `Malformed` when the bytes are not the JSON that the report promises. */
@@ -150,6 +151,7 @@ class PageScan {
     const json = this.#json
     if (this.#bytes[at] !== OPEN_OBJECT) throw json.malformed(at, 'a page envelope')
     let hasItems = false
+    let nullItems: number | undefined
     let i = json.space(at + 1)
     while (this.#bytes[i] !== CLOSE_OBJECT) {
       const nameEnd = json.string(i)
@@ -157,7 +159,8 @@ class PageScan {
       i = json.colon(nameEnd)
       if (name === 'items') {
         hasItems = true
-        i = yield* this.#items(i)
+        if (this.#bytes[i] === NULL_LETTER) nullItems = i
+        i = nullItems === i ? json.value(i) : yield* this.#items(i)
       } else i = this.#envelopeField(name, i)
       i = json.space(i)
       if (this.#bytes[i] === COMMA) {
@@ -166,6 +169,9 @@ class PageScan {
       } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
+    // Some services write an empty list so. Without a total beside it, it may as well be a list that could not be read.
+    if (nullItems !== undefined && this.#envelope.totalCount === undefined)
+      throw json.malformed(nullItems, 'an array of rows')
     return i + 1
   }
 

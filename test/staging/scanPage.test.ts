@@ -281,6 +281,13 @@ describe('bytes that are no page', () => {
     },
   )
 
+  it('may write no items as null where they tell a total, in any order', () => {
+    for (const page of ['{"items":null,"totalCount":0}', '{"totalCount":7,"items": null ,"pageNumber":3}'])
+      expect(scan(page, { answer: 'envelope' })).toMatchObject({ rowCount: 0, keys: [] })
+    expect(malformedOf('{"items":null,"totalCount":null}', { answer: 'envelope' }).position).toBe(9)
+    expect(malformedOf('{"items":nil,"totalCount":0}', { answer: 'envelope' })).toBeInstanceOf(Malformed)
+  })
+
   it('say where they stop being one', () => {
     expect(malformedOf('[{"id":1},x]')).toMatchObject({ position: 10, size: 12, isCut: false })
     expect(malformedOf('[{"id":1}')).toMatchObject({ position: 9, size: 9, isCut: true })

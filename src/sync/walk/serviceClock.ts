@@ -1,11 +1,13 @@
 /**
  * The service's clock (product contract §5.5), known from the Date header of its answers. Before the first answer it is
- * asked for with the smallest question that the report has: one instant, one row, nothing expanded.
+ * asked for with the smallest question that the report has: one second, since a service may refuse a window that ends
+ * where it begins, one row, nothing expanded.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import type { Instant } from '../../instant.ts'
+import { type Instant, plusMs } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkRooms } from '../rooms.ts'
 
 /** A lower bound of the service's clock now. Errors: those of the client. */
@@ -17,7 +19,7 @@ export async function serviceClock(
   const known = rooms.client.serviceNow()
   if (known !== undefined) return known
   const { start, filters } = rooms.settings.reports[report.name as ReportName]
-  const question = { ...subject, window: { since: start, until: start }, filters, expand: [] }
+  const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
   const answer = await rooms.client.read(
     {
       report: report.name,
