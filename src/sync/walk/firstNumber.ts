@@ -16,9 +16,10 @@ export async function countsFromZero(walk: Walk): Promise<boolean> {
   const { state } = walk
   const { reader } = walk.parts
   if (reader.firstNumber !== undefined || (state.totalCount ?? 0) <= state.distinct) return false
-  const zero = await pageZero((number) => walk.look(number))
+  const read = reading(walk, { size: walk.size })
+  const zero = await pageZero(read)
   const isNone = zero === undefined || zero.page.rowCount === 0
-  if (isNone || isSame(zero, await walk.look(1))) reader.learnFirstNumber(1)
+  if (isNone || isSame(zero, await read(1))) reader.learnFirstNumber(1)
   else if (isBefore(walk, zero)) reader.learnFirstNumber(0)
   return reader.firstNumber === 0
 }
@@ -31,14 +32,20 @@ export async function startsAtZero(walk: Walk, first: FetchedPage): Promise<bool
   const { reader, sizes, learn } = walk.parts
   if (reader.report.answer !== 'array') return false
   if (sizes().firstNumber === undefined) {
-    const shown = reader.firstNumber ?? (await firstNumberOf(walk, first))
-    // Another report may have shown it meanwhile: then the answers were to other questions than was thought.
-    const number = reader.firstNumber ?? shown
+    const number = reader.firstNumber ?? (await firstNumberOf(walk, first))
     if (number === 0) reader.learnFirstNumber(0)
     if (number !== undefined) learn({ ...sizes(), firstNumber: number })
   }
   return reader.firstNumber === 0 && first.sent > 0
 }
+
+type Read = (number: number) => Promise<FetchedPage>
+
+/** Reads pages by their numbers on the wire: of the walk's span, unless another is given. */
+const reading =
+  ({ parts, span }: Walk, how: { readonly span?: Span; readonly size?: number } = {}): Read =>
+  (number) =>
+    parts.reader.readSent(parts.ask(how.span ?? span), number, how.size)
 
 /** So near the stamp of a row is asked for, in µs: a service may know whole seconds only. */
 const NEAR_MICROS = [1, 1_000_000] as const
@@ -59,21 +66,18 @@ async function firstNumberOf(walk: Walk, first: FetchedPage): Promise<0 | 1 | un
 
 /** Page 1 has no rows: page 0 may. Rows that came meanwhile say nothing. */
 async function numberOfEmpty(walk: Walk): Promise<0 | 1 | undefined> {
-  const zero = await pageZero((number) => walk.look(number))
+  const read = reading(walk)
+  const zero = await pageZero(read)
   if (zero === undefined) return 1
-  return zero.page.rowCount > 0 && (await walk.look(1)).page.rowCount === 0 ? 0 : undefined
+  return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
 /**
  * By a row of page 1 that is asked for apart from others, and is on the first page then. Page 0 is only asked for where
  * page 1 doesn't hold that row: it may be everything there is.
  */
-async function numberByRow(
-  { parts }: Walk,
-  first: FetchedPage,
-  span: Span,
-): Promise<0 | 1 | 'shown again' | undefined> {
-  const read = (number: number): Promise<FetchedPage> => parts.reader.read(parts.ask(span), number)
+async function numberByRow(walk: Walk, first: FetchedPage, span: Span): Promise<0 | 1 | 'shown again' | undefined> {
+  const read = reading(walk, { span })
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   // On page 2 as well: the service shows its last page for every later number, and that may be page 0.
   if (isOn(await read(1))) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
@@ -81,8 +85,8 @@ async function numberByRow(
 }
 
 /** By pages of one row, so that there are several of them. Where there is one row only, nothing tells. */
-async function numberBySmallPages({ parts, span }: Walk, first: FetchedPage): Promise<0 | 1 | undefined> {
-  const read = (number: number): Promise<FetchedPage> => parts.reader.read(parts.ask(span), number, 1)
+async function numberBySmallPages(walk: Walk, first: FetchedPage): Promise<0 | 1 | undefined> {
+  const read = reading(walk, { size: 1 })
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
@@ -101,7 +105,7 @@ const FAILURES: readonly ErrorCode[] = [
 ]
 
 /** Undefined: the service has no such page. Where it fails, that is said of page 0 only if page 1 comes after it. */
-async function pageZero(read: (number: number) => Promise<FetchedPage>): Promise<FetchedPage | undefined> {
+async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
   } catch (error) {

@@ -69,15 +69,20 @@ export class PageReader {
     return firstNumbers.get(this.#rooms.client)
   }
 
+  /** What was learnt first stands: reports look for it side by side. */
   learnFirstNumber(number: 0 | 1): void {
-    firstNumbers.set(this.#rooms.client, number)
+    if (this.firstNumber === undefined) firstNumbers.set(this.#rooms.client, number)
   }
 
   /** Page 1 is the first one, whatever the service calls it. Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+    return { ...(await this.readSent(question, this.#sent(number), size)), number }
+  }
+
+  /** The page with this number on the wire, whatever is learnt meanwhile of what numbers count from. */
+  async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
-    const sent = this.#sent(number)
     const answer = await this.#rooms.client.read(
       {
         report: report.name,
@@ -93,7 +98,7 @@ export class PageReader {
     this.pages += 1
     if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
-    return { number, sent, page: answer.value, servedAt: answer.servedAt }
+    return { number: sent, sent, page: answer.value, servedAt: answer.servedAt }
   }
 
   /**

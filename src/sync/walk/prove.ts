@@ -242,7 +242,8 @@ function otherSize({ parts, span, state, size, isShownAgain, isWhole, cutOff }: 
   const { reader } = parts
   if (!reader.keyed) return size
   const mayBeLast = cutOff !== undefined || (isShownAgain && state.firstRows === size)
-  if (mayBeLast && size === reader.pageSize && size > 1) return size - 1
+  const fewer = Math.min(size, state.firstRows) - 1
+  if (mayBeLast && size === reader.pageSize && fewer > 0) return fewer
   if (cutOff === undefined && (span === undefined || isWhole || state.repeats === 0)) return size
   const most = Math.min(ROWS_A_PAGE_MAX, reader.pageSize * USUAL_PAGES_MAX)
   const rows = isShownAgain ? most : Math.min(most, 2 * Math.max(state.distinct, state.totalCount ?? 0))

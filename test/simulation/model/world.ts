@@ -164,9 +164,11 @@ export class World {
     this.changes += 1
     const { now } = this
     const isPast = version.committedAt !== 0 && record.versions.length === 0
-    const late = !isPast && !version.deleted && this.#faults.strikes('lateCommit', 0.4) ? this.#lateMicros() : 0
-    const committedAt = isPast ? version.committedAt : now + late
     const before = record.versions.at(-1)
+    // Behind a stamp in the future an older one that comes late is not the newest version, by its own stamp.
+    const mayBeLate = !isPast && !version.deleted && (before?.stamp ?? 0) <= now
+    const late = mayBeLate && this.#faults.strikes('lateCommit', 0.4) ? this.#lateMicros() : 0
+    const committedAt = isPast ? version.committedAt : now + late
     const stamps = [version.stamp ?? record.created ?? 0]
     if (report === 'events' && version.ownStamp !== undefined && version.ownStamp !== before?.ownStamp)
       stamps.push(version.ownStamp)
