@@ -151,7 +151,12 @@ export function drawScenario(seed: number): Scenario {
     runs: drawRuns(chance, faults, { settings: first, asking }),
     order: chance.pick(['key', 'keyDescending', 'stamp', 'stampDescending']),
     // Exactly a full page at one instant, shown again as page 2: nothing tells that from a page number that is ignored.
-    beyondLast: chance.pick(['nothing', 'a refusal', faults.has('heap') ? 'nothing' : 'the last page']),
+    // Pages of two rows or one: rows of one instant fill them all, and nothing tells their end from a limit.
+    beyondLast: chance.pick([
+      'nothing',
+      faults.has('pageSizeClamped') ? 'nothing' : 'a refusal',
+      faults.has('heap') ? 'nothing' : 'the last page',
+    ]),
     clamp: faults.has('pageSizeClamped') ? chance.int(2, 5) : undefined,
     // A short page that says it has room left, and whose total is met: nothing tells that from the only page.
     echoesPageSize: chance.happens(0.3) && !(faults.has('totalLies') && faults.has('pageSizeClamped')),

@@ -163,13 +163,17 @@ async function agreement(before: Walk): Promise<WalkOutcome> {
     const agrees = walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)
     if (agrees && (await countsFromZero(walk))) return fromZero(walk)
     if (agrees && (await hidesEntries(walk, first))) throw unstable(walk, unreached(walk))
-    const cut = agrees ? await cutForHidden(walk) : finer(walk)
+    const isLast = attempt === parts.walkAttemptsMax
+    const cut = agrees && !(isLast && alwaysFills(walk)) ? await cutForHidden(walk) : finer(walk)
     if (agrees && cut === undefined && walk.cutOff === undefined) return walk.proven('agreed')
     if (cut !== undefined) return walk.split(first, { parts: cut })
     previous = walk
   }
   throw unstable(previous, previous.cutOff && `the page behind it is refused: ${previous.cutOff.message}`)
 }
+
+/** Whether the rows of a bare array fill their pages, whatever was asked for: fewer of them may not. */
+const alwaysFills = ({ cutOff, state }: Walk): boolean => cutOff !== undefined && state.totalCount === undefined
 
 /** Once more, from page 0 on. */
 async function fromZero({ parts, span }: Walk): Promise<WalkOutcome> {
