@@ -180,7 +180,7 @@ class Reading {
       until: reached,
       scope: this.#scope.parts.scope,
       proof,
-      pages: 0,
+      pages: this.#reader.takePages(),
       rows,
       totalCount,
       marks: [],

@@ -37,6 +37,21 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     expect(found.rows).toBe(tide.sandbox.world.keys(report).length)
   })
 
+  it('says of each of its windows how many pages were read for it', async () => {
+    await using tide = await aTide({ settings })
+    await tide.sync(report)
+    await systemClock.sleep(1_050)
+    const runId = randomUUID()
+    const { pages } = await reconcileReport(tide.rooms, report, { runId, allowMassDelete: false })
+    const windows = await tide.warehouse.rows<{ pages: number }>(
+      `SELECT pages FROM tidemark.windows JOIN tidemark.loads USING (load_id) WHERE run_id = '${runId}'`,
+    )
+    expect(windows.filter((window) => window.pages === 0)).toEqual([])
+    const read = windows.reduce((sum, window) => sum + window.pages, 0)
+    expect(read).toBeGreaterThan(1)
+    expect(read).toBeLessThanOrEqual(pages)
+  })
+
   it('repairs a row that changed without a sign, and one that was lost, and says so', async () => {
     await using tide = await aTide({ settings })
     await tide.sync(report)

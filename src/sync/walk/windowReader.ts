@@ -25,7 +25,7 @@ export class WindowReader {
   readonly #scope: Scope
   /** For reports whose deletions only a second read shows. */
   readonly #difference: Difference | undefined
-  #pagesClosed = 0
+  #pagesTaken = 0
 
   constructor(scope: Scope) {
     this.#scope = scope
@@ -35,6 +35,13 @@ export class WindowReader {
   /** Pages read so far, those of second reads included. */
   get pages(): number {
     return this.#scope.reader.pages + (this.#difference?.pages ?? 0)
+  }
+
+  /** Those since it was asked last: what it took to read the window that is closed now. */
+  takePages(): number {
+    const taken = this.pages - this.#pagesTaken
+    this.#pagesTaken = this.pages
+    return taken
   }
 
   /** Nothing later than the service's first answer can be known, whatever the window asked for. */
@@ -63,9 +70,7 @@ export class WindowReader {
   async close(slice: Span, { proof, rows, totalCount }: ProvenAs, { gone, marks = [] }: Closing): Promise<void> {
     const { scope } = this.#scope.parts
     const until = earliest(slice.until, this.knownUntil)
-    const pages = this.pages - this.#pagesClosed
-    this.#pagesClosed = this.pages
-    const window = { scope, since: slice.since, until, proof, pages, rows, totalCount, marks }
+    const window = { scope, since: slice.since, until, proof, pages: this.takePages(), rows, totalCount, marks }
     await this.#scope.intake.settle({ window, gone })
   }
 }
