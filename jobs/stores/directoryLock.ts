@@ -3,7 +3,7 @@
  * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it:
  * it ends with its process, also after kill -9, and there is nothing stale to take over.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
@@ -27,14 +27,26 @@ function lockIn(directory: string): Disposable {
   const holder = `${directory}.holder`
   const lock = new DatabaseSync(`${directory}.lock`, { timeout: 0 })
   try {
+    // Before the journal is made, which takes its rights from it.
+    closeToOthers(`${directory}.lock`)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)
+    closeToOthers(holder)
   } catch (error) {
     lock.close()
     if (!(error instanceof Error) || !('errcode' in error) || error.errcode !== SQLITE_BUSY) throw error
     throw inUse(directory, textOf(holder))
   }
   return { [Symbol.dispose]: () => lock.close() }
+}
+
+/** As the directory itself is. */
+function closeToOthers(file: string): void {
+  try {
+    chmodSync(file, 0o600)
+  } catch {
+    // A file system without rights has nothing to refuse with either.
+  }
 }
 
 const inUse = (directory: string, holder: string): SyncError =>

@@ -1,8 +1,9 @@
 /** The files of the embedded queue: PGlite has nobody who looks after them, and a worker runs for months. */
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { lockDirectory } from '../../../jobs/stores/directoryLock.ts'
 import { EmbeddedPool } from '../../../jobs/stores/embeddedPool.ts'
 import { systemClock } from '../../../src/clock.ts'
 
@@ -57,5 +58,23 @@ it('the folder of the embedded queue lets nobody else in, also one that was ther
   expect(await modeAfterOpening()).toBe('700')
   await chmod(directory, 0o755)
   expect(await modeAfterOpening()).toBe('700')
+  await rm(folder, { recursive: true })
+})
+
+const closed = (queue: string) => ['.holder', '.lock', '.lock-journal'].map((end) => [`${queue}${end}`, 0o600])
+
+it('nobody else may read who has the embedded queue open, also where the files were there before', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
+  const modesOf = async (queue: string) => {
+    using _ = lockDirectory(join(folder, queue))
+    const names = (await readdir(folder)).filter((name) => name.startsWith(queue))
+    return Promise.all(names.toSorted().map(async (name) => [name, (await stat(join(folder, name))).mode & 0o777]))
+  }
+  expect(await modesOf('new')).toEqual(closed('new'))
+  for (const end of ['.holder', '.lock']) {
+    await writeFile(join(folder, `old${end}`), '')
+    await chmod(join(folder, `old${end}`), 0o644)
+  }
+  expect(await modesOf('old')).toEqual(closed('old'))
   await rm(folder, { recursive: true })
 })
