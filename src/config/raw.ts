@@ -20,6 +20,8 @@ import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport }
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
+/** One in 100 s: what is slower looks like a hang. */
+const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
   .strictObject({
@@ -38,10 +40,10 @@ const service = z
     concurrency: whole().min(1).max(64).default(4).describe('Requests in flight at once'),
     requests_per_second: z
       .number()
-      .positive()
+      .min(REQUESTS_PER_SECOND_MIN)
       .max(1_000)
       .optional()
-      .describe('Upper limit of the request rate; none when left out'),
+      .describe('Upper limit of the request rate, from 0.01 (one in 100 s) on; none when left out'),
   })
   .prefault({})
   .describe('The reporting service')

@@ -230,7 +230,8 @@ describe('other settings', () => {
     ['history: 23h', 'history must be at least 1d'],
     ['notify: { lag: 0s }', 'notify.lag must be more than 0s, such as 1h'],
     ['limits: { warehouse_memory: 80% }', 'limits.warehouse_memory must be a size such as 1GB'],
-    ['service: { requests_per_second: 0 }', 'service.requests_per_second must be more than 0'],
+    ['service: { requests_per_second: 0 }', 'service.requests_per_second must be at least 0.01'],
+    ['service: { requests_per_second: 0.0001 }', 'service.requests_per_second must be at least 0.01'],
     ['archive: true', expect.stringContaining('archive is not a setting; known are service, warehouse')],
   ])('refuses %s', async (yaml, problem) => {
     const problems = await problemsOf({ yaml })
