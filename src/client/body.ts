@@ -73,7 +73,10 @@ function unpackerOf(encoding: string) {
 
 function tooLarge({ report, bytesMax }: BodySource): SyncError {
   return new SyncError('ANSWER_TOO_LARGE', `the answer is larger than ${bytesMax} bytes`, {
-    cure: 'Lower page_size, or turn expand flags off for this report.',
+    cure:
+      report === undefined
+        ? 'Check that service.base_url is the reporting service and not a page in front of it.'
+        : 'Lower page_size, or turn expand flags off for this report; only if one row alone is that large, raise limits.page_bytes_max.',
     data: { answerBytesMax: bytesMax },
     ...(report === undefined ? {} : { report }),
   })

@@ -129,8 +129,19 @@ describe('the size limit', () => {
     await using client = aClient(service, { settings: { limits } })
     const error = await failureOf(client.read(aRequest()))
     expect(error).toMatchObject({ code: 'ANSWER_TOO_LARGE', report: 'events' })
-    expect(error.cure).toContain('page_size')
+    expect(error.cure).toMatch(/page_size.*limits\.page_bytes_max/)
     expect(service.reports).toHaveLength(1)
+  })
+
+  it('ends an answer to a token request that is too large with a cure for that', async () => {
+    await using service = await aService({ token: status(200, 'x'.repeat(1_000_000)) })
+    await using client = aClient(service)
+    const error = await failureOf(client.read(aRequest()))
+    expect(error).toMatchObject({
+      code: 'ANSWER_TOO_LARGE',
+      cure: expect.stringContaining('service.base_url') as string,
+    })
+    expect(error.cure).not.toContain('page_size')
   })
 
   it('lets an answer of exactly the limit pass', async () => {

@@ -165,7 +165,7 @@ describe('a page of 100 MB', () => {
     const failed = failureOf(outcomes, 'events')
     expect(failed.code).toBe('ANSWER_TOO_LARGE')
     expect(failed.message).toMatch(/larger than 64000000 bytes/)
-    expect(failed.cure).toMatch(/page_size/)
+    expect(failed.cure).toMatch(/page_size.*limits\.page_bytes_max/)
     expect(outcomes.find(({ report }) => report === 'enquiries')?.state).toBe('done')
     expect(await markOf(tide, 'events')).toBeUndefined()
     tide.sandbox.setFaults([])
