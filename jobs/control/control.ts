@@ -5,7 +5,7 @@
  */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
-import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
+import { cancelBackfill, cancelledBefore } from '../../src/sync/backfill/backfillEnd.ts'
 import { type Planned, previewBackfill } from '../../src/sync/backfill/backfillPreview.ts'
 import { retryRejected } from '../../src/sync/retryRejected.ts'
 import { BackfillNames } from '../backfill/backfillNames.ts'
@@ -198,6 +198,8 @@ export class Control {
       const what = waited.kind === 'backfill' ? 'a backfill' : 'a run'
       return { cancelled: id, what: `${what} of ${waited.report} that had not begun` }
     }
+    const before = await cancelledBefore(rooms, id)
+    if (before !== undefined) return { cancelled: id, what: `the backfill of ${before}`, isAlready: true }
     throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
       cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers.',
     })

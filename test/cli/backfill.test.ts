@@ -110,6 +110,23 @@ describe('tidemark backfill', () => {
     expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
   })
 
+  it('that was cancelled is told as that when it is cancelled again, and one that is not known as that', async () => {
+    await using world = await aWorld({ sandbox: { faults: ['403@events'] } })
+    const failed = JSON.parse((await world.run('backfill', 'events', '--json')).stdout) as object
+    expect(failed).toMatchObject({ backfills: [{ report: 'events', error: { code: 'REPORT_FORBIDDEN' } }] })
+    const [book] = await rowsOf<{ id: string }>(world, 'SELECT backfill_id AS id FROM tidemark.backfills')
+    const id = book?.id ?? ''
+    expect(await world.run('cancel', id)).toMatchObject({ code: 0, stdout: 'cancelled: the backfill of events\n' })
+    const again = { code: 0, stdout: 'cancelled already: the backfill of events\n' }
+    expect(await world.run('cancel', id)).toMatchObject(again)
+    const worker = world.start(['worker'], { isTied: true })
+    await until(() => worker.said().includes('this process owns the warehouse'), 'a worker that owns the warehouse')
+    await until(async () => (await world.run('cancel', id)).stdout === again.stdout, 'the worker says so too')
+    expect(await world.run('cancel', 'nothing')).toMatchObject({ code: 2 })
+    worker.kill('SIGTERM')
+    await worker.ended
+  })
+
   it('ends with 1 and says which report failed, after the others are done', async () => {
     await using world = await aWorld({
       sandbox: { rows: 20, clients: [{ forbidden: ['enquiries'] }] } as never,

@@ -1,6 +1,6 @@
 /** What `tidemark cancel` does: it ends a run or a backfill, in the worker, or in the books where no worker runs. */
 import { SyncError } from '../../errors.ts'
-import { cancelBackfill } from '../../sync/backfill/backfillEnd.ts'
+import { cancelBackfill, cancelledBefore } from '../../sync/backfill/backfillEnd.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker } from '../control/remote.ts'
 import { openWarehouse } from '../rooms.ts'
@@ -14,13 +14,18 @@ export async function cancel(shell: Shell, id: string, options: CancelOptions): 
   const config = await configOf(shell, options.config)
   await using worker = await findWorker(shell, config)
   if (worker !== undefined) {
-    const { what } = await worker.ask<{ what: string }>({ do: 'cancel', id })
-    shell.out.write(`cancelled: ${what}\n`)
+    const { what, isAlready } = await worker.ask<{ what: string; isAlready?: true }>({ do: 'cancel', id })
+    shell.out.write(`cancelled${isAlready === true ? ' already' : ''}: ${what}\n`)
     return 0
   }
   await using warehouse = await openWarehouse(config)
   const report = await cancelBackfill({ warehouse, clock: shell.clock }, id)
-  if (report === undefined) throw nothingSuch(id)
+  if (report === undefined) {
+    const before = await cancelledBefore({ warehouse }, id)
+    if (before === undefined) throw nothingSuch(id)
+    shell.out.write(`cancelled already: the backfill of ${before}\n`)
+    return 0
+  }
   await warehouse.publish(config.published)
   shell.out.write(`cancelled: the backfill of ${report}\n`)
   return 0

@@ -31,6 +31,15 @@ export const cancelBackfill = (
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
 
+/** Whose backfill it was, where it was cancelled before: whoever asks again has what they want. */
+export async function cancelledBefore(
+  { warehouse }: Pick<Rooms, 'warehouse'>,
+  backfillId: string,
+): Promise<ReportName | undefined> {
+  const book = await warehouse.backfills.book(backfillId)
+  return book?.state === 'cancelled' ? book.report : undefined
+}
+
 /** Why a backfill has not read all that was asked for which somebody cancelled. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
