@@ -166,8 +166,8 @@ export class Control {
   }
 
   /**
-   * Also forgets what the client was refused, goes on with backfills that the pause had stopped, and runs at once: who
-   * resumes wants to see it work.
+   * Also forgets what the client was refused, goes on with backfills that the pause had stopped or kept waiting, and runs at
+   * once: who resumes wants to see it work.
    */
   async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
     const { rooms, requests, housekeeping } = this.#parts
@@ -178,6 +178,7 @@ export class Control {
       if (!reports.includes(report) || state === 'failed') continue
       await requests.backfill({ backfillId, report, from: since, to: until })
     }
+    for (const report of reports) await requests.backfillsNow(report)
     for (const report of reports) if (rooms.settings.reports[report].enabled) await requests.incrementalNow(report)
     await housekeeping.published()
     return { resumed: reports }

@@ -3,11 +3,12 @@
  * from its queue, run once at a time for each report, and published when something changed.
  */
 import type { ReportName } from '../../schema/index.ts'
+import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { inRun } from '../../src/runContext.ts'
 import { endedAs, oneRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
-import { pausedReports } from '../../src/sync/pauses.ts'
+import { pausedReports, UNTIL_RESUMED } from '../../src/sync/pauses.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -68,6 +69,7 @@ export class Owner {
       queue: 'backfill',
       schema: BackfillJob,
       concurrency: BACKFILLS_AT_ONCE,
+      waitsFor: UNTIL_RESUMED,
       process: (task) => this.#backfill(task),
     })
     crew.take({
@@ -111,9 +113,11 @@ export class Owner {
     const { requests } = this.#parts
     const { backfillId: runId, report } = task.data
     const place = { runId, report, kind: 'backfill', as: runId } as const
-    return this.#run(task, place, (rooms, onProgress) =>
-      watchedBackfill(rooms, place, backfillStory({ rooms, requests, asked: task.data, onProgress })),
-    )
+    return this.#run(task, place, async (rooms, onProgress) => {
+      const error = (await pausedReports(rooms)).get(report)
+      if (error !== undefined) return { outcome: await pausedOutcome(rooms, report, waiting(error)) }
+      return watchedBackfill(rooms, place, backfillStory({ rooms, requests, asked: task.data, onProgress }))
+    })
   }
 
   /** One run under its lease, told to followers and to the log, published; a failed one throws its error. */
@@ -133,6 +137,8 @@ export class Owner {
       })
       tellOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
+      // The schedule asks for other runs again.
+      if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
@@ -155,6 +161,10 @@ export class Owner {
 }
 
 type OnProgress = Parameters<RunWork>[0]
+
+/** A backfill keeps its place in the queue: nobody has to ask for it again. */
+const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
+  new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 async function pausedOutcome(rooms: Rooms, report: ReportName, error: ReportOutcome['error']): Promise<ReportOutcome> {
   const { outcome } = await endedAs(rooms, { report, runId: '' }, () => Promise.reject(error))

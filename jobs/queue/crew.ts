@@ -5,6 +5,7 @@
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
+import type { ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
@@ -37,6 +38,8 @@ export interface Post<Data> {
   readonly queue: QueueName
   readonly schema: z.ZodType<Data>
   readonly concurrency: number
+  /** Errors after which its jobs wait for an operator instead of being given up. */
+  readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
@@ -82,7 +85,7 @@ export class Crew {
   }
 
   async #process<Data>(
-    { schema, process }: Post<Data>,
+    { schema, process, waitsFor }: Post<Data>,
     taken: { job: Job<unknown>; token: string | undefined; signal: AbortSignal | undefined },
   ): Promise<unknown> {
     const { job, token, signal: lost } = taken
@@ -96,7 +99,8 @@ export class Crew {
     if (this.#stopping) callOff(STOPPING)
     this.#callOffs.add(callOff)
     try {
-      return await settled({ job, token, calledOff: () => calledOff }, async () => {
+      const { clock } = this.#parts
+      return await settled({ job, token, calledOff: () => calledOff, waitsFor, clock }, async () => {
         aborting.signal.throwIfAborted()
         return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, callOff, job })
       })

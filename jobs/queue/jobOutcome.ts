@@ -1,25 +1,31 @@
 /**
  * The one place that turns an error into a job's outcome; processors contain no `catch`. What may work later is tried
  * again with growing waits; what never will is given up at once; what was called off because the worker stops goes back
- * into the queue without using a try; what a newer run has overtaken is dropped.
+ * into the queue without using a try, and so does what waits for an operator; what a newer run has overtaken is dropped.
  */
-import { type Job, UnrecoverableError, WaitingError } from 'bullmq'
-import { asSyncError, errorCodes, SyncError } from '../../src/errors.ts'
-import { MINUTE_MS } from '../../src/instant.ts'
+import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
+import type { Clock } from '../../src/clock.ts'
+import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
+import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 
 /** Why a job's signal was aborted: each has its own outcome. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
 export const CALLED_OFF = 'called off on request'
 
-export type Verdict = 'hand back' | 'drop' | 'give up' | 'try again'
+export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** `calledOff`: why the job was called off, if it was. */
-export function verdictOf(error: SyncError, calledOff: string | undefined): Verdict {
+/** `calledOff`: why the job was called off, if it was; `waitsFor`: errors after which it keeps its place. */
+export function verdictOf(
+  error: SyncError,
+  calledOff: string | undefined,
+  waitsFor: readonly ErrorCode[] = [],
+): Verdict {
   if (calledOff === STOPPING) return 'hand back'
   if (calledOff === CALLED_OFF) return 'give up'
   // Overtaken or without its lock: somebody else has the work already.
   if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
+  if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
@@ -32,7 +38,13 @@ export interface Taken {
   readonly token: string | undefined
   /** Why it was called off, once it was. */
   readonly calledOff: () => string | undefined
+  /** Somebody has to act before it can go on: it waits for that, however long it takes. */
+  readonly waitsFor?: readonly ErrorCode[] | undefined
+  readonly clock: Pick<Clock, 'now'>
 }
+
+/** Who acts lets it begin at once; this is for what nobody told the queue, such as other scopes in the configuration. */
+const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
 /** Does the work and settles what becomes of the job when it fails. */
 export async function settled<T>(taken: Taken, work: () => Promise<T>): Promise<T | { dropped: string }> {
@@ -40,11 +52,15 @@ export async function settled<T>(taken: Taken, work: () => Promise<T>): Promise<
     return await work()
   } catch (thrown) {
     const error = asSyncError(thrown)
-    const verdict = verdictOf(error, taken.calledOff())
+    const verdict = verdictOf(error, taken.calledOff(), taken.waitsFor)
     if (verdict === 'drop') return { dropped: taken.calledOff() ?? error.code }
     if (verdict === 'hand back') {
       await taken.job.moveToWait(taken.token)
       throw new WaitingError()
+    }
+    if (verdict === 'wait') {
+      await taken.job.moveToDelayed(toMillis(taken.clock.now()) + LOOK_AGAIN_MS, taken.token)
+      throw new DelayedError()
     }
     if (verdict === 'try again' && !isLastTry(taken.job)) throw error
     throw new UnrecoverableError(`${error.code}: ${error.message}`)

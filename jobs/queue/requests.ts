@@ -69,6 +69,11 @@ export class Requests {
     await this.#promote('backfill', data.report)
   }
 
+  /** Those that were put off, of one report: somebody has acted. */
+  async backfillsNow(report: ReportName): Promise<void> {
+    await this.#promote('backfill', report)
+  }
+
   /** Many runs that end together are published once. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS

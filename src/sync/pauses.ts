@@ -10,6 +10,9 @@ import type { Rooms, SyncSettings } from './rooms.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
+/** What work ends in while its report is paused, or that pauses it. */
+export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
+
 /** Reports that are paused, each with the error that paused it; those refused for another client are resumed. */
 export async function pausedReports(rooms: Rooms): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await rooms.warehouse.pauses()

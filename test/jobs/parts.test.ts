@@ -19,6 +19,13 @@ describe('an error', () => {
       expect(verdictOf(error(code), undefined)).toBe('give up')
   })
 
+  it('waits for an operator where it was asked to, unless somebody called it off', () => {
+    const paused = new SyncError('REPORT_PAUSED', 'by hand', { cure: 'Resume it.' })
+    expect(verdictOf(paused, undefined)).toBe('give up')
+    expect(verdictOf(paused, undefined, ['REPORT_PAUSED'])).toBe('wait')
+    expect(verdictOf(paused, CALLED_OFF, ['REPORT_PAUSED'])).toBe('give up')
+  })
+
   it('of a stopping worker hands the job back, whatever it was', () => {
     for (const code of errorCodes) expect(verdictOf(error(code), STOPPING)).toBe('hand back')
   })

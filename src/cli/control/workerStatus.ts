@@ -74,7 +74,7 @@ export function nextText({ next, running, standings }: WorkerStatus, now: Instan
 }
 
 /** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
-export function depthText({ running, waiting, queues, console }: WorkerStatus): string {
+export function depthText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>
       `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,
@@ -83,7 +83,9 @@ export function depthText({ running, waiting, queues, console }: WorkerStatus): 
     .filter(([name]) => name !== 'ticks' && name !== 'control')
     .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
   const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
-  const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits\n`)
+  const paused = new Set(standings.filter(({ state }) => state === 'paused').map(({ report }) => report as string))
+  const untilWhen = (report: string) => (paused.has(report) ? ` until ${report} is resumed` : '')
+  const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits${untilWhen(report)}\n`)
   const runsText = runs.length + waits.length === 0 ? '' : `${[...runs, ...waits].join('')}\n`
   const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
   return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`

@@ -1,0 +1,53 @@
+/** A backfill whose report is paused, before it began or in the middle of it: it waits, and goes on by itself. */
+import { expect, it } from 'vitest'
+import type { Running } from '../cli/support.ts'
+import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until, type Workshop } from './support.ts'
+
+const LONG = { timeout: 300_000 }
+const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
+
+const statesOf = (shop: Workshop) =>
+  held<{ state: string }>(shop, 'SELECT state FROM tidemark.backfills ORDER BY requested_at')
+
+const isRead = (worker: Running) =>
+  linesOf(worker).some(({ msg, state }) => msg.startsWith('events (backfill): ') && state === 'done')
+
+const waitsForIt = async (shop: Workshop) =>
+  / backfill \S+ waits until events is resumed\n/.test((await shop.run('status')).stdout)
+
+it(
+  'that is asked for while its report is paused waits, is shown so, and goes on once it is resumed',
+  LONG,
+  async () => {
+    await using shop = await aWorkshop({ store: 'embedded', settings: RARELY })
+    const worker = shop.worker()
+    await until(() => hasSaid(worker, 'published'))
+    await shop.run('pause', 'events')
+    const asked = await shop.run('backfill', 'events')
+    expect(asked.code).toBe(1)
+    expect(asked.stdout).toMatch(/paused by an operator; the backfill waits.*\(REPORT_PAUSED\)/)
+    expect(asked.stdout).toContain('what to do: Run: tidemark resume events')
+    await until(() => waitsForIt(shop))
+    expect(worker.said()).not.toContain('backfill events: given up')
+    await shop.run('resume', 'events')
+    await until(() => isRead(worker))
+    await stop(worker)
+    expect(await statesOf(shop)).toEqual([{ state: 'done' }])
+  },
+)
+
+it('that is refused in the middle waits like one that somebody paused, and reads the rest', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'embedded', sandbox: { rows: 200 }, settings: RARELY })
+  const worker = shop.worker()
+  await until(() => hasSaid(worker, OWNS))
+  await shop.run('sync', 'events')
+  shop.sandbox.setFaults(['403@events'])
+  expect(await shop.run('backfill', 'events')).toMatchObject({ code: 1 })
+  await until(() => waitsForIt(shop))
+  expect(worker.said()).not.toContain('backfill events: given up')
+  shop.sandbox.setFaults([])
+  await shop.run('resume', 'events')
+  await until(() => isRead(worker))
+  await stop(worker)
+  expect(await statesOf(shop)).toEqual([{ state: 'done' }])
+})
