@@ -1,6 +1,7 @@
 /** What `tidemark status` does: it reads the books of the newest file that can be read. */
 import { configOf } from '../configOf.ts'
 import { askWorker, depthText, nextText } from '../control/workerStatus.ts'
+import { unownedText } from '../control/unowned.ts'
 import { openNewest } from '../published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { type Standing, standingDocument, standingsOf, standingsText } from '../standing.ts'
@@ -30,14 +31,10 @@ export async function status(shell: Shell, { config: file, json = false }: Statu
     shell.out.write(standingsText(standings))
     if (newest.file === 'published')
       shell.out.write('\nA process is writing the warehouse; this is the published copy.\n')
-    else shell.out.write(NO_WORKER)
+    else shell.out.write(`\n${await unownedText(shell, config)}`)
   }
   return 0
 }
-
-const NO_WORKER = `
-No worker runs, so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.
-`
 
 function nothingYet(shell: Shell, json: boolean): ExitCode {
   if (json) tellMachine(shell, { from: null, path: null, standings: [] })

@@ -1,0 +1,28 @@
+/** What `tidemark status` says while workers run and none of them owns the warehouse. */
+import { expect, it } from 'vitest'
+import { aWorkshop, hasSaid, stop, until, type Workshop } from './support.ts'
+
+const LONG = { timeout: 300_000 }
+
+const saysSo = async (shop: Workshop, text: string) => (await shop.run('status')).stdout.includes(text)
+
+it('tells pullers and a scheduler, and that nobody owns the warehouse', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'redis' })
+  expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
+  expect(await saysSo(shop, '\nNo worker runs, so nothing is read by itself')).toBe(true)
+  const pullers = [shop.worker('--roles', 'pull'), shop.worker('--roles', 'pull,schedule')]
+  await until(() => saysSo(shop, '\nThere run 2 workers with the role pull and 1 worker with the role schedule.\n'))
+  expect(await saysSo(shop, '\nNo worker owns the warehouse, so nothing is read by itself')).toBe(true)
+  for (const puller of pullers) await stop(puller)
+  await until(() => saysSo(shop, '\nNo worker runs, so nothing is read by itself'))
+})
+
+it('tells a worker on the embedded queue that has not the role load', LONG, async () => {
+  await using shop = await aWorkshop({ store: 'embedded' })
+  expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
+  const worker = shop.worker('--roles', 'schedule,console')
+  await until(() => hasSaid(worker, 'the console listens'))
+  await until(() => saysSo(shop, ' s ago that it lives, but none owns the warehouse'))
+  await stop(worker)
+  expect(await saysSo(shop, '\nNo worker runs, so nothing is read by itself')).toBe(true)
+})
