@@ -7,10 +7,21 @@ import { inspect } from 'node:util'
 const MASK = '[secret]'
 
 export class Secret {
-  readonly #value: string
+  #value: string
+  readonly #source: (() => Promise<string | undefined>) | undefined
 
-  constructor(value: string) {
+  /** `source`: where it may be read anew, as a file is whose secret is changed now and then. */
+  constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
+    this.#source = source
+  }
+
+  /** Takes what its source holds now, where that holds one; whoever has this secret has the new one. True: it is another. */
+  async readAgain(): Promise<boolean> {
+    const now = await this.#source?.()
+    if (now === undefined || now === this.#value) return false
+    this.#value = now
+    return true
   }
 
   /** The value itself. Only the client's authentication calls this. */

@@ -14,12 +14,17 @@ const TAG_BYTES = 16
 const PURPOSE = 'tidemark shared token 1'
 
 export class Seal {
-  readonly #key: Buffer
+  readonly #secret: Secret
   readonly #identity: Buffer
 
   constructor({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
     this.#identity = Buffer.from(identity)
-    this.#key = Buffer.from(hkdfSync('sha256', secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
+    this.#secret = secret
+  }
+
+  /** Made each time: the secret may have been read anew, and so may that of the other processes. */
+  get #key(): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }
 
   close(text: string): string {

@@ -16,6 +16,8 @@ export function logClientEvent(log: Log, event: ClientEvent): void {
       return log.warn({ report: event.report }, `${event.report}: the token was refused, a new one is asked for`)
     case 'token refreshed':
       return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'a new token')
+    case 'secret changed':
+      return log.info('the file with the client secret holds another one: a token is asked for with that')
     case 'clock is ours':
       return log.warn("the service's answers carry no Date: this machine's clock stands in for the service's")
   }

@@ -90,6 +90,7 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
     ...(attemptsMax !== undefined && { attemptsMax }),
   }
   const onEvent = (event: ClientEvent) => {
+    if (event.kind === 'secret changed') guardSecrets(config, log)
     logClientEvent(log, event)
     wiring.onEvent?.(event)
   }

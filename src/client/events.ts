@@ -12,5 +12,7 @@ export type ClientEvent =
   /** The service refused the cached token for this report; a new one is asked for (spec §5, rule 4). */
   | { kind: 'token refused'; report: string }
   | { kind: 'token refreshed'; expiresAt: Instant }
+  /** The client secret was written anew where it came from: the new one is asked with. */
+  | { kind: 'secret changed' }
   /** Answers carry no Date header: this machine's clock stands in for the service's. Said once. */
   | { kind: 'clock is ours' }

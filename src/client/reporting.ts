@@ -270,6 +270,7 @@ class Client implements ReportingClient {
   /** Runs within the permit of whoever waits for the token. */
   async #requestToken(signal: AbortSignal): Promise<IssuedToken> {
     const { clientId, clientSecret, scopes = [] } = this.#settings
+    if (await clientSecret.readAgain()) this.#tell({ kind: 'secret changed' })
     const post: Post = {
       path: TOKEN_PATH,
       body: {

@@ -50,7 +50,7 @@ export function credentialsRefused(): SyncError {
     'CREDENTIALS_REFUSED',
     'token request: the client id or secret is wrong, or the client is disabled (401)',
     {
-      cure: 'Check service.client_id and the client secret, or ask for a new one; start the worker again if one runs, since it keeps those of its start; then run: tidemark check',
+      cure: 'Check service.client_id and the client secret, or ask for a new one; start the worker again if one runs, unless you changed only the file that holds the secret; then run: tidemark check',
       data: { status: 401 },
     },
   )

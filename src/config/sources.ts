@@ -51,8 +51,16 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
 export async function readSecret(file: string, where: string, what = 'client secret'): Promise<Secret | Problem> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { where, problem: `the file with the ${what} cannot be read (${text.code})` }
+  const secret = secretIn(text)
+  if (secret === undefined) return { where, problem: `the file with the ${what} is empty` }
+  // One that is being replaced may be away, or empty, for a moment.
+  return new Secret(secret, async () => secretIn(await contentOf(file)))
+}
+
+function secretIn(text: string | Unreadable): string | undefined {
+  if (typeof text !== 'string') return undefined
   const secret = text.replace(/\r?\n$/, '')
-  return secret.trim() === '' ? { where, problem: `the file with the ${what} is empty` } : new Secret(secret)
+  return secret.trim() === '' ? undefined : secret
 }
 
 /** Each secret by itself, or by the file that holds it. */

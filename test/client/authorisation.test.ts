@@ -5,7 +5,7 @@ import type { StoredToken, TokenStore } from '../../src/client/reporting.ts'
 import { tokenMarginMs } from '../../src/client/tokens.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis } from '../../src/instant.ts'
-import type { Secret } from '../../src/secret.ts'
+import { Secret } from '../../src/secret.ts'
 import {
   aClient,
   aRequest,
@@ -59,6 +59,21 @@ describe('the token request', () => {
       expect(service.tokens[0]?.body).toEqual({ clientId: 'acme', clientSecret: CLIENT_SECRET })
     },
   )
+
+  it('sends the secret that its file holds by then, and keeps the one before while there is none', async () => {
+    await using service = await aService({ token: tokenOf('marked-token', 1), report: json([]) })
+    const clock = new QuickClock()
+    const held = [undefined, 'marked-new-secret', undefined]
+    const clientSecret = new Secret(CLIENT_SECRET, async () => held.shift())
+    await using client = aClient(service, { clock, settings: { clientSecret } })
+    for (const _ of [1, 2, 3]) {
+      await client.token()
+      await clock.sleep(2_000)
+    }
+    const sent = service.tokens.map(({ body }) => body['clientSecret'])
+    expect(sent).toEqual([CLIENT_SECRET, 'marked-new-secret', 'marked-new-secret'])
+    expect(client.events.filter(({ kind }) => kind === 'secret changed')).toHaveLength(1)
+  })
 
   it('tells when the token ends and which scopes its JWT grants', async () => {
     const claims = Buffer.from(JSON.stringify({ scope: 'event.read enquiries.read' })).toString('base64url')

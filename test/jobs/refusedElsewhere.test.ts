@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { SECRET_TEXT } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
-import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until } from './support.ts'
+import { aWorkshop, hasSaid, held, linesOf, stop, until } from './support.ts'
 
 const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
@@ -45,15 +45,16 @@ it('a worker that has a wrong secret runs again when one does what it says', LON
   const env = { REPORTING_CLIENT_SECRET: undefined, REPORTING_CLIENT_SECRET_FILE: 'secret' }
   await using shop = await aWorkshop({ store: 'embedded', env, settings: RARELY })
   await writeFile(`${shop.folder}/secret`, 'not-the-secret')
-  const wrong = shop.worker()
-  await until(() => linesOf(wrong).some(({ code }) => code === 'CREDENTIALS_REFUSED'))
-  expect((await shop.run('status')).stdout).toMatch(/what to do: .*start the worker again.*; then run: tidemark check/)
+  const worker = shop.worker()
+  await until(() => linesOf(worker).some(({ code }) => code === 'CREDENTIALS_REFUSED'))
+  expect((await shop.run('status')).stdout).toMatch(
+    /what to do: .*unless you changed only the file.*; then run: tidemark check/,
+  )
   await writeFile(`${shop.folder}/secret`, SECRET_TEXT)
-  expect((await shop.run('check')).stdout).toMatch(/resumed .*the secret of its own start/)
-  await stop(wrong)
-  const right = shop.worker()
-  await until(() => hasSaid(right, OWNS))
-  expect(await shop.run('check')).toMatchObject({ code: 0 })
-  await until(() => linesOf(right).some(({ report, state }) => report === 'events' && state === 'done'))
-  await stop(right)
+  expect((await shop.run('check')).stdout).toMatch(/resumed .*its secret unless that is in a file/)
+  await until(() => linesOf(worker).some(({ report, state }) => report === 'events' && state === 'done'))
+  expect(hasSaid(worker, 'the file with the client secret holds another one')).toBe(true)
+  await stop(worker)
+  expect(worker.said()).not.toContain('not-the-secret')
+  expect(worker.said()).not.toContain('marked-hunter2')
 })

@@ -35,7 +35,10 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
 async function resumeInWorker(worker: Remote, reports: ReportName[]): Promise<Finding[]> {
   if (reports.length === 0) return []
   const { resumed } = await worker.ask<{ resumed: string[] }>({ do: 'resume', reports, onlyRefused: true })
-  return told(resumed, 'the worker runs them again, with the settings and the secret of its own start')
+  return told(
+    resumed,
+    'the worker runs them again, with the settings of its own start, and its secret unless that is in a file',
+  )
 }
 
 const told = (resumed: readonly string[], then = 'sync runs them again'): Finding[] =>
