@@ -4,15 +4,15 @@
  * lost message nor an emptied store nor the end of the last puller makes it wait for ever.
  */
 import { randomUUID } from 'node:crypto'
-import type { Job } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
 import { type PulledWindow, readPulled } from '../../src/sync/backfill/handover.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere, type PullRooms, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
 import type { Rooms } from '../../src/sync/rooms.ts'
-import type { Crew } from '../queue/crew.ts'
-import { errorOfReason } from '../queue/jobOutcome.ts'
+import type { Crew, Task } from '../queue/crew.ts'
+import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
@@ -20,27 +20,55 @@ import type { Requests } from '../queue/requests.ts'
 const PULLED_AT_ONCE = 2
 
 /** Takes windows to pull. */
-export function takeWindows(crew: Crew, rooms: Omit<PullRooms, 'signal' | 'onProgress'>): void {
+export function takeWindows(crew: Crew, { requests, ...rooms }: TakingRooms): void {
   /** Under which epoch each report was asked for last. */
   const epochs = new Map<ReportName, number>()
   crew.take({
     queue: 'windows',
     schema: WindowJob,
     concurrency: PULLED_AT_ONCE,
-    process: async ({ data: { ask }, signal }) => {
+    process: async (task) => {
+      const { ask } = task.data
+      const { signal } = task
       const { report, fence } = ask
       // A backfill begins anew only where its report is not paused: what was refused to an older one has been forgiven.
       if (epochs.get(report) !== fence.epoch) rooms.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
+      using _looking = endsWhenUnwanted(task, { requests, clock: rooms.clock })
       const { directory } = await pullWindow({ ...rooms, signal, onProgress: () => undefined }, ask)
       return { directory }
     },
   })
 }
 
+type TakingRooms = Omit<PullRooms, 'signal' | 'onProgress'> & { readonly requests: Requests }
+
 const LOOK_EVERY_MS = 200
+/** How often who pulls a window looks whether anybody still wants it. */
+const LOOK_WHETHER_WANTED_MS = 1_000
 /** How many looks apart it is asked whether anybody pulls at all. */
 const LOOKS_PER_COUNT = 25
+
+/** Nobody can reach into a job that is at work, perhaps in another process: who wants it no more leaves word in it. */
+function endsWhenUnwanted(
+  { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
+  { requests, clock }: Pick<TakingRooms, 'requests' | 'clock'>,
+): Disposable {
+  const looking = new AbortController()
+  const look = async () => {
+    for (;;) {
+      await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
+      // A store that is away says nothing; the next look does.
+      const job = await requests
+        .queue<WindowJob>('windows')
+        .getJob(id)
+        .catch(() => undefined)
+      if (job?.data.isUnwanted === true) return callOff(CALLED_OFF)
+    }
+  }
+  look().catch(() => undefined)
+  return { [Symbol.dispose]: () => looking.abort() }
+}
 
 export interface QueuedPull {
   readonly rooms: Rooms
@@ -61,9 +89,15 @@ export function pullThroughQueue({ rooms, requests }: QueuedPull): Pull {
     try {
       return (await pulledBy({ find, stateOf, rooms, requests, ask, signal })) ?? (await here(ask, signal))
     } finally {
-      if (signal.aborted) await queue.remove(jobId).catch(() => undefined)
+      if (signal.aborted) await takeBack(queue, jobId).catch(() => undefined)
     }
   }
+}
+
+async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
+  const job = await queue.getJob(jobId)
+  await job?.updateData({ ...job.data, isUnwanted: true })
+  await queue.remove(jobId)
 }
 
 /** Asks until the store answers: one that is away for a while is no reason to give up windows. */

@@ -33,6 +33,8 @@ export type BackfillJob = z.infer<typeof BackfillJob>
 /** What a puller is told; it checks for itself that it would ask the same. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
+  /** Whoever asked for it wants it no more. */
+  isUnwanted: z.literal(true).optional(),
 })
 export type WindowJob = z.infer<typeof WindowJob>
 

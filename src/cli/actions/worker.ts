@@ -71,7 +71,7 @@ export async function worker(shell: Shell, options: WorkerOptions): Promise<Exit
       )
     : undefined
   const pull = once(() => {
-    if (roles.has('pull')) takeWindows(crew, { client, clock, settings: settingsOf(config), observe })
+    if (roles.has('pull')) takeWindows(crew, { requests, client, clock, settings: settingsOf(config), observe })
   })
   const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
   const parts = {
