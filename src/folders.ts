@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
 /** No right to it, a file system that is read-only, a file where a folder should be, a way that leads nowhere. */
-const MISTAKES = new Set(['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ENOTDIR', 'ENOENT', 'ELOOP', 'ENAMETOOLONG'])
+const MISTAKES = new Set(['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'EISDIR', 'ENOTDIR', 'ENOENT', 'ELOOP', 'ENAMETOOLONG'])
 /** SQLite's own numbers for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
@@ -33,6 +33,16 @@ export function folderRefused(folder: string, thrown: unknown): unknown {
   return new SyncError('WAREHOUSE_MISSING', `${folder} cannot be made or written: ${reasonOf(thrown)}`, {
     cure: 'See that it is a folder and that this user may write it, or name another path in the configuration.',
     data: { path: folder },
+    cause: thrown,
+  })
+}
+
+/** The same of a file or folder of Tidemark's own, where the folder around it may be written: mostly it is another user's. */
+export function leftRefused(path: string, thrown: unknown): unknown {
+  if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
+  return new SyncError('WAREHOUSE_MISSING', `${path} cannot be opened or written: ${reasonOf(thrown)}`, {
+    cure: 'See whose it is: a process of another user, perhaps root, made it. Once that has ended give it to this user, or remove it.',
+    data: { path },
     cause: thrown,
   })
 }

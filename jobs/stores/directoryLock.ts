@@ -3,32 +3,47 @@
  * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it:
  * it ends with its process, also after kill -9, and there is nothing stale to take over.
  */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
-import { folderRefused, makeFolder } from '../../src/folders.ts'
+import { folderRefused, leftRefused, makeFolder } from '../../src/folders.ts'
 
 /** SQLite's own number for "database is locked". */
 const SQLITE_BUSY = 5
 
-/** Takes the lock or throws QUEUE_LOCKED, or WAREHOUSE_MISSING for the folder; disposing gives it back. */
+/** Takes the lock or throws QUEUE_LOCKED, or WAREHOUSE_MISSING for the folder and for its own files in it; disposing gives it back. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
     makeFolder(folder)
     return lockIn(directory)
   } catch (error) {
-    throw folderRefused(folder, error)
+    const holder = `${directory}.holder`
+    // Node names the file that it could not open; SQLite, which has the lock alone, names none.
+    const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
+    throw existsSync(own) && mayWrite(folder) ? leftRefused(own, error) : folderRefused(folder, error)
+  }
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
   }
 }
 
 function lockIn(directory: string): Disposable {
   const holder = `${directory}.holder`
-  const lock = new DatabaseSync(`${directory}.lock`, { timeout: 0 })
+  const file = `${directory}.lock`
+  const lock = new DatabaseSync(file, { timeout: 0 })
   try {
+    // SQLite opens a file that it may only read all the same, and its lock then keeps nobody out.
+    accessSync(file, constants.W_OK)
     // Before the journal is made, which takes its rights from it.
-    closeToOthers(`${directory}.lock`)
+    closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)
     closeToOthers(holder)

@@ -5,11 +5,12 @@
  * never end.
  */
 import { EventEmitter } from 'node:events'
-import { chmod, mkdir } from 'node:fs/promises'
+import { access, chmod, constants, mkdir } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
+import { leftRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
@@ -34,6 +35,10 @@ async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   // A file system without rights has nothing to refuse with either.
   await chmod(directory, 0o700).catch(() => undefined)
+  // PGlite would say of that no more than "[object Object]".
+  await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw leftRefused(directory, error)
+  })
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
@@ -55,6 +60,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     })
   }
 
+  /** Error: WAREHOUSE_MISSING where the folder is another user's. */
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     const database = await PGlite.create(directory, {

@@ -22,7 +22,7 @@ const ROOM_MIN = 16 * 1_048_576
 /** What is told where there is less: PGlite gives up without a word of why, SQLite with words of its own. */
 const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
-/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL. */
+/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   const { directory } = options
   try {
@@ -84,6 +84,7 @@ async function opened(settings: Parameters<typeof EmbeddedPool.open>[0]): Promis
     return pool
   } catch (error) {
     await pool?.end()
+    if (error instanceof SyncError) throw error
     throw new SyncError('QUEUE_UNFIT', `the embedded queue cannot be opened: ${messageOf(error)}`, {
       cure: `Move ${settings.directory} away: schedules and open backfills are made anew from the warehouse.`,
     })

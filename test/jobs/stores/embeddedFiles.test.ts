@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { lockDirectory } from '../../../jobs/stores/directoryLock.ts'
 import { EmbeddedPool } from '../../../jobs/stores/embeddedPool.ts'
+import { openStore } from '../../../jobs/stores/openStore.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { GIVE_UP, handOver, saidUnprivileged } from '../../support/unprivileged.ts'
 
 /** A new queue alone takes many seconds on a busy machine. */
 const LONG = { timeout: 300_000 }
@@ -78,3 +80,49 @@ it('nobody else may read who has the embedded queue open, also where the files w
   expect(await modesOf('old')).toEqual(closed('old'))
   await rm(folder, { recursive: true })
 })
+
+const OPEN_STORE = new URL('../../../jobs/stores/openStore.ts', import.meta.url).href
+const CLOCK = new URL('../../../src/clock.ts', import.meta.url).href
+
+/** What a user who owns nothing is told who opens the queue. */
+async function saidOf(directory: string): Promise<unknown> {
+  const said = await saidUnprivileged(`
+    import { openStore } from ${JSON.stringify(OPEN_STORE)}
+    import { systemClock } from ${JSON.stringify(CLOCK)}
+    ${GIVE_UP}
+    const opened = openStore('embedded', { directory: ${JSON.stringify(directory)}, clock: systemClock })
+    const told = await opened.then((store) => store.close(), ({ code, message, cure }) => ({ code, message, cure }))
+    console.log(JSON.stringify(told ?? 'opened'))`)
+  return JSON.parse(said)
+}
+
+const isRoot = process.getuid?.() === 0
+
+it.each([
+  // Whose folder it is may let itself in again.
+  ...(isRoot ? [['folder', '']] : []),
+  ['lock', '.lock'],
+  ["holder's name", '.holder'],
+])(
+  'an embedded queue whose %s another user left is refused, with the name of what was left',
+  LONG,
+  async (_, ending) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
+    const directory = join(folder, 'queue')
+    const store = await openStore('embedded', { directory, clock: systemClock })
+    await store.close()
+    await handOver(folder, 0o700)
+    for (const each of ['', '.lock', '.holder']) {
+      if (each !== ending) await handOver(directory + each, 0o700)
+    }
+    // As root leaves them: files that others may read, a folder that they may not.
+    await chmod(directory + ending, ending === '' ? 0o700 : 0o444)
+    const told = await saidOf(directory)
+    await rm(folder, { recursive: true })
+    expect(told).toEqual({
+      code: 'WAREHOUSE_MISSING',
+      message: expect.stringContaining(`${directory}${ending} cannot be opened or written: EACCES`) as string,
+      cure: expect.stringContaining('perhaps root') as string,
+    })
+  },
+)
