@@ -25,7 +25,24 @@ export function makeFolder(folder: string): void {
   }
 }
 
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/**
+ * Whether there is something at the path. Error: WAREHOUSE_MISSING where this user may not look: to take that for
+ * "there is none" would send people off to make another one.
+ */
+export function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    if (!(error instanceof Error) || !isMistake(error)) throw error
+    throw new SyncError('WAREHOUSE_MISSING', `${path} cannot be reached: ${reasonOf(error)}`, {
+      cure: 'See that this user may enter its folder and those above it, or run this as the user that it belongs to.',
+      data: { path },
+      cause: error,
+    })
+  }
+}
 
 /** What making or writing `folder` met, as WAREHOUSE_MISSING; whatever is no such mistake stays what it is. */
 export function folderRefused(folder: string, thrown: unknown): unknown {

@@ -4,17 +4,18 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
+import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
-/** Errors: WAREHOUSE_MISSING before the first sync; WAREHOUSE_CORRUPT. */
+/** Errors: WAREHOUSE_MISSING before the first sync, or where this user may not look; WAREHOUSE_CORRUPT. */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
 ): Promise<Database> {
   if (lake !== undefined) return openLake(lake, { readOnly: true, memory: limits.queryMemory, ...more })
-  if (!existsSync(published)) {
+  if (!isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
       cure: 'Run "tidemark sync": it publishes at its end.',
       data: { path: published },
@@ -44,24 +45,29 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
 /** Whether the warehouse may be there; a lake says so only when it is opened. */
-export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || existsSync(warehouse)
+export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
   readonly database: Database
   readonly file: 'warehouse' | 'published'
 }
 
-/** The warehouse, or the published copy while another process writes the warehouse; undefined when neither is there. */
+/**
+ * The warehouse, or the published copy while another process writes the warehouse or where this user may not open it;
+ * undefined when neither is there.
+ */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   if (config.lake !== undefined) return lakeIfThere(config)
-  if (existsSync(config.warehouse)) {
-    try {
+  try {
+    if (isThere(config.warehouse))
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
-    } catch (error) {
-      if (asSyncError(error).code !== 'WAREHOUSE_LOCKED') throw error
-    }
+  } catch (error) {
+    const { code } = asSyncError(error)
+    // A reader may be let into the folder of the copy alone.
+    const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
+    if (!isOthers) throw error
   }
-  if (!existsSync(config.published)) return undefined
+  if (!isThere(config.published)) return undefined
   return { database: await openPublished(config), file: 'published' }
 }
 

@@ -5,13 +5,14 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { createServer as createPlain } from 'node:net'
 import path from 'node:path'
 import { createServer, setDefaultCACertificates, getCACertificates } from 'node:tls'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { verdictOf } from '../../src/cli/check/disk.ts'
+import { checkPublished } from '../../src/cli/check/files.ts'
 import { checkNetwork } from '../../src/cli/check/network.ts'
 import { checkQueue } from '../../src/cli/check/queue.ts'
 import { skewFinding } from '../../src/cli/check/service.ts'
@@ -191,6 +192,28 @@ describe('the lines of the warehouse and the published copy', () => {
     const { folder, found } = await saidOf({ folder: 0o500, warehouse: 0o600, published: 0o600 })
     const inFolder = { verdict: 'fail', found: expect.stringContaining(`${folder} may not be written by this user`) }
     expect(found).toMatchObject([inFolder, inFolder])
+  })
+})
+
+describe('the lines of files that are not there yet', () => {
+  it('fail where the folder cannot be entered, and do not say that the first sync makes them', async () => {
+    const { folder, found } = await saidOf({ folder: 0o000, warehouse: 0o600, published: 0o600 })
+    const reached = (name: string) => ({
+      verdict: 'fail',
+      found: expect.stringContaining(`${folder}/${name}.duckdb cannot be reached: EACCES`) as string,
+    })
+    expect(found).toMatchObject([reached('warehouse'), reached('published')])
+  })
+
+  it('fail where their folder is a link that leads nowhere, as to a disk that is not mounted', async () => {
+    await using place = await aPlace()
+    const data = path.join(place.folder, 'data')
+    await symlink(path.join(place.folder, 'disk', 'data'), data)
+    const published = path.join(data, 'published.duckdb')
+    expect(await checkPublished({ published } as Config)).toMatchObject({
+      verdict: 'fail',
+      found: `${published} is not there, and ${data} is no folder`,
+    })
   })
 })
 

@@ -6,6 +6,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder } from '../support/warehouse.ts'
 
@@ -54,4 +55,49 @@ it('staging that this user may not write is named when rows are staged', async (
     code: 'WAREHOUSE_MISSING',
     message: expect.stringContaining(join(staging, 'run')) as string,
   })
+})
+
+/** What commands that read are told by a user who may enter no folder but that of the copy, if any. */
+async function readBy(folder: string, published: string): Promise<unknown> {
+  const said = await saidUnprivileged(`
+    import { openNewest, openPublished } from ${program('cli/published.ts')}
+    const config = ${JSON.stringify({ warehouse: join(folder, 'warehouse.duckdb'), published, limits: { queryMemory: '256MB' } })}
+    ${GIVE_UP}
+    const told = (opening) => opening.then((opened) => opened?.file ?? 'opened', ({ code, message }) => ({ code, message }))
+    console.log(JSON.stringify([await told(openNewest(config)), await told(openPublished(config))]))
+    process.exit()`)
+  return JSON.parse(said)
+}
+
+const refused = (file = '') => ({
+  code: 'WAREHOUSE_MISSING',
+  message: `${file} cannot be reached: EACCES: permission denied`,
+})
+
+it('files that this user may not look at are not taken for missing ones', async () => {
+  await using folder = await aFolder()
+  const [warehouse, published] = ['warehouse', 'published'].map((name) => join(folder.path, `${name}.duckdb`))
+  for (const path of [warehouse ?? '', published ?? '']) await (await Warehouse.open({ path, memory: '256MB' })).close()
+  await handOver(folder.path, 0o000)
+  const told = await readBy(folder.path, published ?? '')
+  await handOver(folder.path, 0o700)
+  expect(told).toEqual([refused(warehouse), refused(published)])
+})
+
+it.each([
+  ["enter the warehouse's folder", { folder: 0o000, warehouse: 0o600 }],
+  ['read the warehouse', { folder: 0o700, warehouse: 0o000 }],
+])('who may not %s is shown the published copy', async (_, rights) => {
+  await using folder = await aFolder()
+  await using shared = await aFolder()
+  const published = join(shared.path, 'published.duckdb')
+  const warehouse = join(folder.path, 'warehouse.duckdb')
+  for (const path of [warehouse, published]) await (await Warehouse.open({ path, memory: '256MB' })).close()
+  await handOver(shared.path, 0o700)
+  await handOver(published, 0o400)
+  await handOver(warehouse, rights.warehouse)
+  await handOver(folder.path, rights.folder)
+  const told = await readBy(folder.path, published)
+  await handOver(folder.path, 0o700)
+  expect(told).toEqual(['published', 'opened'])
 })

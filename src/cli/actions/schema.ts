@@ -1,10 +1,10 @@
 /** What `tidemark schema` does: it reads the catalogue of the newest copy, or of an empty warehouse, and prints it. */
 import path from 'node:path'
-import { existsSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { dbtSources } from '../../../schema/dbt.ts'
 import { dictionary } from '../../../schema/dictionary.ts'
 import type { Config } from '../../config/config.ts'
+import { isThere } from '../../folders.ts'
 import { catalogueOf, columnsIn, type HeldTable } from '../../warehouse/database/catalogue.ts'
 import { definitionSql } from '../../warehouse/tables/definition.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
@@ -26,7 +26,7 @@ export async function schema(shell: Shell, { config: file, format }: SchemaOptio
 /** The published copy is what readers query; before there is one, what the first sync will make. */
 async function heldBy(config: Config): Promise<HeldTable[]> {
   await using database =
-    config.lake === undefined && existsSync(config.published)
+    config.lake === undefined && isThere(config.published)
       ? await openPublished(config)
       : (await openNewest(config))?.database
   if (database !== undefined) return await catalogueOf(database)

@@ -29,12 +29,17 @@ export async function status(shell: Shell, { config: file, json = false }: Statu
   if (json) tellMachine(shell, { from: newest.file, path: database.path, standings })
   else {
     shell.out.write(standingsText(standings))
-    if (newest.file === 'published')
-      shell.out.write('\nA process is writing the warehouse; this is the published copy.\n')
-    else shell.out.write(`\n${await unownedText(shell, config)}`)
+    if (newest.file === 'published') shell.out.write(PUBLISHED_ONLY)
+    else
+      shell.out.write(`
+${await unownedText(shell, config)}`)
   }
   return 0
 }
+
+const PUBLISHED_ONLY = `
+Another process is writing the warehouse, or this user may not open it; this is the published copy.
+`
 
 function nothingYet(shell: Shell, json: boolean): ExitCode {
   if (json) tellMachine(shell, { from: null, path: null, standings: [] })

@@ -1,12 +1,12 @@
 /** What `tidemark verify` does: a past window read again, compared with what readers have, and what to do about it. */
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { isThere } from '../../folders.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type CompareAsk, type Verified, verifyReport } from '../../sync/verify.ts'
 import { type Pause, pauses } from '../../warehouse/books/books.ts'
@@ -87,7 +87,7 @@ function exitCode(checked: readonly Checked[]): ExitCode {
 
 /** A warehouse to read the window into, with the copy of the readers beside it. Error: WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
-  if (lake === undefined && !existsSync(published)) {
+  if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
       cure: 'Run "tidemark sync" first.',
       data: { path: published },

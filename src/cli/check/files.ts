@@ -1,9 +1,10 @@
 /** Checks of what lies on this machine: where the configuration came from, the warehouse, and the published copy. */
-import { constants, existsSync } from 'node:fs'
+import { constants, lstatSync } from 'node:fs'
 import { access, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { isFolder, isThere } from '../../folders.ts'
 import { grouped } from '../layout.ts'
 import { openToRead, openWarehouseToRead } from '../published.ts'
 import { spillPrefix } from '../../warehouse/database/spillFolder.ts'
@@ -24,8 +25,8 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   const { warehouse, limits } = config
   const check = 'warehouse'
   if (config.lake !== undefined) return checkLake(config, config.lake)
-  if (!existsSync(warehouse)) return checkFolder(check, warehouse)
   try {
+    if (!isThere(warehouse)) return await checkFolder(check, warehouse)
     // The log, staged rows, the queue and the socket are made beside the file.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
@@ -59,8 +60,8 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
 export async function checkPublished({ published, limits, lake }: Config): Promise<Finding> {
   const check = 'published copy'
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
-  if (!existsSync(published)) return checkFolder(check, published)
   try {
+    if (!isThere(published)) return await checkFolder(check, published)
     // Only ever replaced, the file itself need not be writable.
     await mayWrite([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
@@ -108,7 +109,16 @@ async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
 /** The file is not there yet: the nearest folder above it that is has to be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  while (!existsSync(folder) && folder !== path.dirname(folder)) folder = path.dirname(folder)
+  // A link that leads nowhere is in the way as well.
+  while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
+  if (!isFolder(folder)) {
+    return fail(
+      check,
+      new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} is no folder`, {
+        cure: `See what ${folder} is: a link to a disk that is not mounted, perhaps. Or name another path in the configuration.`,
+      }),
+    )
+  }
   try {
     await access(folder, constants.W_OK | constants.X_OK)
     return ok(check, `${file} is not there yet; the first sync makes it`)

@@ -10,11 +10,11 @@ import { type Finding, ok, warn } from './finding.ts'
 
 /** Resumes reports that were refused before and may be read now; what an operator paused stays paused. */
 export async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
-  if (!mayExist(config)) return []
   const readable = new Set(
     findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check),
   )
   try {
+    if (!mayExist(config)) return []
     await using warehouse = await openWarehouse(config)
     return told(await warehouse.resume([...readable].filter(isReportName), { onlyRefused: true }))
   } catch (thrown) {
