@@ -32,8 +32,8 @@ const serviceAt = (url: string) => ({ service: { baseUrl: new URL(url) } }) as C
 /** The certificate's hundred years but a week. */
 const NEARLY_ITS_LIFE_MS = new X509Certificate(pem('cert')).validToDate.getTime() - Date.now() - 7 * 86_400_000
 
-async function aTlsServer() {
-  const server = createServer({ key: pem('key'), cert: pem('cert') }, (socket) => socket.end()).listen(0, '127.0.0.1')
+async function aTlsServer(host = '127.0.0.1') {
+  const server = createServer({ key: pem('key'), cert: pem('cert') }, (socket) => socket.end()).listen(0, host)
   server.on('tlsClientError', () => undefined)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -75,6 +75,28 @@ describe('the line of the network', () => {
       code: 'SERVICE_UNREACHABLE',
       cure: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     })
+  })
+
+  it('fails for a certificate of another name, and advises no authority', async () => {
+    using server = await aTlsServer('0.0.0.0')
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, pem('cert')])
+    try {
+      // The one address that leads here and that the certificate doesn't name.
+      const found = await checkNetwork(serviceAt(server.url.replace('localhost', '0.0.0.0')), systemClock)
+      expect(found).toMatchObject({ verdict: 'fail', cure: expect.stringContaining('for another name') as string })
+    } finally {
+      setDefaultCACertificates(before)
+    }
+  })
+
+  it('fails for https where http is spoken, and advises no authority', async () => {
+    const server = createPlain((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const found = await checkNetwork(serviceAt(url), systemClock)
+    server.close()
+    expect(found).toMatchObject({ verdict: 'fail', cure: expect.stringContaining('speaks no TLS') as string })
   })
 
   it('fails for a name that does not exist', async () => {

@@ -78,18 +78,32 @@ async function opened(socket: Socket, event: string, clock: Clock): Promise<void
   }
 }
 
-const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/
+const CERTIFICATE = /CERT|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/
 
 const CURES: Readonly<Record<string, string>> = {
   ENOTFOUND: 'Check the host name in service.base_url, and that this machine can resolve names (DNS).',
   EAI_AGAIN: 'The name server does not answer: check this machine’s DNS.',
   ECONNREFUSED: 'Nothing listens there: check host and port in service.base_url, and whether the service is up.',
   ETIMEDOUT: 'No answer: look for a firewall between this machine and the service.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another name: set service.base_url to the name that it is for.',
+  CERT_HAS_EXPIRED: "The certificate has expired: have it renewed. If it has not, set this machine's clock right.",
 }
+
+const NO_TLS =
+  'What answers there speaks no TLS: check the port in service.base_url, and what stands before the service.'
+const UNTRUSTED = 'The certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE adds an authority.'
 
 function unreachable(host: string, thrown: unknown): SyncError {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'UNKNOWN'
-  const certificate = 'The certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE adds an authority.'
-  const cure = CERTIFICATE.test(code) ? certificate : (CURES[code] ?? 'Check service.base_url and the network.')
-  return new SyncError('SERVICE_UNREACHABLE', `${host} can not be reached: ${code}`, { cure, data: { host } })
+  return new SyncError('SERVICE_UNREACHABLE', `${host} can not be reached: ${code}`, {
+    cure: cureOf(code),
+    data: { host },
+  })
+}
+
+function cureOf(code: string): string {
+  const known = CURES[code]
+  if (known !== undefined) return known
+  if (/^ERR_SSL|^EPROTO$/.test(code)) return NO_TLS
+  return CERTIFICATE.test(code) ? UNTRUSTED : 'Check service.base_url and the network.'
 }
