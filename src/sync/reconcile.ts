@@ -63,10 +63,11 @@ export async function reconcileReport(
     inserted += one.inserted
     updated += one.updated
   }
-  const figures = { ...before.figures, inserted, updated, deleted: before.figures.deleted + found.deleted }
+  const deleted = before.figures.deleted + found.deleted
+  const figures = { ...before.figures, rows: found.rows, inserted, updated, deleted }
   const run = { ...before, pages, figures }
   const endedAt = rooms.clock.now()
-  await rooms.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt, rows: found.rows })
+  await rooms.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt })
   return { ...run, found }
 }
 

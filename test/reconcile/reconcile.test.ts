@@ -37,6 +37,19 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     expect(found.rows).toBe(tide.sandbox.world.keys(report).length)
   })
 
+  it('counts the rows that it compared, for its log and its metrics as for the books', async () => {
+    await using tide = await aTide({ settings })
+    await tide.sync(report)
+    await systemClock.sleep(1_050)
+    const { found, figures } = await reconcileReport(tide.rooms, report, {
+      runId: randomUUID(),
+      allowMassDelete: false,
+    })
+    expect(figures.rows).toBe(found.rows)
+    const kept = await tide.warehouse.rows(`SELECT rows FROM tidemark.runs WHERE kind = 'reconcile'`)
+    expect(kept).toEqual([{ rows: found.rows }])
+  })
+
   it('says of each of its windows how many pages were read for it', async () => {
     await using tide = await aTide({ settings })
     await tide.sync(report)
