@@ -28,7 +28,7 @@ export function reportRefusal(answer: RawAnswer, asked: Asked): SyncError | unde
   if (answer.status === 429) {
     return failure('RATE_LIMITED', asked, {
       message: 'the service limits how often it may be asked (429)',
-      cure: 'Wait, then start it again; if it happens often, lower the concurrency or set requests per second.',
+      cure: 'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
       data: statusData(answer),
     })
   }

@@ -118,6 +118,7 @@ describe('a 429', () => {
     await using client = aClient(service)
     const error = await failureOf(client.read(aRequest()))
     expect(error).toMatchObject({ code: 'RATE_LIMITED', data: { attempts: 3, retryAfterMs: 9_000 } })
+    expect(error.cure).toMatch(/service\.concurrency .*service\.requests_per_second/)
   })
 
   it('pauses the other requests even when it was the last attempt', async () => {
