@@ -44,12 +44,19 @@ export interface Asking {
 /** What a request came to: its result, or its error as plain values. */
 export type Answer = { readonly result: unknown } | { readonly error: Plain }
 
+const CALLED_OFF_REMEMBERED_MAX = 100
+
+const neverBegun = ({ kind, report }: WaitingRun): string =>
+  `${kind === 'backfill' ? 'a backfill' : 'a run'} of ${report} that had not begun`
+
 export class Control {
   readonly #parts: ControlParts
   readonly #closing = new AbortController()
   /** The retry that was asked for last: a report takes one at a time, and two people may ask at once. */
   #retrying: Promise<unknown> = Promise.resolve()
   readonly #backfillNames: BackfillNames
+  /** What no book knows of: who asks for it again is told the same. */
+  readonly #calledOff: { readonly id: string; readonly what: string }[] = []
 
   constructor(parts: ControlParts) {
     this.#parts = parts
@@ -194,13 +201,16 @@ export class Control {
       await housekeeping.published()
       return { cancelled: id, what: `the backfill of ${report}` }
     }
-    if (wasRunning) return { cancelled: id, what: 'a run' }
-    if (waited !== undefined) {
-      const what = waited.kind === 'backfill' ? 'a backfill' : 'a run'
-      return { cancelled: id, what: `${what} of ${waited.report} that had not begun` }
+    const what = wasRunning ? 'a run' : waited && neverBegun(waited)
+    if (what !== undefined) {
+      this.#calledOff.push({ id, what })
+      if (this.#calledOff.length > CALLED_OFF_REMEMBERED_MAX) this.#calledOff.shift()
+      return { cancelled: id, what }
     }
     const before = await cancelledBefore(rooms, id)
     if (before !== undefined) return { cancelled: id, what: `the backfill of ${before}`, isAlready: true }
+    const calledOff = this.#calledOff.find((each) => each.id === id)
+    if (calledOff !== undefined) return { cancelled: id, what: calledOff.what, isAlready: true }
     throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
       cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers.',
     })

@@ -29,6 +29,13 @@ it(
     expect(asked.stdout).toContain('what to do: Run: tidemark resume events')
     await until(() => waitsForIt(shop))
     expect(worker.said()).not.toContain('backfill events: given up')
+    const before = (await shop.status()).waiting?.map(({ id }) => id) ?? []
+    await shop.run('backfill', 'events', '--from', '2020-01-01')
+    await until(async () => (await shop.status()).waiting?.length === 2)
+    const other = (await shop.status()).waiting?.find(({ id }) => !before.includes(id))?.id ?? ''
+    const what = 'a backfill of events that had not begun\n'
+    expect(await shop.run('cancel', other)).toMatchObject({ code: 0, stdout: `cancelled: ${what}` })
+    expect(await shop.run('cancel', other)).toMatchObject({ code: 0, stdout: `cancelled already: ${what}` })
     await shop.run('resume', 'events')
     await until(() => isRead(worker))
     await stop(worker)

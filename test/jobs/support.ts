@@ -27,6 +27,7 @@ export interface StatusDocument {
   readonly from: string
   readonly reports: readonly { readonly report: string; readonly state: string; readonly rows: number }[]
   readonly running?: readonly { readonly runId: string; readonly report: string; readonly kind: string }[]
+  readonly waiting?: readonly { readonly id: string }[]
   readonly queues?: Readonly<Record<string, Record<string, number>>>
 }
 
