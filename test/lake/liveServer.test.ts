@@ -1,5 +1,6 @@
 /** `serve: quack://…`: other processes read the worker's published copy while it goes on, and can do nothing else. */
 import { spawn } from 'node:child_process'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -36,9 +37,11 @@ function aReader(): Reader {
   }
 }
 
-async function aServedWarehouse() {
+/** `link`: what the name of the published copy leads to. */
+async function aServedWarehouse({ link }: { readonly link?: string } = {}) {
   const opened = await aWarehouse()
   const published = join(opened.folder, 'published.duckdb')
+  if (link !== undefined) await symlink(link, published)
   const port = await freePort()
   const settings = { host: '127.0.0.1', port, isLoopback: true, token: new Secret(TOKEN), published, memory: '256MB' }
   const server = await LiveServer.start({ ...settings, extensions: extensionsFolder() })
@@ -109,6 +112,16 @@ describe('a served copy', () => {
       expect([index + 1, index + 2]).toContain(loads)
     }
     expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 100, loads: 5 }])
+  })
+
+  it('is read where its name is a link that leads elsewhere, each new one too', async () => {
+    await using served = await aServedWarehouse({ link: join('disk', 'copy.duckdb') })
+    await using reader = aReader()
+    await served.load(1)
+    expect(await reader.ask(`ATTACH '${served.address}' AS tide (TOKEN '${TOKEN}')`)).toEqual({ rows: [] })
+    expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 20, loads: 1 }])
+    await served.load(101)
+    expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 40, loads: 2 }])
   })
 
   it('refuses whoever has another token, and whatever is no reading', async () => {

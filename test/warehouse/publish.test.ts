@@ -1,7 +1,7 @@
 /** The published copy: readers are never blocked and see one committed cut (product contract §5.7). */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -63,6 +63,33 @@ describe('a published copy', () => {
     old.stdin.write('go\n')
     expect(JSON.parse(String((await told)[0]))).toEqual({ parent: 5, child: 5 })
     await once(old, 'exit')
+  })
+
+  it('is replaced where a link leads, from the first one on, and the link stays', async () => {
+    await using opened = await aWarehouse()
+    const [to, target] = [join(opened.folder, 'published.duckdb'), join(opened.folder, 'disk', 'copy.duckdb')]
+    await symlink(join('disk', 'copy.duckdb'), to)
+    for (const status of [5, 6]) {
+      await load(opened, 1, status)
+      expect(await opened.warehouse.publish(to)).toEqual({ path: to, replaced: true })
+      expect(await statusesIn(target)).toEqual([status])
+    }
+    expect((await lstat(to)).isSymbolicLink()).toBe(true)
+    expect(await readdir(join(opened.folder, 'disk'))).toEqual(['copy.duckdb'])
+  })
+
+  it('is refused where it is the warehouse itself by a link, and nothing is lost', async () => {
+    await using opened = await aWarehouse()
+    const to = join(opened.folder, 'published.duckdb')
+    await symlink(opened.path, to)
+    await load(opened, 1, 5)
+    await expect(opened.warehouse.publish(to)).rejects.toMatchObject({
+      code: 'PUBLISH_FAILED',
+      message: expect.stringContaining('is the warehouse itself') as string,
+      cure: expect.stringContaining('Remove the link') as string,
+    })
+    await load(opened, 1, 6)
+    expect(await opened.warehouse.rows('SELECT status FROM main.enquiries')).toEqual([{ status: 6 }])
   })
 
   it('is left alone when nothing changed, and replaced after a load or a run', async () => {

@@ -4,7 +4,7 @@
  * and can't take the loads' memory; and when a new copy is shown, the views move to it in one transaction while
  * sessions go on.
  */
-import { copyFile, link, mkdir, rm } from 'node:fs/promises'
+import { copyFile, link, mkdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { makeFolder } from '../../folders.ts'
@@ -126,7 +126,8 @@ const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${p
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })
-    await link(published, file)
+    // Of a link it would be the link's second name.
+    await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false

@@ -5,8 +5,8 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { readdir, readlink, realpath, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
@@ -28,20 +28,46 @@ export interface Published {
 
 /** Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED; the copy that was there stays. */
 export async function publish(database: Database, to: string): Promise<Published> {
-  try {
-    makeFolder(dirname(to))
-    await removeLeftovers(to)
-  } catch (error) {
-    throw publishFailed(to, error)
-  }
+  const place = await placeFor(to, database.path)
   const state = await stateOf(database)
-  if (existsSync(to) && (await stateOfFile(to)) === state) return { path: to, replaced: false }
+  if (existsSync(place) && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
   await database.exclusive(async (run) => {
     await run('CHECKPOINT')
-    await copyInto(database.path, to)
+    await copyInto(database.path, place)
   })
   return { path: to, replaced: true }
+}
+
+/** Where the copy lies, with a folder to put the next one into. */
+async function placeFor(to: string, warehouse: string): Promise<string> {
+  try {
+    const place = await behindLinks(to)
+    makeFolder(dirname(place))
+    await removeLeftovers(place)
+    if (place !== (await realpath(warehouse))) return place
+  } catch (error) {
+    throw publishFailed(to, error)
+  }
+  throw new SyncError(
+    'PUBLISH_FAILED',
+    `the published copy ${to} is the warehouse itself: one is a link to the other`,
+    {
+      cure: 'Remove the link, or set published to another file.',
+      data: { path: to },
+    },
+  )
+}
+
+/** A link to the copy stays a link: its target is where somebody wants to have it, and reads it. */
+async function behindLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const target = await readlink(path).catch(() => undefined)
+    return target === undefined ? path : behindLinks(resolve(await realpath(dirname(path)), target))
+  }
 }
 
 /** What tells two cuts apart: every load and every run that ends adds to the books. */
