@@ -5,7 +5,18 @@ import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
 /** No right to it, a file system that is read-only, a file where a folder should be, a way that leads nowhere. */
-const MISTAKES = new Set(['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'EISDIR', 'ENOTDIR', 'ENOENT', 'ELOOP', 'ENAMETOOLONG'])
+const MISTAKES = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'EEXIST',
+  'EISDIR',
+  'ERR_FS_EISDIR',
+  'ENOTDIR',
+  'ENOENT',
+  'ELOOP',
+  'ENAMETOOLONG',
+])
 /** SQLite's own numbers for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 

@@ -210,6 +210,13 @@ describe('the lines of the warehouse and the published copy', () => {
     },
   )
 
+  it('warn where the lines of runs cannot be kept, since another user left their folder', async () => {
+    const left = 'warehouse.duckdb.logs'
+    const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o600 }, left)
+    expect(found).toMatchObject([{ verdict: 'warn', cure: expect.stringContaining(left) as string }, { verdict: 'ok' }])
+    expect(found[0]?.found).toContain(`${folder}/${left} may not be written by this user (EACCES): no line of a run`)
+  })
+
   it('fail where nothing can be made beside the files, and name the folder', async () => {
     const { folder, found } = await saidOf({ folder: 0o500, warehouse: 0o600, published: 0o600 })
     const inFolder = { verdict: 'fail', found: expect.stringContaining(`${folder} may not be written by this user`) }

@@ -6,6 +6,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { listenAt } from '../../src/cli/control/socketServer.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -100,4 +101,37 @@ it.each([
   const told = await readBy(folder.path, published)
   await handOver(folder.path, 0o700)
   expect(told).toEqual(['published', 'opened'])
+})
+
+it('lines of runs that this user may not read are not taken for lines that were never written', async () => {
+  await using folder = await aFolder()
+  const kept = join(folder.path, 'warehouse.duckdb.logs')
+  await mkdir(kept)
+  await handOver(kept, 0o000)
+  await handOver(folder.path, 0o700)
+  const said = await saidUnprivileged(`
+    import { logs } from ${program('cli/actions/logs.ts')}
+    const env = { REPORTING_BASE_URL: 'https://reports.example.com', REPORTING_CLIENT_ID: 'acme', REPORTING_CLIENT_SECRET: 'secret' }
+    const shell = { env, cwd: ${JSON.stringify(folder.path)} }
+    env.TIDEMARK_WAREHOUSE = './warehouse.duckdb'
+    ${GIVE_UP}
+    const told = await logs(shell, 'events', {}).then(() => 'nothing', ({ code, message }) => ({ code, message }))
+    console.log(JSON.stringify(told))`)
+  await handOver(kept, 0o700)
+  expect(JSON.parse(said)).toEqual({
+    code: 'WAREHOUSE_MISSING',
+    message: `${kept} cannot be opened or written: EACCES: permission denied`,
+  })
+})
+
+const answer = () => Promise.resolve({ result: {} })
+
+it('a folder where the socket belongs is named when a worker would listen there', async () => {
+  await using folder = await aFolder()
+  const path = join(folder.path, 'warehouse.duckdb.sock')
+  await mkdir(path)
+  await expect(listenAt(path, { answer })).rejects.toMatchObject({
+    code: 'WAREHOUSE_MISSING',
+    message: expect.stringContaining(`${path} cannot be opened or written`) as string,
+  })
 })

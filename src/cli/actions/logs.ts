@@ -1,8 +1,10 @@
 /**
  * What `tidemark logs` does: it reads the lines of one run from where whoever did the run keeps them; nobody is asked.
  */
+import { access, constants } from 'node:fs/promises'
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
+import { isThere, leftRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
 import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -15,12 +17,20 @@ export interface LogsOptions {
 export async function logs(shell: Shell, name: string, { config: file, json = false }: LogsOptions): Promise<ExitCode> {
   const config = await configOf(shell, file)
   const directory = runLogsOf(config.warehouse)
+  if (isThere(directory)) await mayRead(directory)
   const isReport = reportNames.some((report) => report === name)
   const runId = isReport ? await lastRunOf(directory, name) : name
   const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
   if (lines.length === 0) throw nothingSaid(name, directory)
   shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))
   return 0
+}
+
+/** Error: WAREHOUSE_MISSING. Else no line would be found, as if none had been written. */
+async function mayRead(directory: string): Promise<void> {
+  await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
+    throw leftRefused(directory, error)
+  })
 }
 
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }

@@ -7,6 +7,7 @@ import { asSyncError, SyncError } from '../../errors.ts'
 import { isFolder, isThere } from '../../folders.ts'
 import { grouped } from '../layout.ts'
 import { openToRead, openWarehouseToRead } from '../published.ts'
+import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/spillFolder.ts'
 import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
@@ -32,7 +33,12 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
     const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-    return ok(check, `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`)
+    const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`
+    const logs = runLogsOf(warehouse)
+    const refused = await refusalOf(logs, MAKES_FILES)
+    if (refused === undefined || refused === 'ENOENT') return ok(check, found)
+    const lost = `${found}; ${logs} may not be written by this user (${refused}): no line of a run is kept`
+    return warn(check, lost, `Give ${logs} to the user that runs Tidemark, or remove it.`)
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_LOCKED') return fail(check, error)
@@ -87,10 +93,7 @@ const MAKES_FILES = constants.W_OK | constants.X_OK
 /** The lines open the files to read, which says nothing of writing. Error: WAREHOUSE_MISSING. */
 async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
-    const refused = await access(place, rights).then(
-      () => undefined,
-      (error: NodeJS.ErrnoException) => error.code,
-    )
+    const refused = await refusalOf(place, rights)
     if (refused === undefined) continue
     throw new SyncError('WAREHOUSE_MISSING', `${place} may not be written by this user (${refused})`, {
       cure: `Run Tidemark as the user that ${place} belongs to, or let this one write it.`,
@@ -98,6 +101,12 @@ async function mayWrite(...places: readonly (readonly [place: string, rights: nu
     })
   }
 }
+
+const refusalOf = (place: string, rights: number): Promise<string | undefined> =>
+  access(place, rights).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code,
+  )
 
 /** Staged rows, and what DuckDB had no memory for: the next owner clears them away, and can't where they are another's. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {

@@ -8,13 +8,16 @@ import { json } from 'node:stream/consumers'
 import type { Answer, Control } from '../../../jobs/control/control.ts'
 import { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import { SyncError } from '../../errors.ts'
+import { leftRefused } from '../../folders.ts'
 
 /**
  * Listens until it is closed. Whoever holds the warehouse's lock is its owner, so a socket that lies there is a dead
- * one's.
+ * one's. Error: WAREHOUSE_MISSING where it can't be removed.
  */
 export async function listenAt(path: string, control: Pick<Control, 'answer'>): Promise<AsyncDisposable> {
-  await rm(path, { force: true })
+  await rm(path, { force: true }).catch((error: unknown) => {
+    throw leftRefused(path, error)
+  })
   const server = createServer((request, response) => void serve(control, request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
