@@ -72,6 +72,15 @@ it('a warehouse of the first hours of layout 1, which lacked a column, is compar
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^events +40 /m) as string })
 })
 
+it('a check leaves a warehouse of an older layout as it is, so that the program before still opens it', async () => {
+  await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
+  const file = path.join(world.folder, 'w.duckdb')
+  await restore(fileOf(1), file)
+  const before = await readFile(file)
+  expect((await world.run('check')).stdout).toMatch(/^warehouse +ok .*layout 1$/m)
+  expect((await readFile(file)).equals(before)).toBe(true)
+})
+
 it('what a newer program wrote is refused by every command, and left as it is', { timeout: 240_000 }, async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
   await world.run('sync', 'events', '--quiet')

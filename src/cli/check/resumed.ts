@@ -2,8 +2,9 @@
 import { isReportName, type ReportName } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
+import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
-import { mayExist } from '../published.ts'
+import { mayExist, openWarehouseToRead } from '../published.ts'
 import { openWarehouse } from '../rooms.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warn } from './finding.ts'
@@ -14,7 +15,8 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
     findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check),
   )
   try {
-    if (!mayExist(config)) return []
+    // Opened to be written it would be brought to this program's layout, and a check writes nothing.
+    if (!mayExist(config) || !(await holdsRefused(config))) return []
     await using warehouse = await openWarehouse(config)
     return told(await warehouse.resume([...readable].filter(isReportName), { onlyRefused: true }))
   } catch (thrown) {
@@ -30,6 +32,11 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
       ),
     ]
   }
+}
+
+async function holdsRefused(config: Config): Promise<boolean> {
+  await using database = await openWarehouseToRead(config)
+  return (await pauses(database)).some(({ code }) => code !== 'REPORT_PAUSED')
 }
 
 async function resumeInWorker(worker: Remote, reports: ReportName[]): Promise<Finding[]> {
