@@ -18,6 +18,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 352, found: 'a row without a key that came on two pages stood in for one that never came' },
   { seed: 369, found: 'exactly a full page at one instant, shown again as page 2, ended in WALK_UNSTABLE for ever' },
   { seed: 571, found: 'a first page with more rows than its total told counted as the last page that is shown again' },
+  { seed: 1310, found: 'two reports that looked side by side for what pages count from misled each other' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 5_475, found: 'a value was lost: a page that was read meanwhile changed how half of a statement read it' },
