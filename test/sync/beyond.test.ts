@@ -62,3 +62,14 @@ describe.each(WORLD_REPORTS)('%s, from a service that refuses the page behind th
     expect(await differencesOf(tide, report)).toEqual([])
   })
 })
+
+it.each(['events', 'budgets'] as const)(
+  '%s of one instant are not taken for whole because those that a service gives fill pages of 20 rows as well as of 19',
+  async (report) => {
+    await using tide = await aLeanTide(410, [])
+    await tide.sync(report)
+    tide.sandbox.setFaults(['cap:380', 'beyond:404'])
+    stampAlike(tide, report, tide.sandbox.world.liveKeys(report).slice(0, 400))
+    expect(failureOf(await tide.attempt(report), report).code).toBe('WALK_UNSTABLE')
+  },
+)

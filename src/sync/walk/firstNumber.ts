@@ -117,10 +117,8 @@ async function pageZero(read: Read): Promise<FetchedPage | undefined> {
 
 /** Whether page 0 is page 1 under another number. */
 function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolean {
-  const keys = new Set(zero.keys)
-  return keys.size === 0
-    ? one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
-    : one.keys.some((key) => keys.has(key))
+  if (zero.keys.length > 0) return sharedRows(zero, one) > 0
+  return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
 /** Whether the page brings what the walk lacks; of rows without a key only their number says so. */
