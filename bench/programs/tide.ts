@@ -10,7 +10,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
+import { identityOf, type SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { watchTurns } from './ownTurns.ts'
@@ -61,7 +61,7 @@ const warehouse = await Warehouse.open({
   threads,
   ...(traced ? { around } : {}),
 })
-const rooms: Rooms = {
+const context: SyncContext = {
   client,
   warehouse,
   clock: systemClock,
@@ -75,7 +75,7 @@ async function carryOut(order: Order): Promise<Pick<Done, 'rows'>> {
   if (order.do === 'rows') return { rows: await warehouse.rows(order.sql) }
   if (order.do === 'checkpoint') await warehouse.rows('CHECKPOINT')
   else if (order.do === 'publish') await warehouse.publish(config.published)
-  else for (const { error } of await syncAll(rooms, order.reports)) if (error !== undefined) throw error
+  else for (const { error } of await syncAll(context, order.reports)) if (error !== undefined) throw error
   return {}
 }
 

@@ -9,7 +9,7 @@ import { type BackfillOutcome, wasCancelled, windowsFailed } from '../../src/syn
 import { noFigures } from '../../src/sync/figures.ts'
 import { endedAs, type RunAsk, watchedRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import type { BackfillJob } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 import type { RunWork } from '../owner/runs.ts'
@@ -19,7 +19,7 @@ import { pullThroughQueue } from './windows.ts'
 const LANES = 6
 
 export interface BackfillParts {
-  readonly rooms: Rooms
+  readonly context: SyncContext
   readonly requests: Requests
   readonly asked: BackfillJob
   readonly onProgress: Parameters<RunWork>[0]
@@ -27,12 +27,12 @@ export interface BackfillParts {
 
 /** The windows of a backfill, pulled by whoever works on their queue. */
 export const backfillStory =
-  ({ rooms, requests, asked, onProgress }: BackfillParts) =>
+  ({ context, requests, asked, onProgress }: BackfillParts) =>
   (): Promise<BackfillOutcome> => {
     const { backfillId, report } = asked
     const range = { from: asked.from as Instant, to: asked.to as Instant }
-    const pull = pullThroughQueue({ rooms, requests })
-    return backfillReport(rooms, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
+    const pull = pullThroughQueue({ context, requests })
+    return backfillReport(context, { backfillId, report, ...range, lanes: LANES, pull, onProgress })
   }
 
 /**
@@ -41,12 +41,12 @@ export const backfillStory =
  * was cancelled has not ended well either: nobody is to take it for the end of what failed before.
  */
 export function watchedBackfill(
-  rooms: Rooms,
+  context: SyncContext,
   run: Omit<RunAsk, 'kind'> & { readonly kind: 'backfill' },
   story: () => Promise<BackfillOutcome>,
 ): Promise<{ outcome: ReportOutcome; result: BackfillOutcome | undefined }> {
-  return watchedRun(rooms, run, async () => {
-    const { outcome, run: done } = await endedAs(rooms, run, async () => asRun(await story()))
+  return watchedRun(context, run, async () => {
+    const { outcome, run: done } = await endedAs(context, run, async () => asRun(await story()))
     const result = done?.ended
     const error = result && missingOf(result)
     return { outcome: error === undefined ? outcome : { ...outcome, state: 'failed', error }, result }

@@ -9,8 +9,8 @@ import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
 import { type PulledWindow, readPulled } from '../../src/sync/backfill/handover.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
-import { type Pull, pullHere, type PullRooms, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import { type Pull, pullHere, type PullContext, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import type { Crew, Task } from '../queue/crew.ts'
 import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
@@ -20,7 +20,7 @@ import type { Requests } from '../queue/requests.ts'
 const PULLED_AT_ONCE = 2
 
 /** Takes windows to pull. */
-export function takeWindows(crew: Crew, { requests, ...rooms }: TakingRooms): void {
+export function takeWindows(crew: Crew, { requests, ...context }: TakingContext): void {
   /** Under which epoch each report was asked for last. */
   const epochs = new Map<ReportName, number>()
   crew.take({
@@ -32,16 +32,16 @@ export function takeWindows(crew: Crew, { requests, ...rooms }: TakingRooms): vo
       const { signal } = task
       const { report, fence } = ask
       // A backfill begins anew only where its report is not paused: what was refused to an older one has been forgiven.
-      if (epochs.get(report) !== fence.epoch) rooms.client.forgetRefusal(report)
+      if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
-      using _looking = endsWhenUnwanted(task, { requests, clock: rooms.clock })
-      const { directory } = await pullWindow({ ...rooms, signal, onProgress: () => undefined }, ask)
+      using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
+      const { directory } = await pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
       return { directory }
     },
   })
 }
 
-type TakingRooms = Omit<PullRooms, 'signal' | 'onProgress'> & { readonly requests: Requests }
+type TakingContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
 /** How often who pulls a window looks whether anybody still wants it. */
@@ -52,7 +52,7 @@ const LOOKS_PER_COUNT = 25
 /** Nobody can reach into a job that is at work, perhaps in another process: who wants it no more leaves word in it. */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
-  { requests, clock }: Pick<TakingRooms, 'requests' | 'clock'>,
+  { requests, clock }: Pick<TakingContext, 'requests' | 'clock'>,
 ): Disposable {
   const looking = new AbortController()
   const look = async () => {
@@ -71,15 +71,15 @@ function endsWhenUnwanted(
 }
 
 export interface QueuedPull {
-  readonly rooms: Rooms
+  readonly context: SyncContext
   readonly requests: Requests
 }
 
 /** Has windows pulled by the queue's workers; while there are none, here. */
-export function pullThroughQueue({ rooms, requests }: QueuedPull): Pull {
-  const here = pullHere(rooms)
+export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
+  const here = pullHere(context)
   return async (ask, signal) => {
-    const wait = { clock: rooms.clock, signal }
+    const wait = { clock: context.clock, signal }
     if ((await whenBack(() => requests.workersOf('windows'), wait)) === 0) return here(ask, signal)
     const queue = requests.queue<WindowJob>('windows')
     const jobId = `${ask.backfillId}-${ask.number}-${ask.fence.epoch}-${randomUUID().slice(0, 8)}`
@@ -87,7 +87,7 @@ export function pullThroughQueue({ rooms, requests }: QueuedPull): Pull {
     const find = () => whenBack(() => queue.getJob(jobId), wait)
     const stateOf = () => whenBack(() => queue.getJobState(jobId), wait)
     try {
-      return (await pulledBy({ find, stateOf, rooms, requests, ask, signal })) ?? (await here(ask, signal))
+      return (await pulledBy({ find, stateOf, context, requests, ask, signal })) ?? (await here(ask, signal))
     } finally {
       if (signal.aborted) await takeBack(queue, jobId).catch(() => undefined)
     }
@@ -101,7 +101,10 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
 }
 
 /** Asks until the store answers: one that is away for a while is no reason to give up windows. */
-async function whenBack<T>(ask: () => Promise<T>, { clock, signal }: Pick<Rooms, 'clock' | 'signal'>): Promise<T> {
+async function whenBack<T>(
+  ask: () => Promise<T>,
+  { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
+): Promise<T> {
   for (;;) {
     try {
       return await ask()
@@ -120,17 +123,18 @@ interface Watch extends QueuedPull {
 }
 
 /** Waits for the job's end; undefined when nobody is there any more to take it. */
-async function pulledBy({ find, stateOf, rooms, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
+async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
-    await rooms.clock.sleep(LOOK_EVERY_MS, signal)
+    await context.clock.sleep(LOOK_EVERY_MS, signal)
     // The state first: a job that ended between the two would be done, and its result not there yet.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)
-    if (state === 'completed') return readPulled(rooms.settings.staging, WindowResult.parse(job.returnvalue).directory)
+    if (state === 'completed')
+      return readPulled(context.settings.staging, WindowResult.parse(job.returnvalue).directory)
     if (state === 'failed') throw errorOfReason(job.failedReason)
     const isUntaken = state !== 'active' && look % LOOKS_PER_COUNT === 0
-    const { clock } = rooms
+    const { clock } = context
     if (!isUntaken || (await whenBack(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
     await job.remove()
     return undefined

@@ -13,7 +13,7 @@ import type { ControlRequest } from './controlRequest.ts'
 import type { Housekeeping } from '../owner/housekeeping.ts'
 import { Followed, type Tell } from './followed.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from '../queue/jobOutcome.ts'
-import type { OwnerRooms } from '../owner/ownerRooms.ts'
+import type { OwnerContext } from '../owner/ownerContext.ts'
 import type { QueueDepth, Requests } from '../queue/requests.ts'
 import { type RunningDocument, runningDocument, type Runs } from '../owner/runs.ts'
 import { callOffWaiting, type WaitingRun, waitingRuns } from './waitingRuns.ts'
@@ -28,7 +28,7 @@ export interface Views {
 }
 
 export interface ControlParts {
-  readonly rooms: OwnerRooms
+  readonly context: OwnerContext
   readonly requests: Requests
   readonly runs: Runs
   readonly housekeeping: Housekeeping
@@ -60,12 +60,12 @@ export class Control {
 
   constructor(parts: ControlParts) {
     this.#parts = parts
-    const { rooms, requests } = parts
-    const startOf = (report: ReportName) => rooms.settings.reports[report].start
+    const { context, requests } = parts
+    const startOf = (report: ReportName) => context.settings.reports[report].start
     this.#backfillNames = new BackfillNames({
-      books: rooms.warehouse.backfills,
+      books: context.warehouse.backfills,
       requests,
-      clock: rooms.clock,
+      clock: context.clock,
       startOf,
     })
   }
@@ -154,19 +154,19 @@ export class Control {
   }
 
   async #planBackfill(asked: readonly AskedBackfill[], signal: AbortSignal): Promise<{ plans: readonly Planned[] }> {
-    const { rooms } = this.#parts
-    const books = { books: rooms.warehouse.backfills, held: rooms.warehouse.held }
-    const asking = { ...rooms, signal, onProgress: () => undefined }
+    const { context } = this.#parts
+    const books = { books: context.warehouse.backfills, held: context.warehouse.held }
+    const asking = { ...context, signal, onProgress: () => undefined }
     const plans: Planned[] = []
     for (const { report, from, to } of asked) plans.push(await previewBackfill(asking, books, { report, from, to }))
     return { plans }
   }
 
   async #pause(reports: readonly ReportName[]): Promise<object> {
-    const { rooms, housekeeping } = this.#parts
+    const { context, housekeeping } = this.#parts
     for (const report of reports) {
-      const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: rooms.settings.identity }
-      await rooms.warehouse.pause({ report, ...words, cure: `Run: tidemark resume ${report}` }, rooms.clock.now())
+      const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: context.settings.identity }
+      await context.warehouse.pause({ report, ...words, cure: `Run: tidemark resume ${report}` }, context.clock.now())
     }
     await housekeeping.published()
     return { paused: reports }
@@ -177,24 +177,24 @@ export class Control {
    * once: who resumes wants to see it work.
    */
   async #resume(named: readonly ReportName[], onlyRefused = false): Promise<object> {
-    const { rooms, requests, housekeeping } = this.#parts
-    const reports = await rooms.warehouse.resume(named, { onlyRefused })
+    const { context, requests, housekeeping } = this.#parts
+    const reports = await context.warehouse.resume(named, { onlyRefused })
     if (reports.length === 0) return { resumed: [] }
-    for (const report of reports) await rooms.client.resume(report)
-    for (const { backfillId, report, state, since, until } of await rooms.warehouse.backfills.open()) {
+    for (const report of reports) await context.client.resume(report)
+    for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {
       if (!reports.includes(report) || state === 'failed') continue
       await requests.backfill({ backfillId, report, from: since, to: until })
     }
     for (const report of reports) await requests.backfillsNow(report)
-    for (const report of reports) if (rooms.settings.reports[report].enabled) await requests.incrementalNow(report)
+    for (const report of reports) if (context.settings.reports[report].enabled) await requests.incrementalNow(report)
     await housekeeping.published()
     return { resumed: reports }
   }
 
   /** A run, a backfill, or a job that waits. Error: USAGE_INVALID when there is no such thing. */
   async #cancel(id: string): Promise<object> {
-    const { rooms, runs, housekeeping } = this.#parts
-    const report = await cancelBackfill(rooms, id)
+    const { context, runs, housekeeping } = this.#parts
+    const report = await cancelBackfill(context, id)
     const wasRunning = runs.callOff(id, CALLED_OFF)
     const waited = await callOffWaiting(this.#parts, id)
     if (report !== undefined) {
@@ -207,7 +207,7 @@ export class Control {
       if (this.#calledOff.length > CALLED_OFF_REMEMBERED_MAX) this.#calledOff.shift()
       return { cancelled: id, what }
     }
-    const before = await cancelledBefore(rooms, id)
+    const before = await cancelledBefore(context, id)
     if (before !== undefined) return { cancelled: id, what: `the backfill of ${before}`, isAlready: true }
     const calledOff = this.#calledOff.find((each) => each.id === id)
     if (calledOff !== undefined) return { cancelled: id, what: calledOff.what, isAlready: true }
@@ -223,9 +223,9 @@ export class Control {
   }
 
   async #retryRejected(reports: readonly ReportName[], signal: AbortSignal): Promise<object> {
-    const { rooms, housekeeping } = this.#parts
+    const { context, housekeeping } = this.#parts
     const retried = []
-    for (const report of reports) retried.push(await retryRejected({ ...rooms, signal }, report))
+    for (const report of reports) retried.push(await retryRejected({ ...context, signal }, report))
     await housekeeping.published()
     return { retried }
   }
@@ -255,8 +255,8 @@ export class Control {
     ask: (report: ReportName) => Promise<void>,
     asking: Asking,
   ) {
-    const { runs, requests, rooms } = this.#parts
-    return new Followed({ kind, ask, runs, requests, clock: rooms.clock, ...asking })
+    const { runs, requests, context } = this.#parts
+    return new Followed({ kind, ask, runs, requests, clock: context.clock, ...asking })
   }
 }
 

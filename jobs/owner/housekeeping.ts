@@ -8,12 +8,12 @@ import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
 import type { RunLogs } from '../../src/runLogs.ts'
 import { removeForgotten } from '../../src/sync/forgotten.ts'
-import type { OwnerRooms } from './ownerRooms.ts'
+import type { OwnerContext } from './ownerContext.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
 export interface HousekeepingParts {
-  readonly rooms: OwnerRooms
+  readonly context: OwnerContext
   readonly requests: Requests
   readonly log: Log
   /** Where the published copy lies. */
@@ -45,13 +45,13 @@ export class Housekeeping {
 
   async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
     if (work === 'publish') return this.#publishPatiently(signal)
-    if (work === 'checkpoint') return this.#parts.rooms.warehouse.checkpoint()
+    if (work === 'checkpoint') return this.#parts.context.warehouse.checkpoint()
     return this.#retention()
   }
 
   /** Not while the last one was just made. */
   async #publishPatiently(signal: AbortSignal) {
-    const { clock } = this.#parts.rooms
+    const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
     if (restMs > 0) await clock.sleep(restMs, signal)
     return this.publish()
@@ -59,11 +59,11 @@ export class Housekeeping {
 
   /** Replaces the published copy if it is outdated. */
   async publish() {
-    const { rooms, published, log } = this.#parts
-    const { clock, observe = unobserved } = rooms
+    const { context, published, log } = this.#parts
+    const { clock, observe = unobserved } = context
     const startedMs = clock.monotonicMs()
     const result = await observe({ what: 'publish' }, async (note) => {
-      const done = await rooms.warehouse.publish(published)
+      const done = await context.warehouse.publish(published)
       note({ replaced: done.replaced })
       return done
     })
@@ -85,15 +85,15 @@ export class Housekeeping {
   }
 
   async #retention(): Promise<object> {
-    const { rooms, requests, log, historyMs } = this.#parts
+    const { context, requests, log, historyMs } = this.#parts
     let jobs = 0
     for (const name of QUEUES) {
       for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
         jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
     }
-    const staged = await removeForgotten(rooms.settings.staging, rooms.clock.now(), STAGED_KEPT_MS)
-    const before = minusMs(rooms.clock.now(), historyMs)
-    const books = await rooms.warehouse.trimHistory(before)
+    const staged = await removeForgotten(context.settings.staging, context.clock.now(), STAGED_KEPT_MS)
+    const before = minusMs(context.clock.now(), historyMs)
+    const books = await context.warehouse.trimHistory(before)
     const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
     const removed = { jobs, staged: staged.length, runLogs, ...books }
     log.info(removed, 'removed what is no longer needed')

@@ -10,7 +10,7 @@ import { endedAs, oneRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { pausedReports, UNTIL_RESUMED } from '../../src/sync/pauses.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'
 import { backfillStory, watchedBackfill } from '../backfill/backfill.ts'
@@ -19,13 +19,13 @@ import type { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
-import type { OwnerRooms } from './ownerRooms.ts'
+import type { OwnerContext } from './ownerContext.ts'
 import type { Requests } from '../queue/requests.ts'
 import type { RunName, Runs, RunWork } from './runs.ts'
 import { changedRows, tellOutcome } from './told.ts'
 
 export interface OwnerParts {
-  readonly rooms: OwnerRooms
+  readonly context: OwnerContext
   readonly crew: Crew
   readonly requests: Requests
   readonly runs: Runs
@@ -83,8 +83,8 @@ export class Owner {
   #incremental(task: Task<IncrementalJob>): Promise<unknown> {
     const { report } = task.data
     const place = { runId: task.id, report, kind: 'incremental', as: 'incremental' } as const
-    return this.#run(task, place, async (rooms) => {
-      const [outcome] = await syncAll(rooms, [report], () => task.id)
+    return this.#run(task, place, async (context) => {
+      const [outcome] = await syncAll(context, [report], () => task.id)
       return { outcome: outcome as ReportOutcome }
     })
   }
@@ -92,36 +92,44 @@ export class Owner {
   #reconcile(task: Task<ReconcileJob>): Promise<unknown> {
     const { report, allowMassDelete } = task.data
     const place = { runId: task.id, report, kind: 'reconcile', as: 'reconcile' } as const
-    return this.#run(task, place, async (rooms) => {
-      const error = (await pausedReports(rooms)).get(report)
-      if (error !== undefined) return { outcome: await pausedOutcome(rooms, report, error) }
-      const { outcome, run } = await oneRun(rooms, place, () =>
-        reconcileReport(rooms, report, { runId: task.id, allowMassDelete, before: () => this.#before(task, rooms) }),
+    return this.#run(task, place, async (context) => {
+      const error = (await pausedReports(context)).get(report)
+      if (error !== undefined) return { outcome: await pausedOutcome(context, report, error) }
+      const { outcome, run } = await oneRun(context, place, () =>
+        reconcileReport(context, report, {
+          runId: task.id,
+          allowMassDelete,
+          before: () => this.#before(task, context),
+        }),
       )
       return { outcome, result: run?.found }
     })
   }
 
   /** The incremental run that a reconcile begins with: it waits for one that runs, and the next one waits for it. */
-  #before(task: Task<ReconcileJob>, rooms: Rooms) {
+  #before(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
-    return this.#leases.hold(lease, () => syncReport(rooms, report, task.id))
+    return this.#leases.hold(lease, () => syncReport(context, report, task.id))
   }
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
     const { requests } = this.#parts
     const { backfillId: runId, report } = task.data
     const place = { runId, report, kind: 'backfill', as: runId } as const
-    return this.#run(task, place, async (rooms, onProgress) => {
-      const error = (await pausedReports(rooms)).get(report)
-      if (error !== undefined) return { outcome: await pausedOutcome(rooms, report, waiting(error)) }
-      return watchedBackfill(rooms, place, backfillStory({ rooms, requests, asked: task.data, onProgress }))
+    return this.#run(task, place, async (context, onProgress) => {
+      const error = (await pausedReports(context)).get(report)
+      if (error !== undefined) return { outcome: await pausedOutcome(context, report, waiting(error)) }
+      return watchedBackfill(context, place, backfillStory({ context, requests, asked: task.data, onProgress }))
     })
   }
 
   /** One run under its lease, told to followers and to the log, published; a failed one throws its error. */
-  #run(task: Task<unknown>, place: RunPlace, work: (rooms: Rooms, onProgress: OnProgress) => ReturnType<RunWork>) {
+  #run(
+    task: Task<unknown>,
+    place: RunPlace,
+    work: (context: SyncContext, onProgress: OnProgress) => ReturnType<RunWork>,
+  ) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
     const { signal, callOff } = task
@@ -129,10 +137,10 @@ export class Owner {
     const leased = (story: () => Promise<unknown>) => this.#leases.hold(held, () => inRun({ runId, report }, story))
     return leased(async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
-      const rooms = { ...this.#parts.rooms, signal, onProgress: () => undefined }
-      const run = { runId, report, kind, startedAt: rooms.clock.now(), callOff }
+      const context = { ...this.#parts.context, signal, onProgress: () => undefined }
+      const run = { runId, report, kind, startedAt: context.clock.now(), callOff }
       const { outcome, result } = await runs.during(run, async (onProgress) => {
-        const ended = await work({ ...rooms, onProgress }, onProgress)
+        const ended = await work({ ...context, onProgress }, onProgress)
         return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
       })
       tellOutcome(log, kind, outcome)
@@ -155,8 +163,8 @@ export class Owner {
 
   /** After a fatal error (a full disk at the wrong moment) DuckDB refuses everything until its file is opened anew. */
   async #probe(): Promise<void> {
-    const { rooms, onBroken } = this.#parts
-    if (!(await rooms.warehouse.answers())) onBroken()
+    const { context, onBroken } = this.#parts
+    if (!(await context.warehouse.answers())) onBroken()
   }
 }
 
@@ -166,7 +174,11 @@ type OnProgress = Parameters<RunWork>[0]
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
-async function pausedOutcome(rooms: Rooms, report: ReportName, error: ReportOutcome['error']): Promise<ReportOutcome> {
-  const { outcome } = await endedAs(rooms, { report, runId: '' }, () => Promise.reject(error))
+async function pausedOutcome(
+  context: SyncContext,
+  report: ReportName,
+  error: ReportOutcome['error'],
+): Promise<ReportOutcome> {
+  const { outcome } = await endedAs(context, { report, runId: '' }, () => Promise.reject(error))
   return { ...outcome, runId: undefined, state: 'paused' }
 }

@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { BackfillProgress } from '../../src/sync/backfill/backfillTally.ts'
-import type { Progress } from '../../src/sync/rooms.ts'
+import type { Progress } from '../../src/sync/context.ts'
 
 export const RUN_NAMES = ['incremental', 'backfill', 'reconcile'] as const
 export type RunName = (typeof RUN_NAMES)[number]

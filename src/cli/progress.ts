@@ -5,10 +5,10 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Progress, WindowsProgress } from '../sync/rooms.ts'
+import type { Progress, WindowsProgress } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { counted, duration, grouped } from './layout.ts'
-import type { Listener } from './rooms.ts'
+import type { Listener } from './openContext.ts'
 import type { Output } from './shell.ts'
 
 export interface ProgressView extends Listener, Disposable {}

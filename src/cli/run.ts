@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { asSyncError } from '../errors.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { ownWork } from './ownWork.ts'
-import { type Listener, openRooms, type OpenRooms } from './rooms.ts'
+import { type Listener, openContext, type OpenContext } from './openContext.ts'
 import type { Shell } from './shell.ts'
 import { marksOf, type Summary } from './summary.ts'
 import type { Loudness } from './voices.ts'
@@ -34,7 +34,7 @@ export async function runSync(shell: Shell, { config, wanted, loudness }: SyncRu
       if (loudness.json !== true) own.tell('incremental', outcome)
     },
   })
-  await using open = await openRooms(config, { shell, log, listener, observe })
+  await using open = await openContext(config, { shell, log, listener, observe })
   const ended = await runAndPublish(open, wanted, config.published)
   stop.signal.throwIfAborted()
   for (const outcome of ended.outcomes) listener.onOutcome(outcome)
@@ -54,9 +54,9 @@ function toldOnce(listener: Listener): Listener {
 }
 
 /** What failed in publishing is told with the rest; the rows are in the warehouse all the same. */
-async function runAndPublish({ rooms, warehouse }: OpenRooms, wanted: readonly ReportName[], to: string) {
-  const outcomes = await syncAll(rooms, wanted)
-  rooms.signal.throwIfAborted()
+async function runAndPublish({ context, warehouse }: OpenContext, wanted: readonly ReportName[], to: string) {
+  const outcomes = await syncAll(context, wanted)
+  context.signal.throwIfAborted()
   try {
     return { outcomes, published: await warehouse.publish(to), publishFailure: undefined }
   } catch (error) {

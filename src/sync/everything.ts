@@ -33,7 +33,7 @@ async function readByCreation(
   const { config, window } = scope.parts
   const sum = { rows: 0, proofs: new Set<string>(), keys: new KeySet() }
   // In a longer walk a few requests more are nothing, and keys by the million are much.
-  const isSmall = (total ?? Infinity) <= scope.rooms.settings.limits.loadRowsMax
+  const isSmall = (total ?? Infinity) <= scope.context.settings.limits.loadRowsMax
   // The old part can be read page by page, so it is asked for by itself.
   const spans = splitAt(everything, youngFrom(window.clock, config.overlapMs)) ?? [everything]
   await scope.proveAll('created', spans, (_, proven) => {

@@ -19,7 +19,7 @@ import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
 import type { LoadInput, LoadResult } from '../warehouse/load/load.ts'
 import { noFigures } from './figures.ts'
 import { loadRules } from './loadRules.ts'
-import type { WalkRooms } from './rooms.ts'
+import type { WalkContext } from './context.ts'
 
 export interface IntakeParts {
   readonly report: Declaration
@@ -55,15 +55,15 @@ export class Intake implements AsyncDisposable {
   askedBefore: LoadInput['askedBefore']
   /** What is read from here on is asked for whether or not it was modified. */
   rereads: boolean
-  readonly #rooms: WalkRooms
+  readonly #context: WalkContext
   readonly #parts: IntakeParts
   readonly #spool: Spool
   #settled: Settled[] = []
   #loading: Promise<void> = Promise.resolve()
 
-  constructor(rooms: WalkRooms, parts: IntakeParts) {
-    const { settings } = rooms
-    this.#rooms = rooms
+  constructor(context: WalkContext, parts: IntakeParts) {
+    const { settings } = context
+    this.#context = context
     this.#parts = parts
     this.rereads = parts.reconcileId !== undefined
     this.catalog = catalogOf(parts.report)
@@ -131,7 +131,7 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, clock, signal, fence, settings, observe = unobserved } = this.#rooms
+    const { client, clock, signal, fence, settings, observe = unobserved } = this.#context
     const { report, runId, followers, reconcileId } = this.#parts
     const reached = settled.findLast((each) => each.reached !== undefined)?.reached
     signal.throwIfAborted()
@@ -164,7 +164,7 @@ export class Intake implements AsyncDisposable {
 
   async #loaded(input: LoadInput): Promise<LoadResult> {
     try {
-      return await this.#rooms.warehouse.load(input)
+      return await this.#context.warehouse.load(input)
     } catch (error) {
       // What the warehouse says of a file that went away under it is worth less than that it went away.
       if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)

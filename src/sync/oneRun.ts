@@ -11,7 +11,7 @@ import type { RunKind, RunRecord } from '../warehouse/books/books.ts'
 import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 import { pauseAfter } from './pauses.ts'
-import type { Rooms } from './rooms.ts'
+import type { SyncContext } from './context.ts'
 import type { ReportRun } from './syncReport.ts'
 
 export interface RunAsk {
@@ -28,30 +28,30 @@ export interface Ended<R> {
 
 /** Carries out the story, which records its own good end in the transaction of its last rows. */
 export async function oneRun<R extends ReportRun>(
-  rooms: Rooms,
+  context: SyncContext,
   ask: RunAsk,
   story: () => Promise<R>,
 ): Promise<Ended<R>> {
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
-  const begun = { ...ask, startedAt: rooms.clock.now(), ...none }
-  const ended = await watchedRun(rooms, ask, () => {
-    rooms.warehouse.beginRun(begun)
-    return endedAs(rooms, ask, story)
+  const begun = { ...ask, startedAt: context.clock.now(), ...none }
+  const ended = await watchedRun(context, ask, () => {
+    context.warehouse.beginRun(begun)
+    return endedAs(context, ask, story)
   })
   const { error } = ended.outcome
   if (error === undefined) return ended
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
-  const record: RunRecord = { ...begun, state, endedAt: rooms.clock.now(), error: { code, message, cure } }
+  const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
   // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
-  await rooms.warehouse.recordRun(record).catch(() => undefined)
-  await pauseAfter(rooms, ask.report, error).catch(() => undefined)
+  await context.warehouse.recordRun(record).catch(() => undefined)
+  await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
 }
 
 /** Lets whoever watches see the run and what became of it. */
 export function watchedRun<E extends Pick<Ended<unknown>, 'outcome'>>(
-  { observe = unobserved }: Pick<Rooms, 'observe'>,
+  { observe = unobserved }: Pick<SyncContext, 'observe'>,
   { report, kind, runId }: RunAsk,
   work: () => Promise<E>,
 ): Promise<E> {
@@ -71,7 +71,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
 
 /** Carries out a story that keeps its own record, and says what became of it. */
 export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
-  { clock, signal }: Pick<Rooms, 'clock' | 'signal'>,
+  { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunAsk, 'kind'>,
   story: () => Promise<R>,
 ): Promise<Ended<R>> {

@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'
 import { keyPrint, PrivatePages } from '../staging/privatePage.ts'
-import type { SyncSettings } from './rooms.ts'
+import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 

@@ -13,7 +13,7 @@ import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
 import type { GoneKey } from './walk/difference.ts'
 import { fenced } from './fenced.ts'
 import type { Proven } from './walk/pageWalk.ts'
-import { type Rooms, scopesOf } from './rooms.ts'
+import { type SyncContext, scopesOf } from './context.ts'
 import { type Axis, Scope, totalNow, totalOfCreated } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { WindowReader } from './walk/windowReader.ts'
@@ -43,21 +43,21 @@ export interface ReconcileFound {
 
 /** Reconciles one windowed report in all of its scopes. Errors: those of a run; MASS_DELETE_STOPPED. */
 export async function reconcileReport(
-  given: Rooms,
+  given: SyncContext,
   report: ReportName,
   options: ReconcileOptions,
 ): Promise<ReportRun & { found: ReconcileFound }> {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
   const before = await (options.before?.() ?? syncReport(given, report, options.runId))
-  const rooms = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
-  const scopes = scopesOf(rooms.settings, declaration)
+  const context = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
+  const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
   // What the run itself has written; a reconcile that was stopped has found more.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
-    const one = await reconcileScope(rooms, { declaration, scope, options })
+    const one = await reconcileScope(context, { declaration, scope, options })
     pages += one.pages
     for (const figure of Object.keys(found) as (keyof ReconcileFound)[]) found[figure] += one.found[figure]
     inserted += one.inserted
@@ -66,8 +66,8 @@ export async function reconcileReport(
   const deleted = before.figures.deleted + found.deleted
   const figures = { ...before.figures, rows: found.rows, inserted, updated, deleted }
   const run = { ...before, pages, figures }
-  const endedAt = rooms.clock.now()
-  await rooms.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt })
+  const endedAt = context.clock.now()
+  await context.warehouse.recordRun({ ...run, ...figures, kind: 'reconcile', state: 'done', endedAt })
   return { ...run, found }
 }
 
@@ -78,30 +78,39 @@ interface ScopeReconcile {
 }
 
 async function reconcileScope(
-  rooms: Rooms,
+  context: SyncContext,
   { declaration, scope: name, options }: ScopeReconcile,
 ): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileFound }> {
-  const config = rooms.settings.reports[declaration.name as ReportName]
-  const clock = await serviceClock(rooms, declaration, { currency: name })
+  const config = context.settings.reports[declaration.name as ReportName]
+  const clock = await serviceClock(context, declaration, { currency: name })
   const begun = {
     reconcileId: options.runId + (name === '' ? '' : `-${name}`),
     startedAt: floorToSecond(clock),
     reached: undefined,
   }
   const { start, filters } = config
-  const place = { report: declaration, scope: name, asked: { start, filters }, fence: rooms.fence }
-  const open = await rooms.warehouse.reconcile(place, begun)
+  const place = { report: declaration, scope: name, asked: { start, filters }, fence: context.fence }
+  const open = await context.warehouse.reconcile(place, begun)
   const window = nextWindow(FIRST, clock, { ...config, sinceRequired: declaration.window.required })
-  const sizes = await rooms.warehouse.pageSizes(config.name, config.pageSize)
+  const sizes = await context.warehouse.pageSizes(config.name, config.pageSize)
   const { runId } = options
   const before = { pages: 0, rows: 0 }
   const { reconcileId } = open
-  await using scope = new Scope(rooms, { declaration, config, scope: name, runId, window, sizes, before, reconcileId })
-  const reading = new Reading(scope, open, rooms.warehouse)
+  await using scope = new Scope(context, {
+    declaration,
+    config,
+    scope: name,
+    runId,
+    window,
+    sizes,
+    before,
+    reconcileId,
+  })
+  const reading = new Reading(scope, open, context.warehouse)
   await reading.everything()
   const { startedAt } = open
-  const ending = { ...place, reconcileId, runId, startedAt, now: rooms.clock.now() }
-  const found = await rooms.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
+  const ending = { ...place, reconcileId, runId, startedAt, now: context.clock.now() }
+  const found = await context.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   const { inserted, updated } = scope.intake.figures
   return { pages: reading.pages, inserted, updated, found }
 }
@@ -109,13 +118,13 @@ async function reconcileScope(
 /** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */
 class Reading {
   readonly #scope: Scope
-  readonly #warehouse: Rooms['warehouse']
+  readonly #warehouse: SyncContext['warehouse']
   readonly #reader: WindowReader
   readonly #open: OpenReconcile
   readonly #axis: Axis | undefined
   #clock: Instant
 
-  constructor(scope: Scope, open: OpenReconcile, warehouse: Rooms['warehouse']) {
+  constructor(scope: Scope, open: OpenReconcile, warehouse: SyncContext['warehouse']) {
     const { declaration, config } = scope.parts
     this.#scope = scope
     this.#warehouse = warehouse
@@ -153,8 +162,8 @@ class Reading {
 
   /** What came or moved while the slices were read, and what is stamped in the future: it is there all the same. */
   async #catchUp(): Promise<void> {
-    const { rooms, parts } = this.#scope
-    const clock = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    const { context, parts } = this.#scope
+    const clock = await serviceClock(context, parts.declaration, { currency: parts.scope })
     this.#clock = clock
     const since = youngFrom(this.#open.startedAt, parts.config.overlapMs)
     await this.#slices([{ since, until: plusMs(clock, FUTURE_MS) }])

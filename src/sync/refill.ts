@@ -7,7 +7,7 @@ import type { Instant } from '../instant.ts'
 import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import type { Span } from '../plan/spans.ts'
 import { privacyTextOf } from './privacy.ts'
-import type { Rooms } from './rooms.ts'
+import type { SyncContext } from './context.ts'
 import type { Scope } from './walk/scope.ts'
 
 export interface RefillWays {
@@ -21,15 +21,15 @@ export interface RefillWays {
  * the old question. Gives the refill to carry out once the run has read what changed.
  */
 export async function openCoverage(
-  rooms: Rooms,
+  context: SyncContext,
   scope: Scope,
   mark: Instant | undefined,
 ): Promise<(ways: RefillWays) => Promise<void>> {
   const { config, scope: name } = scope.parts
-  const { warehouse, fence } = rooms
+  const { warehouse, fence } = context
   const place = { report: config.name, scope: name, fence }
   const held = await warehouse.coverage(place)
-  const coverage = nextCoverage(held, wantedOf(rooms, config.name), mark)
+  const coverage = nextCoverage(held, wantedOf(context, config.name), mark)
   if (coverage !== held) await warehouse.recordCoverage(place, coverage)
   const until = coverage.refillUntil
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
@@ -40,17 +40,17 @@ export async function openCoverage(
  * Remembers the question where a backfill brings rows before the first run of their scope: that run then knows in which
  * form they are kept. Rows that are held in another form lose what has become private.
  */
-export async function rememberQuestion(rooms: Rooms, report: ReportName, scope: string): Promise<void> {
-  const { warehouse, fence } = rooms
+export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
+  const { warehouse, fence } = context
   const { mark } = await warehouse.lastWindow(report, scope)
   if (mark !== undefined) return
   const held = await warehouse.coverage({ report, scope })
-  const wanted = wantedOf(rooms, report)
+  const wanted = wantedOf(context, report)
   if (held !== undefined && held.asked.columns === wanted.columns) return
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(held, wanted, undefined))
 }
 
-function wantedOf({ settings }: Rooms, report: ReportName): Asked {
+function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
   const { start, filters, expand } = settings.reports[report]
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }

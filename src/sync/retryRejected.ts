@@ -19,7 +19,7 @@ import type { GoneKey } from './walk/difference.ts'
 import { followersOf } from './audit/followers.ts'
 import { loadRules } from './loadRules.ts'
 import { privacyTextOf } from './privacy.ts'
-import type { Rooms } from './rooms.ts'
+import type { SyncContext } from './context.ts'
 
 export interface RetriedReport {
   readonly report: ReportName
@@ -32,8 +32,8 @@ export interface RetriedReport {
 }
 
 /** What it needs of a story's rooms: no service. */
-export type RetryRooms = Pick<Rooms, 'warehouse' | 'clock' | 'signal'> & {
-  readonly settings: Pick<Rooms['settings'], 'reports' | 'staging' | 'hashKey'>
+export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
+  readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
 /** Rows read at a time, and so the size of a page that they are made into. */
@@ -44,20 +44,20 @@ const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
 /** Loads the report's rejected rows again. One call at a time for a report; it may run beside other loads. */
-export async function retryRejected(rooms: RetryRooms, report: ReportName): Promise<RetriedReport> {
+export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
-    const loads = await rooms.warehouse.rejectingLoads(report)
+    const loads = await context.warehouse.rejectingLoads(report)
     return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
   }
-  const keptAs = await rooms.warehouse.keptAs(report)
-  if (keptAs.some((text) => text !== privacyTextOf(rooms.settings, report))) throw otherColumns(report)
+  const keptAs = await context.warehouse.keptAs(report)
+  if (keptAs.some((text) => text !== privacyTextOf(context.settings, report))) throw otherColumns(report)
   const before = await kept()
   for (let tries = 1; ; tries += 1) {
     const { loads } = tries === 1 ? before : await kept()
-    if (await allLoadedAgain(rooms, report, { loads, isLast: tries === TRIES_MAX })) break
+    if (await allLoadedAgain(context, report, { loads, isLast: tries === TRIES_MAX })) break
   }
   const after = await kept()
-  const withheld = await rooms.warehouse.withheldRows(report)
+  const withheld = await context.warehouse.withheldRows(report)
   const counts = { tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
   return { report, ...counts, ...(withheld > 0 && { withheld }) }
 }
@@ -68,15 +68,15 @@ interface Kept {
 }
 
 /** False when a load beside it took out some of them, since the service has mended those: then they are listed anew. */
-async function allLoadedAgain(rooms: RetryRooms, report: ReportName, { loads, isLast }: Kept): Promise<boolean> {
+async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: Kept): Promise<boolean> {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
     cure: 'Run it again: nothing was lost.',
   })
   try {
     for (const batch of batches(loads)) {
-      rooms.signal.throwIfAborted()
-      await loadAgain(rooms, report, { ...batch, moved })
+      context.signal.throwIfAborted()
+      await loadAgain(context, report, { ...batch, moved })
     }
     return true
   } catch (error) {
@@ -107,8 +107,8 @@ function batches(loads: Kept['loads']): Omit<Retries, 'moved'>[] {
   return found
 }
 
-async function loadAgain(rooms: RetryRooms, report: ReportName, retries: Retries): Promise<void> {
-  const { warehouse, settings, clock } = rooms
+async function loadAgain(context: RetryContext, report: ReportName, retries: Retries): Promise<void> {
+  const { warehouse, settings, clock } = context
   const declaration = reportOf(report)
   const runId = randomUUID()
   await using staging = new Restaging(join(settings.staging, `retry-${runId}`), declaration, warehouse.numberMark)

@@ -10,7 +10,7 @@ import { noFigures } from './figures.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 import { oneRun } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
-import type { Rooms } from './rooms.ts'
+import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
@@ -23,51 +23,51 @@ const REPORTS_AT_ONCE = 3
  * throws for a failed report.
  */
 export async function syncAll(
-  rooms: Rooms,
+  context: SyncContext,
   wanted: readonly ReportName[],
   newRunId: () => string = randomUUID,
 ): Promise<ReportOutcome[]> {
-  await recordStates(rooms)
+  await recordStates(context)
   const outcomes = new Map<ReportName, ReportOutcome>()
-  const paused = await pausedReports(rooms)
-  const enabled = wanted.filter((report) => rooms.settings.reports[report].enabled)
+  const paused = await pausedReports(context)
+  const enabled = wanted.filter((report) => context.settings.reports[report].enabled)
   const running = enabled.filter((report) => !paused.has(report))
   for (const report of wanted) {
     const error = paused.get(report)
-    if (!enabled.includes(report)) outcomes.set(report, offOutcome(rooms, report))
+    if (!enabled.includes(report)) outcomes.set(report, offOutcome(context, report))
     else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })
   }
   for (const some of [running.filter((report) => !isPerRecord(report)), running.filter(isPerRecord)]) {
     await eachBounded(some, REPORTS_AT_ONCE, async (report) => {
-      const outcome = await runOne(rooms, report, newRunId())
+      const outcome = await runOne(context, report, newRunId())
       outcomes.set(report, outcome)
-      rooms.onOutcome?.(outcome)
+      context.onOutcome?.(outcome)
     })
   }
   return wanted.flatMap((report) => outcomes.get(report) ?? [])
 }
 
-async function runOne(rooms: Rooms, report: ReportName, runId: string): Promise<ReportOutcome> {
+async function runOne(context: SyncContext, report: ReportName, runId: string): Promise<ReportOutcome> {
   const story = isPerRecord(report) ? syncAudit : syncReport
-  const { outcome } = await oneRun(rooms, { report, kind: 'incremental', runId }, () => story(rooms, report, runId))
+  const { outcome } = await oneRun(context, { report, kind: 'incremental', runId }, () => story(context, report, runId))
   return outcome
 }
 
 const nothingRun = (report: ReportName) => ({ report, runId: undefined, pages: 0, figures: noFigures(), elapsedMs: 0 })
 
-function offOutcome(rooms: Rooms, report: ReportName): ReportOutcome {
-  const { offReason } = rooms.settings.reports[report]
+function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
+  const { offReason } = context.settings.reports[report]
   const off = { ...nothingRun(report), state: 'off' } as const
   return offReason === undefined ? off : { ...off, offReason }
 }
 
-function recordStates(rooms: Rooms): Promise<void> {
-  const now = rooms.client.serviceNow() ?? rooms.clock.now()
-  return rooms.warehouse.recordReportStates(
+function recordStates(context: SyncContext): Promise<void> {
+  const now = context.client.serviceNow() ?? context.clock.now()
+  return context.warehouse.recordReportStates(
     reportNames.map((report) => {
-      const { enabled, offReason, keepsHistory, filters } = rooms.settings.reports[report]
+      const { enabled, offReason, keepsHistory, filters } = context.settings.reports[report]
       const isFiltered = Object.keys(filters).length > 0
-      const currencies = reportOf(report).currency === undefined ? [] : rooms.settings.currencies
+      const currencies = reportOf(report).currency === undefined ? [] : context.settings.currencies
       const scopes = currencies.length === 0 ? undefined : currencies
       return { report, enabled, offReason, scopes, isFiltered, history: { on: keepsHistory, now } }
     }),

@@ -13,7 +13,7 @@ import { fenced } from './fenced.ts'
 import { addFigures, type Figures, noFigures } from './figures.ts'
 import { Marks } from './marks.ts'
 import { openCoverage } from './refill.ts'
-import { type Rooms, scopesOf } from './rooms.ts'
+import { type SyncContext, scopesOf } from './context.ts'
 import { Scope } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
@@ -26,14 +26,14 @@ export interface ReportRun {
 }
 
 /** Runs the report once in each of its scopes (currencies, or one). Errors: those of walks and loads. */
-export async function syncReport(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
+export async function syncReport(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
-  const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
-  const scopes = scopesOf(rooms.settings, declaration)
+  const context = await fenced(given, { report, kind: 'incremental', holder: runId })
+  const scopes = scopesOf(context.settings, declaration)
   const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
   for (const [index, scope] of scopes.entries()) {
-    const pulled = await pullScope(rooms, { declaration, scope, run, isLast: index === scopes.length - 1 })
+    const pulled = await pullScope(context, { declaration, scope, run, isLast: index === scopes.length - 1 })
     run.pages += pulled.pages
     addFigures(run.figures, pulled.figures)
   }
@@ -49,37 +49,37 @@ interface ScopePull {
 }
 
 /** Reads what changed, then what is owed since the question changed; the last load takes the run's record along. */
-async function pullScope(rooms: Rooms, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
+async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
-  const last = await rooms.warehouse.lastWindow(run.report, pull.scope)
-  const clock = await serviceClock(rooms, pull.declaration, { currency: pull.scope })
+  const last = await context.warehouse.lastWindow(run.report, pull.scope)
+  const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
   // After the service's clock was asked for: what the question took has passed as well.
-  const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, rooms.clock.now()) }
-  await using scope = await openScope(rooms, pull, { before, clock })
+  const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
+  await using scope = await openScope(context, pull, { before, clock })
   const marks = new Marks(scope, before)
-  const refill = await openCoverage(rooms, scope, last.mark)
+  const refill = await openCoverage(context, scope, last.mark)
   await readChanged(scope, marks, last)
   await refill({
     everything: () => readEverything(scope, marks.forOldRows()),
     part: (span) => marks.forOldRows().read(span),
   })
-  await learnSizes(rooms, scope)
+  await learnSizes(context, scope)
   const { pages } = marks
-  await scope.intake.commit(pull.isLast ? doneRun(rooms, run, { pages, rows: scope.rows }) : undefined)
+  await scope.intake.commit(pull.isLast ? doneRun(context, run, { pages, rows: scope.rows }) : undefined)
   return { pages, figures: scope.intake.figures }
 }
 
 /** Cuts the window on the service's clock. */
 async function openScope(
-  rooms: Rooms,
+  context: SyncContext,
   { declaration, scope, run }: ScopePull,
   { before, clock }: { readonly before: Before; readonly clock: Instant },
 ): Promise<Scope> {
-  const config = rooms.settings.reports[run.report]
+  const config = context.settings.reports[run.report]
   const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
-  const sizes = await rooms.warehouse.pageSizes(run.report, config.pageSize)
+  const sizes = await context.warehouse.pageSizes(run.report, config.pageSize)
   const soFar = { pages: run.pages, rows: run.figures.rows }
-  return new Scope(rooms, { declaration, config, scope, runId: run.runId, window, sizes, before: soFar })
+  return new Scope(context, { declaration, config, scope, runId: run.runId, window, sizes, before: soFar })
 }
 
 async function readChanged(scope: Scope, marks: Marks, last: LastWindow): Promise<void> {
@@ -89,12 +89,12 @@ async function readChanged(scope: Scope, marks: Marks, last: LastWindow): Promis
   return marks.read({ since: window.since, until: window.until })
 }
 
-async function learnSizes({ warehouse, fence }: Rooms, { sizes, parts }: Scope): Promise<void> {
+async function learnSizes({ warehouse, fence }: SyncContext, { sizes, parts }: Scope): Promise<void> {
   const { name: report, pageSize } = parts.config
   if (sizes !== parts.sizes) await warehouse.learnPageSizes({ report, pageSize, knew: parts.sizes, fence }, sizes)
 }
 
-function doneRun(rooms: Rooms, run: ReportRun, last: { pages: number; rows: number }): RunRecord {
+function doneRun(context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord {
   const { inserted, updated, deleted, rejected, rows } = run.figures
   return {
     runId: run.runId,
@@ -102,7 +102,7 @@ function doneRun(rooms: Rooms, run: ReportRun, last: { pages: number; rows: numb
     kind: 'incremental',
     state: 'done',
     startedAt: run.startedAt,
-    endedAt: rooms.clock.now(),
+    endedAt: context.clock.now(),
     pages: run.pages + last.pages,
     rows: rows + last.rows,
     inserted,

@@ -11,7 +11,7 @@ import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { Compared } from '../warehouse/publish/compared.ts'
 import { refuseAgain } from './pauses.ts'
-import { type Rooms, scopesOf } from './rooms.ts'
+import { type SyncContext, scopesOf } from './context.ts'
 import { Scope } from './walk/scope.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { WindowReader } from './walk/windowReader.ts'
@@ -48,36 +48,36 @@ export interface Verified extends ComparedScope, Compared {
 }
 
 /** Every scope of the report. Errors: those of walks; USAGE_INVALID for a report or a window that can't be checked. */
-export async function verifyReport(rooms: Rooms, ask: VerifyAsk): Promise<Verified[]> {
+export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<Verified[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
     throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
   }
-  refuseAgain(ask.pauses, ask.report, rooms.settings)
-  const scopes = scopesOf(rooms.settings, declaration)
+  refuseAgain(ask.pauses, ask.report, context.settings)
+  const scopes = scopesOf(context.settings, declaration)
   const verified: Verified[] = []
-  for (const scope of scopes) verified.push(await verifyScope(rooms, ask, scope))
+  for (const scope of scopes) verified.push(await verifyScope(context, ask, scope))
   return verified
 }
 
-async function verifyScope(rooms: Rooms, ask: VerifyAsk, scope: string): Promise<Verified> {
+async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string): Promise<Verified> {
   const { report } = ask
-  const { mark, ...bounds } = boundsOf(rooms, ask, await ask.markOf(scope))
+  const { mark, ...bounds } = boundsOf(context, ask, await ask.markOf(scope))
   const window = { ...bounds, report, scope }
-  const pages = await readInto(rooms, { ...window, runId: ask.runId })
+  const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
   // What was edited since lies behind the window by now: it is neither gone nor wrong.
-  const clock = await serviceClock(rooms, reportOf(report), { currency: scope })
+  const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
-  const more = await readInto(rooms, { ...window, ...later, runId: ask.runId })
+  const more = await readInto(context, { ...window, ...later, runId: ask.runId })
   return { ...window, pages: pages + more, ...first, extra: (await ask.compare({ ...window, mark })).extra }
 }
 
-function boundsOf(rooms: Rooms, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
+function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: Instant | undefined) {
   if (mark === undefined)
     throw notVerifiable(report, 'it was never read to its end', `Run "tidemark sync ${report}" first.`)
-  const { start } = rooms.settings.reports[report]
+  const { start } = context.settings.reports[report]
   const [since, until] = [from ?? start, to ?? mark]
   if (until > mark) {
     const cure = `Give a --to that is not later than its mark, ${formatInstant(mark)}, or run "tidemark sync ${report}" first.`
@@ -103,15 +103,15 @@ const notVerifiable = (report: ReportName, why: string, cure: string): SyncError
 
 /** Reads one window into the scratch warehouse; gives the pages that it took. */
 async function readInto(
-  rooms: Rooms,
+  context: SyncContext,
   { report, scope: name, since, until, runId }: ComparedScope & { runId: string },
 ): Promise<number> {
   const declaration = reportOf(report)
-  const config = rooms.settings.reports[report]
-  const clock = await serviceClock(rooms, declaration, { currency: name })
+  const config = context.settings.reports[report]
+  const clock = await serviceClock(context, declaration, { currency: name })
   const window = { since, until, clock }
   const before = { pages: 0, rows: 0 }
-  await using scope = new Scope(rooms, {
+  await using scope = new Scope(context, {
     declaration,
     config,
     scope: name,

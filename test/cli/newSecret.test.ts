@@ -1,6 +1,6 @@
 /** A secret that was written anew is read by whoever asks for a token, and no line of the log holds it from then on. */
 import { expect, it } from 'vitest'
-import { clientOf } from '../../src/cli/rooms.ts'
+import { clientOf } from '../../src/cli/openContext.ts'
 import type { Shell } from '../../src/cli/shell.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createLog } from '../../src/log.ts'

@@ -23,7 +23,7 @@ it.each([
   await chmod(left, 0o555)
   await handOver(folder.path, 0o700)
   const said = await saidUnprivileged(`
-    import { openWarehouse } from ${program('cli/rooms.ts')}
+    import { openWarehouse } from ${program('cli/openContext.ts')}
     const beside = ${JSON.stringify(join(folder.path, 'warehouse.duckdb'))}
     const config = { queue: 'embedded', warehouse: beside, staging: beside + '.staging', limits: { warehouseMemory: '256MB' } }
     ${GIVE_UP}

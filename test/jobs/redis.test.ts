@@ -11,7 +11,7 @@ import { pullThroughQueue } from '../../jobs/backfill/windows.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { SyncError } from '../../src/errors.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { startRedis } from '../support/redisServer.ts'
 import { aWorkshop, hasSaid, held, linesOf, OWNS, reportsOnly, stop, until, type Workshop } from './support.ts'
 
@@ -139,9 +139,9 @@ it('who waits for a window that another process pulls goes on waiting while Redi
   store.worker('windows', () => new Promise(() => undefined))
   const requests = new Requests(store)
   await until(async () => (await requests.workersOf('windows')) === 1)
-  const rooms = { clock: systemClock } as Rooms
+  const context = { clock: systemClock } as SyncContext
   const ask = { backfillId: 'b', report: 'events', number: 1, fence: { epoch: 1 } } as PullAsk
-  const pulled = pullThroughQueue({ rooms, requests })(ask, new AbortController().signal)
+  const pulled = pullThroughQueue({ context, requests })(ask, new AbortController().signal)
   const ended = pulled.catch((error: unknown) => error as SyncError)
   await until(async () => (await queue.getActiveCount()) === 1)
   await redis.stop('SIGKILL')

@@ -34,11 +34,11 @@ it('a puller that met a refusal asks again once an operator has resumed the repo
 
 it('a process asks again about a report that another one has resumed in the books', async () => {
   await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
-  expect(await syncAll(tide.rooms, ['events'])).toMatchObject([{ error: { code: 'REPORT_FORBIDDEN' } }])
+  expect(await syncAll(tide.context, ['events'])).toMatchObject([{ error: { code: 'REPORT_FORBIDDEN' } }])
   tide.sandbox.setFaults([])
-  expect(await syncAll(tide.rooms, ['events'])).toMatchObject([{ state: 'paused' }])
+  expect(await syncAll(tide.context, ['events'])).toMatchObject([{ state: 'paused' }])
   await tide.warehouse.resume(['events'])
-  expect(await syncAll(tide.rooms, ['events'])).toMatchObject([{ state: 'done' }])
+  expect(await syncAll(tide.context, ['events'])).toMatchObject([{ state: 'done' }])
 })
 
 it('a worker that has a wrong secret runs again when one does what it says', LONG, async () => {

@@ -56,11 +56,11 @@ describe('metrics', () => {
     const run = { runId: 'backfill-1', report: 'enquiries', kind: 'backfill' } as const
     const range = { from: tide.config.reports.enquiries.start, to: systemClock.now() }
     const pull: Pull = async (ask, signal) => {
-      await cancelBackfill(tide.rooms, run.runId)
-      return pullHere(tide.rooms)(ask, signal)
+      await cancelBackfill(tide.context, run.runId)
+      return pullHere(tide.context)(ask, signal)
     }
-    const { outcome, result } = await watchedBackfill(tide.rooms, run, () =>
-      backfillReport(tide.rooms, { ...range, backfillId: run.runId, report: 'enquiries', lanes: 1, pull }),
+    const { outcome, result } = await watchedBackfill(tide.context, run, () =>
+      backfillReport(tide.context, { ...range, backfillId: run.runId, report: 'enquiries', lanes: 1, pull }),
     )
     expect(result?.state).toBe('cancelled')
     expect(outcome).toMatchObject({ state: 'failed', error: { code: 'CANCELLED' } })

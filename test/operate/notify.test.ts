@@ -57,7 +57,7 @@ async function aDesk(options: TideOptions = {}): Promise<Desk> {
   const run = async (report: ReportName, kind: RunName = 'incremental', error?: SyncError) => {
     const place = { runId: 'r', report, kind, startedAt: systemClock.now(), callOff: () => undefined }
     await runs.during(place, async () => {
-      const [outcome] = await syncAll(tide.rooms, [report])
+      const [outcome] = await syncAll(tide.context, [report])
       if (outcome === undefined) throw new TypeError('no outcome')
       return { outcome: error === undefined ? outcome : { ...outcome, state: 'failed', error } }
     })

@@ -120,7 +120,7 @@ describe('a private value', () => {
 
   it('is in no staged file while they are there, nor in the warehouse beside its log', async () => {
     await using tide = await anOfficeTide({ columns: PRIVATE })
-    const { warehouse } = tide.rooms
+    const { warehouse } = tide.context
     let looked: string[] = []
     const loadInto = warehouse.load.bind(warehouse)
     const load: typeof warehouse.load = async (input) => {
@@ -180,12 +180,12 @@ describe('a column that becomes private later', () => {
     const { office_reservations: report } = tide.config.reports
     const privacy = { columns: PRIVATE as Record<string, 'hash' | 'drop'>, excludePayload: false }
     const reports = { ...tide.config.reports, office_reservations: { ...report, privacy } }
-    Object.assign(tide.rooms, { settings: { ...tide.rooms.settings, reports, hashKey: new Secret(KEY) } })
+    Object.assign(tide.context, { settings: { ...tide.context.settings, reports, hashKey: new Secret(KEY) } })
     // What was refused in the clear is not taken up again under the new rules.
-    await expect(retryRejected(tide.rooms, 'office_reservations')).rejects.toMatchObject({ code: 'USAGE_INVALID' })
+    await expect(retryRejected(tide.context, 'office_reservations')).rejects.toMatchObject({ code: 'USAGE_INVALID' })
     await tide.sync('office_reservations')
     expect(await clearTexts(tide)).toBe(0)
-    expect(await retryRejected(tide.rooms, 'office_reservations')).toMatchObject({ loaded: 0 })
+    expect(await retryRejected(tide.context, 'office_reservations')).toMatchObject({ loaded: 0 })
     expect(await clearTexts(tide)).toBe(0)
     const rows = await tide.warehouse.rows(
       'SELECT office_reservation_id AS id, booker_email AS mail FROM office_reservations WHERE office_reservation_id < 900 ORDER BY 1',
@@ -208,7 +208,7 @@ describe('a rule for a column that has a number, since two fields give one name'
     const ruled = (columns: Record<string, 'hash' | 'drop'>) => {
       const office_reservations = { ...report, privacy: { columns, excludePayload: false } }
       const reports = { ...tide.config.reports, office_reservations }
-      Object.assign(tide.rooms, { settings: { ...tide.rooms.settings, reports } })
+      Object.assign(tide.context, { settings: { ...tide.context.settings, reports } })
       return tide.sync('office_reservations')
     }
     await expect(ruled({ remark_2: 'drop' })).rejects.toMatchObject({

@@ -46,7 +46,7 @@ it('a reconcile ends while rows come and go, and two in a row find what is gone'
   for (let n = 0; n < 3; n += 1) {
     if (n === 1) service.isBusy = false
     await systemClock.sleep(1_050)
-    await reconcileReport(tide.rooms, 'enquiries', { runId: randomUUID(), allowMassDelete: true })
+    await reconcileReport(tide.context, 'enquiries', { runId: randomUUID(), allowMassDelete: true })
   }
   const held = await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM current.enquiries ORDER BY id')
   expect(held.map(({ id }) => id)).toEqual([...service.created.keys()])

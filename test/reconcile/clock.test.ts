@@ -15,7 +15,7 @@ it('takes edits made after the clock was set back, although they seem to be olde
   world.edit('enquiries', key)
   for (let run = 0; run < 2; run += 1) {
     await using client = openClient(tide.config.service, { clock: systemClock })
-    const [outcome] = await syncAll({ ...tide.rooms, client }, ['enquiries'])
+    const [outcome] = await syncAll({ ...tide.context, client }, ['enquiries'])
     expect(outcome?.state).toBe('done')
   }
   expect(await differences(tide.warehouse, world, { report: 'enquiries' })).toEqual([])

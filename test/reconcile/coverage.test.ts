@@ -64,8 +64,8 @@ describe('coverage', () => {
 /** Another run of the same tide with a report configured otherwise. */
 async function syncAs(tide: Tide, report: ReportName, change: Record<string, unknown>): Promise<void> {
   const reports = { ...tide.config.reports, [report]: { ...tide.config.reports[report], ...change } }
-  const rooms = { ...tide.rooms, settings: { ...tide.rooms.settings, reports } }
-  for (const { error } of await syncAll(rooms, [report])) if (error !== undefined) throw error
+  const context = { ...tide.context, settings: { ...tide.context.settings, reports } }
+  for (const { error } of await syncAll(context, [report])) if (error !== undefined) throw error
 }
 
 describe.each(['events', 'enquiries'] as const)('%s', (report) => {
@@ -88,15 +88,15 @@ it('go on being read again where a run was stopped', async () => {
   await syncAs(tide, 'events', { expand: [] })
   const stop = new AbortController()
   let pages = 0
-  const rooms = {
-    ...tide.rooms,
+  const context = {
+    ...tide.context,
     signal: stop.signal,
     onProgress: () => {
       pages += 1
       if (pages === 10) stop.abort()
     },
   }
-  const [stopped] = await syncAll(rooms, ['events'])
+  const [stopped] = await syncAll(context, ['events'])
   expect(stopped?.state).toBe('failed')
   const owed = await tide.warehouse.coverage({ report: 'events', scope: '' })
   expect(owed?.refillUntil).toBeDefined()

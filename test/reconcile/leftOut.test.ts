@@ -7,23 +7,23 @@ import { systemClock } from '../../src/clock.ts'
 import type { ReportConfig } from '../../src/config/config.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 
 const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
 
 /** The rooms of the same Tidemark with another configuration of one report. */
-function asking({ rooms }: Tide, report: ReportName, changed: Partial<ReportConfig>): Rooms {
-  const { reports } = rooms.settings
+function asking({ context }: Tide, report: ReportName, changed: Partial<ReportConfig>): SyncContext {
+  const { reports } = context.settings
   return {
-    ...rooms,
-    settings: { ...rooms.settings, reports: { ...reports, [report]: { ...reports[report], ...changed } } },
+    ...context,
+    settings: { ...context.settings, reports: { ...reports, [report]: { ...reports[report], ...changed } } },
   }
 }
 
-async function reconcile(rooms: Rooms, report: ReportName) {
+async function reconcile(context: SyncContext, report: ReportName) {
   await systemClock.sleep(1_050)
-  return (await reconcileReport(rooms, report, { runId: randomUUID(), allowMassDelete: true })).found
+  return (await reconcileReport(context, report, { runId: randomUUID(), allowMassDelete: true })).found
 }
 
 it.each([
@@ -33,9 +33,9 @@ it.each([
   await using tide = await aTide({ settings })
   await tide.sync(report)
   const [middle] = await tide.warehouse.rows<{ at: number }>(`SELECT epoch_us(median(${stamp})) AS at FROM ${report}`)
-  const rooms = asking(tide, report, { start: Math.floor(middle?.at ?? 0) as Instant })
+  const context = asking(tide, report, { start: Math.floor(middle?.at ?? 0) as Instant })
   for (let time = 0; time < 2; time += 1) {
-    const found = await reconcile(rooms, report)
+    const found = await reconcile(context, report)
     expect(found).toMatchObject({ absent: 0, deleted: 0 })
     expect(found.rows).toBeLessThan(tide.sandbox.world.keys(report).length)
   }
@@ -51,8 +51,8 @@ it('filters delete none of the rows that they leave out, and without them two re
     expect(await reconcile(filtered, 'enquiries')).toMatchObject({ rows: 0, absent: 0, deleted: 0 })
   }
   world.softDelete('enquiries', gone)
-  expect(await reconcile(tide.rooms, 'enquiries')).toMatchObject({ absent: 1, deleted: 0 })
-  expect(await reconcile(tide.rooms, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
+  expect(await reconcile(tide.context, 'enquiries')).toMatchObject({ absent: 1, deleted: 0 })
+  expect(await reconcile(tide.context, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
 })
 
 const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })

@@ -10,9 +10,9 @@ import { differences } from '../support/equality.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 
 /** A later process: its client knows nothing of what was refused before. */
-async function laterRun(tide: Tide, identity = tide.rooms.settings.identity) {
+async function laterRun(tide: Tide, identity = tide.context.settings.identity) {
   await using client = openClient(tide.config.service, { clock: systemClock })
-  return await syncAll({ ...tide.rooms, client, settings: { ...tide.rooms.settings, identity } }, [
+  return await syncAll({ ...tide.context, client, settings: { ...tide.context.settings, identity } }, [
     'events',
     'enquiries',
   ])
@@ -70,10 +70,10 @@ it('a backfill that finds its report paused, or the credentials refused, leaves 
     from: tide.config.reports.enquiries.start,
     to: systemClock.now(),
     lanes: 1,
-    pull: pullHere(tide.rooms),
+    pull: pullHere(tide.context),
   }
   for (const report of ['enquiries', 'merf_submissions', 'enquiries'] as const) {
-    const backfill = backfillReport(tide.rooms, { ...range, backfillId: `of ${report}`, report })
+    const backfill = backfillReport(tide.context, { ...range, backfillId: `of ${report}`, report })
     await expect(backfill).rejects.toThrow(/^nothing was asked: token request/)
   }
   expect(await tide.warehouse.pauses()).toEqual(before)
@@ -84,7 +84,7 @@ it('what an operator paused while it ran stays paused by the operator, also when
   const running = tide.attempt('events')
   await until(() => tide.sandbox.requests.total > 1, 'the report is asked')
   const words = { code: 'REPORT_PAUSED', reason: 'paused by an operator', cure: 'Run: tidemark resume events' }
-  await tide.warehouse.pause({ report: 'events', ...words, with: tide.rooms.settings.identity }, systemClock.now())
+  await tide.warehouse.pause({ report: 'events', ...words, with: tide.context.settings.identity }, systemClock.now())
   tide.sandbox.setFaults(['403@events'])
   await running
   await tide.warehouse.resume(['events'], { onlyRefused: true })

@@ -11,9 +11,9 @@ import { aTide, type Tide } from '../support/tide.ts'
 import { aTideAnsweredBy, envelope } from '../sync/answering.ts'
 
 /** What was observed in the second in which a reconcile begins is never missed by it, so that second has to pass. */
-async function reconcile(tide: Pick<Tide, 'rooms'>, report: ReportName, allowMassDelete = false) {
+async function reconcile(tide: Pick<Tide, 'context'>, report: ReportName, allowMassDelete = false) {
   await systemClock.sleep(1_050)
-  return (await reconcileReport(tide.rooms, report, { runId: randomUUID(), allowMassDelete })).found
+  return (await reconcileReport(tide.context, report, { runId: randomUUID(), allowMassDelete })).found
 }
 
 const compared = (tide: Tide, report: WorldReport) =>
@@ -41,7 +41,7 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     await using tide = await aTide({ settings })
     await tide.sync(report)
     await systemClock.sleep(1_050)
-    const { found, figures } = await reconcileReport(tide.rooms, report, {
+    const { found, figures } = await reconcileReport(tide.context, report, {
       runId: randomUUID(),
       allowMassDelete: false,
     })
@@ -55,7 +55,7 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     await tide.sync(report)
     await systemClock.sleep(1_050)
     const runId = randomUUID()
-    const { pages } = await reconcileReport(tide.rooms, report, { runId, allowMassDelete: false })
+    const { pages } = await reconcileReport(tide.context, report, { runId, allowMassDelete: false })
     const windows = await tide.warehouse.rows<{ pages: number }>(
       `SELECT pages FROM tidemark.windows JOIN tidemark.loads USING (load_id) WHERE run_id = '${runId}'`,
     )
@@ -192,15 +192,15 @@ describe('a reconcile that was stopped', () => {
     tide.sandbox.setFaults(['slow:5'])
     const stop = new AbortController()
     let pages = 0
-    const rooms = {
-      ...tide.rooms,
+    const context = {
+      ...tide.context,
       signal: stop.signal,
       onProgress: () => {
         pages += 1
         if (pages === 30) stop.abort()
       },
     }
-    await expect(reconcileReport(rooms, 'events', { runId: randomUUID(), allowMassDelete: false })).rejects.toThrow()
+    await expect(reconcileReport(context, 'events', { runId: randomUUID(), allowMassDelete: false })).rejects.toThrow()
     const [open] = await tide.warehouse.rows<{ reached: Date | null }>(
       'SELECT reached FROM tidemark.reconciles WHERE ended_at IS NULL',
     )

@@ -52,7 +52,7 @@ describe('imports', () => {
   it.each([
     ['src/sync/pull.ts', `import type { Warehouse } from '../warehouse/open.ts'`],
     ['src/plan/window.ts', `import { latest } from '../instant.ts'; import { reports } from '../../schema/index.ts'`],
-    ['src/cli/rooms.ts', `import { open } from '../warehouse/open.ts'`],
+    ['src/cli/openContext.ts', `import { open } from '../warehouse/open.ts'`],
     ['src/warehouse/database/duckdb.ts', `import { DuckDBInstance } from '@duckdb/node-api'`],
   ])('may go down: %s with %s', (name, text) => {
     expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([])

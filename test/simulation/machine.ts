@@ -9,7 +9,7 @@ import { type ReportName, reportNames } from '../../schema/index.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import type { ReportConfig } from '../../src/config/config.ts'
 import { Secret } from '../../src/secret.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import type { Chance } from './chance.ts'
@@ -45,7 +45,7 @@ const ROOT = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 interface OpenProcess {
   readonly warehouse: Warehouse
-  readonly rooms: Rooms
+  readonly context: SyncContext
   readonly stop: AbortController
 }
 
@@ -93,15 +93,15 @@ export class Machine {
   }
 
   /** The rooms, opened anew when the process is a new one. */
-  async rooms({
+  async context({
     settings,
     asking,
-  }: Pick<RunPlan, 'settings' | 'asking'>): Promise<{ rooms: Rooms; stop: AbortController }> {
+  }: Pick<RunPlan, 'settings' | 'asking'>): Promise<{ context: SyncContext; stop: AbortController }> {
     const stop = new AbortController()
     const { scenario, service, clock } = this.#parts
     const warehouse = this.#open?.warehouse ?? (await this.#openWarehouse())
     const client =
-      this.#open?.rooms.client ??
+      this.#open?.context.client ??
       openClient(
         {
           baseUrl: new URL('http://service.test'),
@@ -113,7 +113,7 @@ export class Machine {
         { clock, dispatcher: service },
       )
     if (this.#open === undefined) service.tokens.budget += 1
-    const rooms: Rooms = {
+    const context: SyncContext = {
       client,
       warehouse,
       clock,
@@ -136,8 +136,8 @@ export class Machine {
       onProgress: () => undefined,
       signal: stop.signal,
     }
-    this.#open = { warehouse, rooms, stop }
-    return { rooms, stop }
+    this.#open = { warehouse, context, stop }
+    return { context, stop }
   }
 
   /** The process dies here and now. */
@@ -179,7 +179,7 @@ export class Machine {
 
   /** Takes back what was refused, as `tidemark resume` does. */
   async resume(): Promise<void> {
-    const { client, warehouse } = this.#open?.rooms ?? {}
+    const { client, warehouse } = this.#open?.context ?? {}
     await this.#inRealTime(async () => warehouse?.resume(this.#parts.scenario.reports))
     await client?.resume()
     this.#parts.service.tokens.budget += 1
@@ -206,7 +206,7 @@ export class Machine {
     const open = this.#open
     this.#open = undefined
     if (open === undefined) return
-    await this.#parts.timeline.run(open.rooms.client.close().then(() => open.warehouse.close()))
+    await this.#parts.timeline.run(open.context.client.close().then(() => open.warehouse.close()))
   }
 
   #openWarehouse(): Promise<Warehouse> {

@@ -204,11 +204,11 @@ class Simulation {
 
   /** One run with its trouble. A run that fails says so in its outcome; what matters is that it ends. */
   async #run(plan: RunPlan): Promise<void> {
-    const { rooms, stop } = await this.machine.rooms(plan)
+    const { context, stop } = await this.machine.context(plan)
     const { timeline, requests } = { timeline: this.#timeline, requests: this.#service.requests }
     this.#prepare(plan, stop)
     const startedMs = timeline.nowMs
-    const working = work(this.#workshop, plan, rooms).catch((error: unknown) => {
+    const working = work(this.#workshop, plan, context).catch((error: unknown) => {
       this.#lastWords(error)
       return []
     })
@@ -232,7 +232,7 @@ class Simulation {
   }
 
   async #lookAtChildren(plan: RunPlan): Promise<void> {
-    await this.machine.rooms(plan)
+    await this.machine.context(plan)
     await this.#invariants.lookAtChildren((sql) => this.machine.rows(sql))
   }
 
@@ -307,17 +307,17 @@ class Simulation {
 
   /** A process that died of its last run may have left a report paused. */
   async #takeBackRefusals(): Promise<void> {
-    await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    await this.machine.context(this.#scenario.runs.at(-1) as RunPlan)
     return this.machine.resume()
   }
 
   /** A run that has no excuse. */
   async #honest(name: string): Promise<ReportOutcome[]> {
     const plan = this.#scenario.runs.at(-1) as RunPlan
-    const { rooms, stop } = await this.machine.rooms(plan)
+    const { context, stop } = await this.machine.context(plan)
     this.#prepare({ ...plan, trouble: 'none' }, stop)
     const startedMs = this.#timeline.nowMs
-    const outcomes = await this.#timeline.run(syncAll(rooms, this.#scenario.reports))
+    const outcomes = await this.#timeline.run(syncAll(context, this.#scenario.reports))
     this.#livedMs += this.#timeline.nowMs - startedMs
     for (const { report, error } of outcomes) {
       if (error !== undefined) this.#break(`8: the ${name} of ${report} failed: ${error.code} ${error.message}`)
@@ -328,23 +328,23 @@ class Simulation {
 
   /** Backfills that were stopped go on and come to their end; a new one reads the same range as it is now. */
   async #endBackfills(): Promise<void> {
-    const { rooms, stop } = await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    const { context, stop } = await this.machine.context(this.#scenario.runs.at(-1) as RunPlan)
     this.#prepare({ ...(this.#scenario.runs.at(-1) as RunPlan), trouble: 'none' }, stop)
-    const missing = await this.#timeline.run(backfillAll(this.#workshop, rooms))
+    const missing = await this.#timeline.run(backfillAll(this.#workshop, context))
     this.#world.driftAll()
-    missing.push(...(await this.#timeline.run(backfillAll(this.#workshop, rooms, 'quiet'))))
+    missing.push(...(await this.#timeline.run(backfillAll(this.#workshop, context, 'quiet'))))
     for (const what of missing) this.#break(`8: the quiet backfill of ${what}`)
   }
 
   /** Rows are only deleted for absence when they don't come twice in a row. */
   async #reconcile(): Promise<void> {
-    const { rooms } = await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    const { context } = await this.machine.context(this.#scenario.runs.at(-1) as RunPlan)
     this.#tally.add('reconcile')
     // One that was stopped goes on first: it may have seen rows that were deleted since.
     for (let times = this.#scenario.runs.some(({ reconciles }) => reconciles) ? 3 : 2; times > 0; times -= 1) {
       for (const report of this.#world.recorded) {
         const options = { runId: randomUUID(), allowMassDelete: true }
-        await this.#timeline.run(reconcileReport(rooms, report, options))
+        await this.#timeline.run(reconcileReport(context, report, options))
       }
       this.#timeline.pass(1_000)
     }
@@ -363,7 +363,7 @@ class Simulation {
   }
 
   async #publish(): Promise<void> {
-    await this.machine.rooms(this.#scenario.runs.at(-1) as RunPlan)
+    await this.machine.context(this.#scenario.runs.at(-1) as RunPlan)
     const path = await this.machine.publish()
     this.#tally.add('published')
     const copied = new Invariants(this.#world, this.#scenario)

@@ -8,7 +8,7 @@ import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { withMethods } from '../support/withMethods.ts'
@@ -33,11 +33,11 @@ export interface Workshop {
 }
 
 /** Carries out a run as it was planned; gives the outcomes of its incremental runs. */
-export async function work(shop: Workshop, plan: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
+export async function work(shop: Workshop, plan: RunPlan, context: SyncContext): Promise<ReportOutcome[]> {
   const { tally, timeline, lastWords, changeMeanwhile } = shop
   const sleeps = plan.backfills && plan.backfillSleeps
   const beside = plan.backfills
-    ? backfillAll(shop, sleeps ? stalled(rooms, timeline) : rooms).catch(lastWords)
+    ? backfillAll(shop, sleeps ? stalled(context, timeline) : context).catch(lastWords)
     : undefined
   if (beside !== undefined) tally.add('backfill')
   if (sleeps) {
@@ -46,30 +46,33 @@ export async function work(shop: Workshop, plan: RunPlan, rooms: Rooms): Promise
     await timeline.wait(STALE_MS / 2)
   }
   try {
-    return await (plan.reconciles ? reconcileAmidst(shop, rooms) : syncs(shop, plan, rooms))
+    return await (plan.reconciles ? reconcileAmidst(shop, context) : syncs(shop, plan, context))
   } finally {
     // Also when the process has died: what sleeps ends within this run, before the next process begins.
     await beside
   }
 }
 
-async function syncs(shop: Workshop, { trouble }: RunPlan, rooms: Rooms): Promise<ReportOutcome[]> {
+async function syncs(shop: Workshop, { trouble }: RunPlan, context: SyncContext): Promise<ReportOutcome[]> {
   const { timeline, tally, changeMeanwhile } = shop
   const { reports } = shop.scenario
-  if (trouble !== 'sameJobTwice' && trouble !== 'staleWorker') return syncAll(rooms, reports)
+  if (trouble !== 'sameJobTwice' && trouble !== 'staleWorker') return syncAll(context, reports)
   tally.add(trouble)
-  const first = trouble === 'staleWorker' ? stalled(rooms, timeline) : rooms
-  const second = timeline.wait(trouble === 'staleWorker' ? STALE_MS / 4 : 30).then(() => syncAll(rooms, reports))
+  const first = trouble === 'staleWorker' ? stalled(context, timeline) : context
+  const second = timeline.wait(trouble === 'staleWorker' ? STALE_MS / 4 : 30).then(() => syncAll(context, reports))
   if (trouble === 'staleWorker') changeMeanwhile()
   return (await Promise.all([syncAll(first, reports), second])).flat()
 }
 
 /** Whole reports are compared while things go wrong; what that meets may end it, as any run. */
-async function reconcileAmidst({ tally, recorded, lastWords }: Workshop, rooms: Rooms): Promise<ReportOutcome[]> {
+async function reconcileAmidst(
+  { tally, recorded, lastWords }: Workshop,
+  context: SyncContext,
+): Promise<ReportOutcome[]> {
   for (const report of recorded) {
     tally.add('reconciled')
     try {
-      await reconcileReport(rooms, report, { runId: randomUUID(), allowMassDelete: true })
+      await reconcileReport(context, report, { runId: randomUUID(), allowMassDelete: true })
       tally.add('reconcile done')
     } catch (error) {
       lastWords(error)
@@ -83,19 +86,19 @@ async function reconcileAmidst({ tally, recorded, lastWords }: Workshop, rooms: 
  */
 export async function backfillAll(
   { scenario, tally, recorded }: Workshop,
-  rooms: Rooms,
+  context: SyncContext,
   id = 'backfill',
 ): Promise<string[]> {
   const { since, until } = backfillRange(scenario)
   const missing: string[] = []
   for (const report of recorded) {
-    const { state, failures } = await backfillReport(rooms, {
+    const { state, failures } = await backfillReport(context, {
       backfillId: `${id}-${report}`,
       report,
       from: since,
       to: until,
       lanes: BACKFILL_LANES,
-      pull: pullHere(rooms),
+      pull: pullHere(context),
     }).catch((error: unknown) => {
       tally.add(`backfill stopped`)
       throw error
@@ -115,12 +118,12 @@ export function backfillRange({ backfillDays, runs }: Scenario): { since: Instan
 }
 
 /** A worker that sleeps for a long time before each of its loads, and then goes on as if nothing had happened. */
-function stalled(rooms: Rooms, timeline: Timeline): Rooms {
-  const { warehouse, client } = rooms
+function stalled(context: SyncContext, timeline: Timeline): SyncContext {
+  const { warehouse, client } = context
   const load: Warehouse['load'] = async (input) => {
     await timeline.wait(STALE_MS)
     return warehouse.load({ ...input, serviceNow: client.serviceNow() })
   }
   const proxy = withMethods(warehouse, { load })
-  return { ...rooms, warehouse: proxy }
+  return { ...context, warehouse: proxy }
 }

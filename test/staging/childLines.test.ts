@@ -6,21 +6,21 @@ import { writeDigits } from '../../src/staging/digits.ts'
 import { scan } from '../support/pages.ts'
 
 const collectionOf = (rows: string, pageIndex = 0) => {
-  const page = scan(`[${rows}]`, { collections: ['rooms', 'notes'] })
-  const rooms = page.collections.find(({ field }) => field === 'rooms')
-  const lines = rooms?.lines(pageIndex).toString('utf8').split('\n').slice(0, -1) ?? []
-  return { page, ids: rooms?.ids, rows: rooms?.rows, items: lines.map((line) => line.split('\t')) }
+  const page = scan(`[${rows}]`, { collections: ['context', 'notes'] })
+  const context = page.collections.find(({ field }) => field === 'context')
+  const lines = context?.lines(pageIndex).toString('utf8').split('\n').slice(0, -1) ?? []
+  return { page, ids: context?.ids, rows: context?.rows, items: lines.map((line) => line.split('\t')) }
 }
 
 /** Items without the ordinal. */
-const itemsOf = (rooms: string) => collectionOf(`{"id":1,"rooms":${rooms}}`).items.map(([, ...rest]) => rest)
+const itemsOf = (context: string) => collectionOf(`{"id":1,"context":${context}}`).items.map(([, ...rest]) => rest)
 
 /** Of a row on the page with the index 3. */
 const ordinal = (row: number): string => String(3 * 2 ** 24 + row).padStart(16, '0')
 
 describe('an item', () => {
   it('has the ordinal of its row and its position', () => {
-    const { items, rows } = collectionOf('{"id":1,"rooms":[{"a":1},{"a":2}]},{"id":2},{"id":3,"rooms":{"a":3}}', 3)
+    const { items, rows } = collectionOf('{"id":1,"context":[{"a":1},{"a":2}]},{"id":2},{"id":3,"context":{"a":3}}', 3)
     expect(rows).toBe(3)
     expect(items).toEqual([
       [ordinal(0), '0', '{"a":1}', '1'],
@@ -71,10 +71,12 @@ describe('an item', () => {
   })
 
   it('goes with its row when that is set aside, and the row keeps it', () => {
-    const { page, items } = collectionOf(String.raw`{"rooms":[{"a":"\ud800"}],"notes":[1]},{"id":2,"rooms":[{"a":5}]}`)
+    const { page, items } = collectionOf(
+      String.raw`{"context":[{"a":"\ud800"}],"notes":[1]},{"id":2,"context":[{"a":5}]}`,
+    )
     expect(items.map(([, , sent]) => sent)).toEqual(['{"a":5}'])
-    expect(page.collections.map(({ field }) => field)).toEqual(['rooms'])
-    expect(page.rejected[0]?.text).toBe(String.raw`{"rooms":[{"a":"\\ud800"}],"notes":[1]}`)
+    expect(page.collections.map(({ field }) => field)).toEqual(['context'])
+    expect(page.rejected[0]?.text).toBe(String.raw`{"context":[{"a":"\\ud800"}],"notes":[1]}`)
   })
 })
 
@@ -89,12 +91,12 @@ describe('the ids of items', () => {
     ['unsure', '[{"id":123456789012345678},{"id":2}]'],
     ['unique', `[${Array.from({ length: 40 }, (_, n) => `{"id":${n}}`).join(',')}]`],
     ['unsure', `[${Array.from({ length: 40 }, (_, n) => `{"id":${n % 39}}`).join(',')}]`],
-  ])('are %s in %s', (ids, rooms) => {
-    expect(collectionOf(`{"id":1,"rooms":${rooms}}`).ids).toBe(ids)
+  ])('are %s in %s', (ids, context) => {
+    expect(collectionOf(`{"id":1,"context":${context}}`).ids).toBe(ids)
   })
 
   it('may stand again in another row', () => {
-    expect(collectionOf('{"id":1,"rooms":[{"id":1}]},{"id":2,"rooms":[{"id":1}]}').ids).toBe('unique')
+    expect(collectionOf('{"id":1,"context":[{"id":1}]},{"id":2,"context":[{"id":1}]}').ids).toBe('unique')
   })
 })
 

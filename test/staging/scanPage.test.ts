@@ -214,22 +214,22 @@ describe('a value', () => {
   })
 })
 
-const roomsOf = (rooms: string): string =>
-  JSON.stringify(rowsOf(scan(`[{"id":1,"rooms":${rooms}}]`, { collections: ['rooms'] }))[0]?.['rooms'])
+const roomsOf = (context: string): string =>
+  JSON.stringify(rowsOf(scan(`[{"id":1,"context":${context}}]`, { collections: ['context'] }))[0]?.['context'])
 
 describe('a collection', () => {
   it('has its elements catalogued: fields, kinds, and what is no object', () => {
-    const { catalog } = scan('[{"id":1,"rooms":[{"id":1,"v":"x"},{"w":2.5},7,"s"]},{"id":2,"rooms":{"id":9}}]', {
-      collections: ['rooms'],
+    const { catalog } = scan('[{"id":1,"context":[{"id":1,"v":"x"},{"w":2.5},7,"s"]},{"id":2,"context":{"id":9}}]', {
+      collections: ['context'],
     })
-    const rooms = catalog.field('rooms')
-    expect(rooms?.kinds).toBe(Kind.array | Kind.object)
-    expect(rooms?.elements?.fields.map(({ name, kinds }) => [name, kinds])).toEqual([
+    const context = catalog.field('context')
+    expect(context?.kinds).toBe(Kind.array | Kind.object)
+    expect(context?.elements?.fields.map(({ name, kinds }) => [name, kinds])).toEqual([
       ['id', Kind.integer],
       ['v', Kind.text],
       ['w', Kind.decimal],
     ])
-    expect(rooms?.elementKinds).toBe(Kind.integer | Kind.text)
+    expect(context?.elementKinds).toBe(Kind.integer | Kind.text)
   })
 
   it('leaves in its row what tells whether it changed', () => {

@@ -40,7 +40,7 @@ describe('a spool', () => {
 
   it('whose folder goes away says that what was staged is gone', async () => {
     await using folder = await aFolder()
-    const items = scan('[{"id":1,"rooms":[{"id":7}]}]', { collections: ['rooms'] })
+    const items = scan('[{"id":1,"context":[{"id":7}]}]', { collections: ['context'] })
     const limits = { loadRowsMax: 1, loadBytesMax: 1e6, cutsBetweenPages: false }
     await using spool = new Spool(join(folder.path, 'spool'), items.catalog, limits)
     await spool.add(page(1, 3), NOON)
@@ -95,16 +95,16 @@ describe('a spool', () => {
   it('takes pages back as if they had never come, with their items and rejected rows', async () => {
     await using folder = await aFolder()
     const limits = { loadRowsMax: 1e6, loadBytesMax: 1e9 }
-    const given = { collections: ['rooms', 'notes'] }
-    const wrong = '[{"id":2,"rooms":[{"a":2},{"a":3}],"notes":[{"b":1}]},8]'
+    const given = { collections: ['context', 'notes'] }
+    const wrong = '[{"id":2,"context":[{"a":2},{"a":3}],"notes":[{"b":1}]},8]'
     const segmentOf = async (name: string, taken: readonly string[]) => {
-      const first = scan('[{"id":1,"rooms":[{"a":1}]},7]', given)
+      const first = scan('[{"id":1,"context":[{"a":1}]},7]', given)
       const spool = new Spool(join(folder.path, name), first.catalog, limits)
       await spool.add(first, NOON)
       const point = await spool.point()
       for (const each of taken) await spool.add(scan(each, given), NOON)
       await spool.takeBack(point)
-      await spool.add(scan('[{"id":3,"rooms":[{"a":4}]}]', given), NOON)
+      await spool.add(scan('[{"id":3,"context":[{"a":4}]}]', given), NOON)
       const [segment] = await spool.takeRest()
       const files = segment === undefined ? [] : filesOf(segment)
       const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
@@ -142,10 +142,10 @@ describe('a spool', () => {
 
   it('writes the items of a page once, since their memory is given back', async () => {
     await using folder = await aFolder()
-    const once = scan('[{"id":1,"rooms":[{"a":1}]}]', { collections: ['rooms'] })
+    const once = scan('[{"id":1,"context":[{"a":1}]}]', { collections: ['context'] })
     await using spool = new Spool(folder.path, once.catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
     await spool.add(once, NOON)
-    await expect(spool.add(once, NOON)).rejects.toThrow('the items of rooms were written before')
+    await expect(spool.add(once, NOON)).rejects.toThrow('the items of context were written before')
   })
 
   it('removes its folder when it is disposed of', async () => {

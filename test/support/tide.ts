@@ -12,7 +12,7 @@ import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import type { Observe } from '../../src/observe.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
-import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
+import { identityOf, type SyncContext } from '../../src/sync/context.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
@@ -36,7 +36,7 @@ export interface Tide extends AsyncDisposable {
   readonly client: ReportingClient
   readonly warehouse: Warehouse
   readonly config: Config
-  readonly rooms: Rooms
+  readonly context: SyncContext
   /** Runs the reports once; a failed one makes the test fail unless it is expected. */
   sync(...reports: ReportName[]): Promise<ReportOutcome[]>
   attempt(...reports: ReportName[]): Promise<ReportOutcome[]>
@@ -61,7 +61,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     memory: config.limits.warehouseMemory,
     around: tellingWrites(`${config.warehouse}.wal`, options.onWrite),
   })
-  const rooms: Rooms = {
+  const context: SyncContext = {
     client,
     warehouse,
     clock: systemClock,
@@ -70,13 +70,13 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     signal: new AbortController().signal,
     observe: options.observe,
   }
-  const attempt = (...reports: ReportName[]) => syncAll(rooms, reports.length === 0 ? reportNames : reports)
+  const attempt = (...reports: ReportName[]) => syncAll(context, reports.length === 0 ? reportNames : reports)
   return {
     sandbox,
     client,
     warehouse,
     config,
-    rooms,
+    context,
     attempt,
     sync: async (...reports) => {
       const outcomes = await attempt(...reports)

@@ -17,8 +17,8 @@ const PATHS: Partial<Record<ReportName, RegExp>> = {
 async function syncAs(tide: Tide, report: ReportName, change: Record<string, unknown> = {}): Promise<number> {
   tide.sandbox.requests.clear()
   const reports = { ...tide.config.reports, [report]: { ...tide.config.reports[report], ...change } }
-  const rooms = { ...tide.rooms, settings: { ...tide.rooms.settings, reports } }
-  for (const { error } of await syncAll(rooms, [report])) if (error !== undefined) throw error
+  const context = { ...tide.context, settings: { ...tide.context.settings, reports } }
+  for (const { error } of await syncAll(context, [report])) if (error !== undefined) throw error
   return tide.sandbox.requests.list().filter(({ path }) => PATHS[report]?.test(path)).length
 }
 
@@ -76,7 +76,7 @@ it('a run that is stopped goes on with the records that are left, the changed on
     taken += 1
     if (taken === 20) stop.abort()
   }
-  await syncAll({ ...tide.rooms, signal: stop.signal, onProgress }, ['audit_entries'])
+  await syncAll({ ...tide.context, signal: stop.signal, onProgress }, ['audit_entries'])
   const asked = tide.sandbox.requests.list().filter(({ path }) => PATHS.audit_entries?.test(path))
   const first = asked.slice(0, 3).map(({ body }) => (JSON.parse(body) as { entityRecordId: number }).entityRecordId)
   expect(new Set(first)).toEqual(new Set(changed))
@@ -94,7 +94,7 @@ it('a record that may not be read keeps being owed, the others are done', async 
   const report = 'enquiry_audit_entries'
   const records = await syncAs(tide, report, { expand: [] })
   // The service's clock has whole seconds: what was asked in the second of the change is asked once more.
-  await tide.rooms.clock.sleep(1_050)
+  await tide.context.clock.sleep(1_050)
   tide.sandbox.setFaults([`403*1@${report}`])
   const [outcome] = await tide.attempt(report)
   expect(outcome?.error?.message).toMatch(/403 for 1 record/)
@@ -114,11 +114,11 @@ it('records of an entity, or of a report, that was away meanwhile are asked for 
   await syncAs(tide, 'audit_entries', { enabled: false })
   const [key] = tide.sandbox.world.liveKeys('events') as [number]
   const off = { ...tide.config.reports.audit_entries, enabled: false }
-  const rooms = {
-    ...tide.rooms,
-    settings: { ...tide.rooms.settings, reports: { ...tide.config.reports, audit_entries: off } },
+  const context = {
+    ...tide.context,
+    settings: { ...tide.context.settings, reports: { ...tide.config.reports, audit_entries: off } },
   }
   tide.sandbox.world.edit('events', key)
-  await syncAll(rooms, ['events'])
+  await syncAll(context, ['events'])
   expect(await syncAs(tide, 'audit_entries')).toBe(records)
 })

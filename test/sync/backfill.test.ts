@@ -16,13 +16,13 @@ import { differencesButAbsence, WORLD_REPORTS } from './stories.ts'
 const FROM = at('2000-01-01T00:00:00Z')
 const now = (): Instant => fromMillis(Date.now())
 
-const optionsFor = ({ rooms }: Pick<Tide, 'rooms'>, report: ReportName, given: Partial<BackfillOptions> = {}) => ({
+const optionsFor = ({ context }: Pick<Tide, 'context'>, report: ReportName, given: Partial<BackfillOptions> = {}) => ({
   backfillId: 'backfill-1',
   report,
   from: FROM,
   to: now(),
   lanes: 3,
-  pull: pullHere(rooms),
+  pull: pullHere(context),
   ...given,
 })
 
@@ -35,7 +35,7 @@ it('a backfill before the first sync leaves one version of each row, though colu
     settings: { defaults: { page_size: 10 }, reports: { office_reservations: settings } },
     env: { TIDEMARK_HASH_KEY: '0123456789abcdef0123456789abcdef' },
   })
-  await backfillReport(tide.rooms, optionsFor(tide, 'office_reservations'))
+  await backfillReport(tide.context, optionsFor(tide, 'office_reservations'))
   await tide.sync('office_reservations')
   const [held] = await tide.warehouse.rows<{ n: number }>('SELECT count(*) AS n FROM main.office_reservations')
   const versions = await tide.warehouse.rows<{ n: number; keys: number }>(
@@ -49,7 +49,7 @@ describe.each(WORLD_REPORTS)('a backfill of %s', (report) => {
     await using tide = await aTide({ sandbox: { rows: 120 }, settings: { defaults: { page_size: 10 } } })
     const told: BackfillProgress[] = []
     const options = optionsFor(tide, report, { onProgress: (progress) => void told.push(progress) })
-    const outcome = await backfillReport(tide.rooms, options)
+    const outcome = await backfillReport(tide.context, options)
     expect(outcome).toMatchObject({ state: 'done', failures: [] })
     expect(await differencesButAbsence(tide, report)).toEqual([])
     const { backfills } = tide.warehouse
@@ -72,7 +72,7 @@ describe.each(WORLD_REPORTS)('a backfill of %s', (report) => {
     await tide.sync(report)
     const marks = () => tide.warehouse.rows(`SELECT scope, mark, value FROM tidemark.marks ORDER BY ALL`)
     const before = await marks()
-    const { figures } = await backfillReport(tide.rooms, optionsFor(tide, report))
+    const { figures } = await backfillReport(tide.context, optionsFor(tide, report))
     expect(figures).toMatchObject({ inserted: 0, updated: 0, deleted: 0, failed: 0 })
     expect(figures.rows).toBeGreaterThan(0)
     expect(await marks()).toEqual(before)

@@ -21,7 +21,7 @@ import { readPulled } from '../../src/sync/backfill/handover.ts'
 import { loadPulled } from '../../src/sync/backfill/loadPulled.ts'
 import { type PullAsk, questionOf } from '../../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere } from '../../src/sync/backfill/pullWindow.ts'
-import { identityOf, type Rooms } from '../../src/sync/rooms.ts'
+import { identityOf, type SyncContext } from '../../src/sync/context.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { liveRows, markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
@@ -35,9 +35,9 @@ const ID = 'backfill-1'
 const FROM = at('2000-01-01T00:00:00Z')
 const SMALL = { sandbox: { rows: 150 }, settings: { defaults: { page_size: 10 } } }
 
-function optionsFor(rooms: Rooms, given: Partial<BackfillOptions> = {}): BackfillOptions {
+function optionsFor(context: SyncContext, given: Partial<BackfillOptions> = {}): BackfillOptions {
   const to = fromMillis(Date.now())
-  return { backfillId: ID, report: 'enquiries', from: FROM, to, lanes: 2, pull: pullHere(rooms), ...given }
+  return { backfillId: ID, report: 'enquiries', from: FROM, to, lanes: 2, pull: pullHere(context), ...given }
 }
 
 const stagedIn = async ({ config }: Pick<Tide, 'config'>): Promise<string[]> => readdir(config.staging).catch(() => [])
@@ -68,9 +68,9 @@ describe('a window that always fails', () => {
     const pull: Pull = (ask, signal) => {
       if (ask.number === 3) bad = { since: ask.since, until: ask.until }
       const client = refusing(tide.client, (since, until) => since >= bad.since && until <= bad.until)
-      return pullHere({ ...tide.rooms, client })(ask, signal)
+      return pullHere({ ...tide.context, client })(ask, signal)
     }
-    const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))
+    const outcome = await backfillReport(tide.context, optionsFor(tide.context, { pull }))
     expect(outcome.state).toBe('failed')
     expect(outcome.failures.map(({ number, errorCode }) => ({ number, errorCode }))).toEqual([
       { number: 3, errorCode: 'REQUEST_INVALID' },
@@ -86,8 +86,10 @@ describe('a window that always fails', () => {
     })
     const asked: number[] = []
     const again = await backfillReport(
-      tide.rooms,
-      optionsFor(tide.rooms, { pull: (ask, signal) => (asked.push(ask.number), pullHere(tide.rooms)(ask, signal)) }),
+      tide.context,
+      optionsFor(tide.context, {
+        pull: (ask, signal) => (asked.push(ask.number), pullHere(tide.context)(ask, signal)),
+      }),
     )
     expect(asked).toEqual([3])
     expect(again.state).toBe('done')
@@ -102,13 +104,13 @@ describe('what changes while a window waits to be loaded', () => {
       await using tide = await aTide({ ...SMALL, settings: { ...SMALL.settings, currencies: ['EUR'] } })
       const keys = tide.sandbox.world.liveKeys(report).slice(0, 150)
       const pull: Pull = async (ask, signal) => {
-        const pulled = await pullHere(tide.rooms)(ask, signal)
+        const pulled = await pullHere(tide.context)(ask, signal)
         const edited = keys.splice(0, 50)
         for (const key of edited) tide.sandbox.world.edit(report, key)
         if (edited.length > 0) await tide.sync(report)
         return pulled
       }
-      const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { report, lanes: 1, pull }))
+      const outcome = await backfillReport(tide.context, optionsFor(tide.context, { report, lanes: 1, pull }))
       expect(outcome.state).toBe('done')
       expect(await differencesButAbsence(tide, report)).toEqual([])
     },
@@ -120,13 +122,13 @@ describe('staged rows that went away', () => {
     await using tide = await aTide(SMALL)
     const tries: number[] = []
     const pull: Pull = async (ask, signal) => {
-      const pulled = await pullHere(tide.rooms)(ask, signal)
+      const pulled = await pullHere(tide.context)(ask, signal)
       tries.push(ask.number)
       if (ask.number === 2 && tries.filter((number) => number === 2).length === 1)
         await rm(join(tide.config.staging, pulled.directory), { recursive: true })
       return pulled
     }
-    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))).state).toBe('done')
+    expect((await backfillReport(tide.context, optionsFor(tide.context, { pull }))).state).toBe('done')
     expect(tries.filter((number) => number === 2)).toHaveLength(2)
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
   })
@@ -135,7 +137,7 @@ describe('staged rows that went away', () => {
     await using tide = await aTide(SMALL)
     let cuts = 0
     const pull: Pull = async (ask, signal) => {
-      const pulled = await pullHere(tide.rooms)(ask, signal)
+      const pulled = await pullHere(tide.context)(ask, signal)
       const file = join(tide.config.staging, pulled.directory, 'segment-0.ndjson')
       if (ask.number !== 1 || cuts > 0) return pulled
       cuts += 1
@@ -143,7 +145,7 @@ describe('staged rows that went away', () => {
       await writeFile(file, `${first}\n`)
       return pulled
     }
-    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))).state).toBe('done')
+    expect((await backfillReport(tide.context, optionsFor(tide.context, { pull }))).state).toBe('done')
     expect(cuts).toBe(1)
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
   })
@@ -151,11 +153,11 @@ describe('staged rows that went away', () => {
   it('end in a clear error when they go away every time', async () => {
     await using tide = await aTide(SMALL)
     const pull: Pull = async (ask, signal) => {
-      const pulled = await pullHere(tide.rooms)(ask, signal)
+      const pulled = await pullHere(tide.context)(ask, signal)
       if (ask.number === 1) await rm(join(tide.config.staging, pulled.directory), { recursive: true })
       return pulled
     }
-    const { failures } = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull }))
+    const { failures } = await backfillReport(tide.context, optionsFor(tide.context, { pull }))
     expect(failures).toMatchObject([
       { number: 1, errorCode: 'STAGED_MISSING', error: expect.stringMatching(/are gone$/) },
     ])
@@ -168,14 +170,14 @@ describe('an operator', () => {
     const loads = () => tide.warehouse.rows(`SELECT load_id FROM tidemark.loads WHERE run_id = '${ID}'`)
     let loadsThen: unknown[] = []
     const pull: Pull = async (ask, signal) => {
-      const pulled = await pullHere(tide.rooms)(ask, signal)
+      const pulled = await pullHere(tide.context)(ask, signal)
       if (ask.number === 3) {
-        expect(await cancelBackfill(tide.rooms, ID)).toBe('enquiries')
+        expect(await cancelBackfill(tide.context, ID)).toBe('enquiries')
         loadsThen = await loads()
       }
       return pulled
     }
-    const outcome = await backfillReport(tide.rooms, optionsFor(tide.rooms, { pull, lanes: 1 }))
+    const outcome = await backfillReport(tide.context, optionsFor(tide.context, { pull, lanes: 1 }))
     expect(outcome.state).toBe('cancelled')
     expect(await loads()).toEqual(loadsThen)
     expect((await statesOf(tide)).slice(0, 4)).toEqual(['done', 'done', 'cancelled', 'cancelled'])
@@ -183,8 +185,8 @@ describe('an operator', () => {
     const [run] = await tide.warehouse.rows(`SELECT * FROM tidemark.runs WHERE run_id = '${ID}'`)
     expect(run).toMatchObject({ report: 'enquiries', kind: 'backfill', state: 'stopped', error_code: 'CANCELLED' })
     expect(run).toMatchObject({ inserted: outcome.figures.inserted, ended_at: expect.any(Date) as Date })
-    expect(await cancelBackfill(tide.rooms, ID)).toBeUndefined()
-    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('cancelled')
+    expect(await cancelBackfill(tide.context, ID)).toBeUndefined()
+    expect((await backfillReport(tide.context, optionsFor(tide.context))).state).toBe('cancelled')
   })
 
   it('calls it off: its run stands in the books as stopped, and it goes on when it is asked for again', async () => {
@@ -192,14 +194,14 @@ describe('an operator', () => {
     const calling = new AbortController()
     const pull: Pull = async (ask, signal) => {
       if (ask.number === 2) calling.abort(new SyncError('CANCELLED', 'called off', { cure: 'Start it again.' }))
-      return pullHere(tide.rooms)(ask, signal)
+      return pullHere(tide.context)(ask, signal)
     }
-    const rooms = { ...tide.rooms, signal: calling.signal }
-    const options = optionsFor(rooms, { pull, lanes: 1 })
-    await expect(backfillReport(rooms, options)).rejects.toMatchObject({ code: 'CANCELLED' })
+    const context = { ...tide.context, signal: calling.signal }
+    const options = optionsFor(context, { pull, lanes: 1 })
+    await expect(backfillReport(context, options)).rejects.toMatchObject({ code: 'CANCELLED' })
     const state = () => tide.warehouse.rows(`SELECT state FROM tidemark.runs WHERE run_id = '${ID}'`)
     expect(await state()).toEqual([{ state: 'stopped' }])
-    expect(await backfillReport(tide.rooms, optionsFor(tide.rooms))).toMatchObject({ state: 'done' })
+    expect(await backfillReport(tide.context, optionsFor(tide.context))).toMatchObject({ state: 'done' })
     expect(await state()).toEqual([{ state: 'done' }])
   })
 
@@ -214,14 +216,14 @@ describe('an operator', () => {
     } as const
     const pull: Pull = async (ask, signal) => {
       if (ask.number === 2) await tide.warehouse.pause(pause, fromMillis(Date.now()))
-      return pullHere(tide.rooms)(ask, signal)
+      return pullHere(tide.context)(ask, signal)
     }
-    const options = optionsFor(tide.rooms, { pull, lanes: 1 })
-    await expect(backfillReport(tide.rooms, options)).rejects.toMatchObject({ code: 'REPORT_PAUSED' })
+    const options = optionsFor(tide.context, { pull, lanes: 1 })
+    await expect(backfillReport(tide.context, options)).rejects.toMatchObject({ code: 'REPORT_PAUSED' })
     expect(await tide.warehouse.backfills.book(ID)).toMatchObject({ state: 'pending' })
     expect((await statesOf(tide)).slice(0, 3)).toEqual(['done', 'done', 'pending'])
     await tide.warehouse.resume(['enquiries'])
-    expect((await backfillReport(tide.rooms, optionsFor(tide.rooms))).state).toBe('done')
+    expect((await backfillReport(tide.context, optionsFor(tide.context))).state).toBe('done')
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
   })
 })
@@ -259,7 +261,7 @@ describe('another process', () => {
     expect(done.length, 'windows done before').toBeGreaterThanOrEqual(3)
     expect(done.length).toBeLessThan(before.length)
     sandbox.requests.clear()
-    const { state } = await backfillReport(tide.rooms, optionsFor(tide.rooms, { to }))
+    const { state } = await backfillReport(tide.context, optionsFor(tide.context, { to }))
     expect(state).toBe('done')
     const asked = bodiesOf(tide, 'enquiries').flatMap((body) =>
       body.modifiedSince === undefined || body.modifiedUntil === undefined
@@ -282,7 +284,7 @@ describe('another process', () => {
       const { lines } = startProgram(place.folder, { pull: ask })
       const told = await lines[Symbol.asyncIterator]().next()
       const { directory } = JSON.parse(String(told.value)) as { directory: string }
-      await loadPulled(tide.rooms, await readPulled(tide.config.staging, directory))
+      await loadPulled(tide.context, await readPulled(tide.config.staging, directory))
       expect(await statesOf(tide)).toEqual(['done'])
       expect(await differencesButAbsence(tide, report)).toEqual([])
       expect(await stagedIn(tide)).toEqual([])
@@ -294,9 +296,9 @@ describe('another process', () => {
   it('that pulled under an epoch of the past commits nothing', async () => {
     await using tide = await aTide(SMALL)
     const ask = await begunWindow(tide, 'enquiries')
-    const pulled = await pullHere(tide.rooms)(ask, tide.rooms.signal)
+    const pulled = await pullHere(tide.context)(ask, tide.context.signal)
     await tide.warehouse.takeFence({ report: 'enquiries', kind: 'backfill', holder: 'a newer one' })
-    await expect(loadPulled(tide.rooms, pulled)).rejects.toMatchObject({ code: 'FENCED' })
+    await expect(loadPulled(tide.context, pulled)).rejects.toMatchObject({ code: 'FENCED' })
     expect(await liveRows(tide, 'enquiries')).toBe(0)
     expect(await statesOf(tide)).toEqual(['pending'])
     expect(await stagedIn(tide)).toEqual([])
@@ -305,7 +307,7 @@ describe('another process', () => {
   it('that is configured otherwise refuses to pull', async () => {
     await using tide = await aTide(SMALL)
     const ask = await begunWindow(tide, 'enquiries')
-    const other = pullHere(tide.rooms)({ ...ask, question: 'another' }, tide.rooms.signal)
+    const other = pullHere(tide.context)({ ...ask, question: 'another' }, tide.context.signal)
     await expect(other).rejects.toMatchObject({ code: 'CONFIG_INVALID', report: 'enquiries' })
   })
 })
@@ -318,12 +320,12 @@ async function aTideAt({ config }: Place, sandbox: Sandbox): Promise<OpenTide> {
   const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
   const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
   const { signal } = new AbortController()
-  const rooms = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
+  const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
   const close = async () => {
     await client.close()
     await warehouse.close()
   }
-  return { sandbox, client, warehouse, config, rooms, [Symbol.asyncDispose]: close }
+  return { sandbox, client, warehouse, config, context, [Symbol.asyncDispose]: close }
 }
 
 /** A backfill of one window in the books, and what a puller is told of it. */

@@ -81,8 +81,8 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
   it('under the staged rows fails the report, keeps its mark, and the next run is complete', async () => {
     await using disk = (await aSmallDisk(1)) as SmallDisk
     await using tide = await aTide({ sandbox: { rows: 400, itemsPerCollection: 4 } })
-    const settings = { ...tide.rooms.settings, staging: join(disk.path, 'staging') }
-    const run = () => syncAll({ ...tide.rooms, settings }, ['events'])
+    const settings = { ...tide.context.settings, staging: join(disk.path, 'staging') }
+    const run = () => syncAll({ ...tide.context, settings }, ['events'])
     const failed = failureOf(await run(), 'events')
     expect(failed.code).toBe('DISK_FULL')
     expect(failed.message).toMatch(/no space is left for staged rows/)
@@ -103,9 +103,9 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
     })
     // Staged rows lie elsewhere, so that it is the database that runs out of space.
     await using staging = await aPlace(tide.sandbox.url)
-    const settings = { ...tide.rooms.settings, staging: join(staging.folder, 'staging') }
-    const run = () => syncAll({ ...tide.rooms, settings }, ['enquiries', 'events'])
-    await syncAll({ ...tide.rooms, settings }, ['enquiries'])
+    const settings = { ...tide.context.settings, staging: join(staging.folder, 'staging') }
+    const run = () => syncAll({ ...tide.context, settings }, ['enquiries', 'events'])
+    await syncAll({ ...tide.context, settings }, ['enquiries'])
     const mark = await markOf(tide, 'enquiries')
     const filler = join(disk.path, 'filler')
     await fill(filler)
@@ -125,7 +125,7 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
 describe('a staging directory', () => {
   it('that is emptied under a run fails it as that, and the next run is complete', async () => {
     await using tide = await aTide({ sandbox: { rows: 60 } })
-    const { warehouse, settings } = tide.rooms
+    const { warehouse, settings } = tide.context
     const emptied = withMethods(warehouse, {
       load: async (input: LoadInput) => {
         await rm(settings.staging, { recursive: true })
@@ -133,7 +133,7 @@ describe('a staging directory', () => {
       },
     })
     for (const report of ['events', 'enquiries'] as const) {
-      const failed = failureOf(await syncAll({ ...tide.rooms, warehouse: emptied }, [report]), report)
+      const failed = failureOf(await syncAll({ ...tide.context, warehouse: emptied }, [report]), report)
       expect(failed.code).toBe('STAGED_MISSING')
       expect(failed.message).toContain(settings.staging)
       expect(await markOf(tide, report)).toBeUndefined()

@@ -26,7 +26,7 @@ async function runAfter(
   tide.sandbox.setFaults([`skew:${seconds + offset}`])
   const clock = { ...systemClock, now: () => plusMs(systemClock.now(), seconds * 1_000) }
   await using client = openClient(tide.config.service, { clock })
-  const outcomes = await syncAll({ ...tide.rooms, client, clock }, reports)
+  const outcomes = await syncAll({ ...tide.context, client, clock }, reports)
   for (const { error } of outcomes) expect(error?.message).toBeUndefined()
 }
 
@@ -87,7 +87,7 @@ it('a row that is edited right after the clock was set back arrives, although th
   const run = async (at: number, offset: number) => {
     seconds = at
     tide.sandbox.setFaults([`skew:${at + offset}`])
-    const [outcome] = await syncAll({ ...tide.rooms, client, clock }, ['events'])
+    const [outcome] = await syncAll({ ...tide.context, client, clock }, ['events'])
     expect(outcome?.error?.message).toBeUndefined()
   }
   await run(0, 0)

@@ -2,20 +2,20 @@
 import { expect, it } from 'vitest'
 import type { ReportingClient } from '../../src/client/reporting.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
 import { differencesOf, stampAlike } from './stories.ts'
 
-/** Rooms whose client tells of each question without deleted rows before it is asked. */
-function roomsThat(tide: Tide, beforeSecondRead: () => void): Rooms {
-  const { rooms } = tide
+/** SyncContext whose client tells of each question without deleted rows before it is asked. */
+function roomsThat(tide: Tide, beforeSecondRead: () => void): SyncContext {
+  const { context } = tide
   const read: ReportingClient['read'] = (request, signal) => {
     if ((request.body as { includeDeleted?: boolean }).includeDeleted === false) beforeSecondRead()
-    return rooms.client.read(request, signal)
+    return context.client.read(request, signal)
   }
-  return { ...rooms, client: withMethods(rooms.client, { read }) }
+  return { ...context, client: withMethods(context.client, { read }) }
 }
 
 const deletedOf = async ({ warehouse }: Tide, key: number): Promise<boolean[]> =>
@@ -30,8 +30,8 @@ it('a budget that comes malformed in the second read is there, and not taken for
   const [key, other] = world.liveKeys('budgets') as [number, number]
   const sound = JSON.stringify(world.row('budgets', key)?.['budgetName'])
   for (const each of [key, other]) world.edit('budgets', each)
-  const rooms = roomsThat(tide, () => world.putRow('budgets', key, { budgetName: `${sound},"budgetName":"again"` }))
-  const [outcome] = await syncAll(rooms, ['budgets'])
+  const context = roomsThat(tide, () => world.putRow('budgets', key, { budgetName: `${sound},"budgetName":"again"` }))
+  const [outcome] = await syncAll(context, ['budgets'])
   expect(outcome?.state).toBe('done')
   expect(await deletedOf(tide, key)).not.toContain(true)
   world.putRow('budgets', key, { budgetName: sound })
@@ -61,7 +61,7 @@ it('no load takes deleted budgets for live ones that a walk over a longer span b
   for (const key of world.liveKeys('budgets').slice(20, 60)) world.softDelete('budgets', key)
   stampAlike(tide, 'budgets', world.keys('budgets').slice(10, 120))
   await tide.sync('budgets')
-  const { warehouse } = tide.rooms
+  const { warehouse } = tide.context
   const deletedNow = async (): Promise<number> => {
     const [row] = await warehouse.rows<{ n: number }>('SELECT count(*)::INT AS n FROM budgets WHERE is_deleted')
     return row?.n ?? 0
@@ -73,9 +73,9 @@ it('no load takes deleted budgets for live ones that a walk over a longer span b
     counts.push(await deletedNow())
     return loaded
   }
-  const rooms = { ...tide.rooms, warehouse: withMethods(warehouse, { load }) }
+  const context = { ...tide.context, warehouse: withMethods(warehouse, { load }) }
   tide.sandbox.setFaults(['unordered'])
-  await reconcileReport(rooms, 'budgets', { runId: 'compared', allowMassDelete: false })
+  await reconcileReport(context, 'budgets', { runId: 'compared', allowMassDelete: false })
   expect(counts.length).toBeGreaterThan(2)
   expect(new Set(counts)).toEqual(new Set([before]))
 })

@@ -3,7 +3,7 @@
  * commit, and nothing of the other is kept.
  */
 import { describe, expect, it } from 'vitest'
-import type { Rooms } from '../../src/sync/rooms.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { LoadInput } from '../../src/warehouse/load/load.ts'
@@ -13,17 +13,17 @@ import { aTide, type Tide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
 import { differencesButAbsence, failureOf } from './stories.ts'
 
-/** Rooms whose loads wait until they are let go, like those of a worker that was frozen before its commit. */
-function frozenRooms(rooms: Rooms) {
+/** SyncContext whose loads wait until they are let go, like those of a worker that was frozen before its commit. */
+function frozenContext(context: SyncContext) {
   const reached = Promise.withResolvers<LoadInput>()
   const woken = Promise.withResolvers<void>()
   const load: Warehouse['load'] = async (input) => {
     reached.resolve(input)
     await woken.promise
-    return rooms.warehouse.load(input)
+    return context.warehouse.load(input)
   }
-  const warehouse = withMethods(rooms.warehouse, { load })
-  return { rooms: { ...rooms, warehouse }, frozen: reached.promise, wake: () => woken.resolve() }
+  const warehouse = withMethods(context.warehouse, { load })
+  return { context: { ...context, warehouse }, frozen: reached.promise, wake: () => woken.resolve() }
 }
 
 const loadsOf = (tide: Tide, report: string) =>
@@ -34,8 +34,8 @@ const loadsOf = (tide: Tide, report: string) =>
 describe('a run that another one has overtaken', () => {
   it('commits nothing, and moves no mark', async () => {
     await using tide = await aTide()
-    const older = frozenRooms(tide.rooms)
-    const overtaken = syncAll(older.rooms, ['events'])
+    const older = frozenContext(tide.context)
+    const overtaken = syncAll(older.context, ['events'])
     await older.frozen
     const [newer] = await tide.sync('events')
     const [mark, loads] = [await markOf(tide, 'events'), await loadsOf(tide, 'events')]
@@ -53,20 +53,20 @@ describe('a run that another one has overtaken', () => {
     await using tide = await aTide({ settings: { limits: { load_rows_max: 10 }, defaults: { page_size: 10 } } })
     const { warehouse } = tide
     const first = await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'first' })
-    await syncAll({ ...tide.rooms, fence: first }, ['events'])
+    await syncAll({ ...tide.context, fence: first }, ['events'])
     await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'second' })
-    const again = await syncAll({ ...tide.rooms, fence: first }, ['events'])
+    const again = await syncAll({ ...tide.context, fence: first }, ['events'])
     expect(failureOf(again, 'events').code).toBe('FENCED')
   })
 
   it('ends no reconcile either', async () => {
     await using tide = await aTide()
     const options = { runId: 'reconcile-1', allowMassDelete: false }
-    const older = frozenRooms(tide.rooms)
+    const older = frozenContext(tide.context)
     const fence = await tide.warehouse.takeFence({ report: 'events', kind: 'reconcile', holder: 'older' })
     await tide.warehouse.takeFence({ report: 'events', kind: 'reconcile', holder: 'newer' })
     older.wake()
-    await expect(reconcileReport({ ...older.rooms, fence }, 'events', options)).rejects.toMatchObject({
+    await expect(reconcileReport({ ...older.context, fence }, 'events', options)).rejects.toMatchObject({
       code: 'FENCED',
     })
     const [ended] = await tide.warehouse.rows('SELECT 1 FROM tidemark.reconciles WHERE ended_at IS NOT NULL')
@@ -77,8 +77,8 @@ describe('a run that another one has overtaken', () => {
 describe('runs of different kinds or reports', () => {
   it("don't fence each other off", async () => {
     await using tide = await aTide()
-    const older = frozenRooms(tide.rooms)
-    const run = syncAll(older.rooms, ['events'])
+    const older = frozenContext(tide.context)
+    const run = syncAll(older.context, ['events'])
     await older.frozen
     await tide.warehouse.takeFence({ report: 'events', kind: 'backfill', holder: 'a backfill' })
     await tide.warehouse.takeFence({ report: 'budgets', kind: 'incremental', holder: 'another report' })
@@ -101,7 +101,7 @@ describe('runs of different kinds or reports', () => {
     await warehouse.takeFence({ report: 'events', kind: 'backfill', holder: 'a backfill' })
     const fence = await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'a run' })
     expect(await held()).toEqual([{ kind: 'backfill', epoch: 1, holder: 'a backfill' }])
-    await syncAll({ ...tide.rooms, fence }, ['events'])
+    await syncAll({ ...tide.context, fence }, ['events'])
     expect(await held()).toEqual([
       { kind: 'backfill', epoch: 1, holder: 'a backfill' },
       { kind: 'incremental', epoch: 1, holder: 'a run' },

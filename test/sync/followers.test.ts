@@ -122,7 +122,7 @@ it('a report that is forbidden as a whole is asked once, and the others go on', 
   ]
   await using tide = await aTide({ sandbox: { rows: 12, clients } })
   await using client = openClient({ ...tide.config.service }, { clock: systemClock })
-  const outcomes = await syncAll({ ...tide.rooms, client }, ['events', 'merf_submissions', 'enquiries'])
+  const outcomes = await syncAll({ ...tide.context, client }, ['events', 'merf_submissions', 'enquiries'])
   expect(outcomes.map(({ state }) => state)).toEqual(['done', 'failed', 'done'])
   expect(failureOf(outcomes, 'merf_submissions').code).toBe('REPORT_FORBIDDEN')
   expect(tide.sandbox.requests.list().filter(({ status }) => status === 403)).toHaveLength(1)

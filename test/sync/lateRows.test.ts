@@ -70,9 +70,9 @@ describe.each(STAMPED)('late rows of %s', (report) => {
     world.silentEdit(report, key)
     expect(await lateOf(tide, report)).toEqual([0, 0])
     const reports = { ...tide.config.reports, [report]: { ...tide.config.reports[report], expand: [] } }
-    const rooms = { ...tide.rooms, settings: { ...tide.rooms.settings, reports } }
-    await using other = { ...tide, rooms, [Symbol.asyncDispose]: () => Promise.resolve() }
-    await reconcileReport(other.rooms, report, { runId: randomUUID(), allowMassDelete: false })
+    const context = { ...tide.context, settings: { ...tide.context.settings, reports } }
+    await using other = { ...tide, context, [Symbol.asyncDispose]: () => Promise.resolve() }
+    await reconcileReport(other.context, report, { runId: randomUUID(), allowMassDelete: false })
     await tide.sync(report)
     expect(await toldOf(tide, report)).toMatchObject({ late: 0, ms: null })
   })
@@ -125,7 +125,7 @@ describe.each(STAMPED)('a row of %s', (report) => {
     world.stampFuture(report, key, 24 * 60 * MINUTE_MS)
     for (const _ of [1, 2, 3]) {
       await systemClock.sleep(1_050)
-      await reconcileReport(tide.rooms, report, { runId: randomUUID(), allowMassDelete: false })
+      await reconcileReport(tide.context, report, { runId: randomUUID(), allowMassDelete: false })
     }
     expect(
       await tide.warehouse.rows(

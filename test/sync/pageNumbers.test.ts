@@ -185,7 +185,7 @@ it('what a service counts from is known to the next process, too', async () => {
   await tide.sync('events')
   await using client = openClient(tide.config.service, { clock: systemClock })
   service.add(2)
-  const [outcome] = await syncAll({ ...tide.rooms, client }, ['events'])
+  const [outcome] = await syncAll({ ...tide.context, client }, ['events'])
   expect(outcome?.error).toBeUndefined()
   expect(await heldEvents(tide)).toEqual([{ n: 5 }])
 })
@@ -201,7 +201,7 @@ it('a report that learns from another what pages count from, while it asks for t
     },
     { defaults: { page_size: 4, start: START } },
   )
-  other = new PageReader(tide.rooms, { report: budgets, pageSize: 4, catalog: new ObjectCatalog() })
+  other = new PageReader(tide.context, { report: budgets, pageSize: 4, catalog: new ObjectCatalog() })
   service.add(43)
   await tide.sync('events')
   expect(await heldEvents(tide)).toEqual([{ n: 43 }])

@@ -23,30 +23,30 @@ async function auditsAsked(tide: Tide): Promise<number> {
 async function aFollowedTide(): Promise<Tide> {
   const tide = await aTide({ sandbox: { rows: 20 } })
   await tide.sync('enquiries', 'enquiry_audit_entries')
-  await tide.rooms.clock.sleep(2_100)
+  await tide.context.clock.sleep(2_100)
   await auditsAsked(tide)
   return tide
 }
 
-const reconcile = async ({ rooms }: Tide): Promise<void> =>
-  void (await reconcileReport(rooms, 'enquiries', { runId: 'compared', allowMassDelete: false }))
+const reconcile = async ({ context }: Tide): Promise<void> =>
+  void (await reconcileReport(context, 'enquiries', { runId: 'compared', allowMassDelete: false }))
 
-const backfill = async ({ rooms }: Tide): Promise<void> =>
-  void (await backfillReport(rooms, {
+const backfill = async ({ context }: Tide): Promise<void> =>
+  void (await backfillReport(context, {
     backfillId: 'again',
     report: 'enquiries',
     from: at('2000-01-01T00:00:00Z'),
     to: fromMillis(Date.now()),
     lanes: 1,
-    pull: pullHere(rooms),
+    pull: pullHere(context),
   }))
 
 /** Another start: what lies before the mark is owed again, though its rows are the same. */
 const refill = async (tide: Tide): Promise<void> => {
   const { reports } = tide.config
   const enquiries: ReportConfig = { ...reports.enquiries, start: at('1990-01-01T00:00:00Z'), overlapMs: 1 }
-  const settings = { ...tide.rooms.settings, reports: { ...reports, enquiries } }
-  for (const { error } of await syncAll({ ...tide.rooms, settings }, ['enquiries']))
+  const settings = { ...tide.context.settings, reports: { ...reports, enquiries } }
+  for (const { error } of await syncAll({ ...tide.context, settings }, ['enquiries']))
     if (error !== undefined) throw error
 }
 

@@ -158,7 +158,7 @@ describe("the service's clock", () => {
       { ...tide.config.service },
       { clock: systemClock, onEvent: ({ kind }) => told.push(kind) },
     )
-    const run = () => syncAll({ ...tide.rooms, client }, ['events', 'enquiries'])
+    const run = () => syncAll({ ...tide.context, client }, ['events', 'enquiries'])
     await run()
     for (const report of ['events', 'enquiries'] as const) editOne(tide.sandbox.world, report, 2)
     const from = systemClock.now()
@@ -305,7 +305,7 @@ async function failAfter(tide: Tide, report: WorldReport, pages: number) {
   const onProgress = (progress: { pages: number }) => {
     if (progress.pages >= pages) tide.sandbox.setFaults([`5xx@${report}`])
   }
-  const failed = failureOf(await syncAll({ ...tide.rooms, onProgress }, [report]), report)
+  const failed = failureOf(await syncAll({ ...tide.context, onProgress }, [report]), report)
   tide.sandbox.setFaults([])
   return failed
 }

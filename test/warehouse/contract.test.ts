@@ -129,7 +129,7 @@ describe('a contract that the service breaks', () => {
     const { events: report } = tide.config.reports
     const as = (contract: SchemaContract) => {
       const reports = { ...tide.config.reports, events: { ...report, contract } }
-      Object.assign(tide.rooms, { settings: { ...tide.rooms.settings, reports } })
+      Object.assign(tide.context, { settings: { ...tide.context.settings, reports } })
     }
     as('reject')
     const { world } = tide.sandbox
@@ -144,7 +144,7 @@ describe('a contract that the service breaks', () => {
     ])
     as('evolve')
     const { retryRejected } = await import('../../src/sync/retryRejected.ts')
-    expect(await retryRejected(tide.rooms, 'events')).toMatchObject({ tried: 1, loaded: 1, rejected: 0 })
+    expect(await retryRejected(tide.context, 'events')).toMatchObject({ tried: 1, loaded: 1, rejected: 0 })
     const [row] = await tide.warehouse.rows<{ new: string }>(
       `SELECT brand_new AS new FROM events WHERE event_id = ${first}`,
     )

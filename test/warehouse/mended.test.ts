@@ -9,7 +9,7 @@ import { events } from '../../schema/reports/events.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { plusMs } from '../../src/instant.ts'
-import { retryRejected, type RetryRooms } from '../../src/sync/retryRejected.ts'
+import { retryRejected, type RetryContext } from '../../src/sync/retryRejected.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
@@ -131,8 +131,13 @@ describe('a load', () => {
     const env = { REPORTING_CLIENT_SECRET: 's', REPORTING_CLIENT_ID: 'c', REPORTING_BASE_URL: 'https://x.example' }
     const { reports } = await loadConfig({ cwd: opened.folder, env })
     const { signal } = new AbortController()
-    const rooms: RetryRooms = { warehouse, clock: systemClock, signal, settings: { reports, staging: opened.folder } }
-    expect(await retryRejected(rooms, 'enquiries')).toEqual({
+    const context: RetryContext = {
+      warehouse,
+      clock: systemClock,
+      signal,
+      settings: { reports, staging: opened.folder },
+    }
+    expect(await retryRejected(context, 'enquiries')).toEqual({
       report: 'enquiries',
       tried: 600,
       loaded: 599,

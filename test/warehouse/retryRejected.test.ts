@@ -11,7 +11,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { plusMs } from '../../src/instant.ts'
-import { retryRejected, type RetryRooms } from '../../src/sync/retryRejected.ts'
+import { retryRejected, type RetryContext } from '../../src/sync/retryRejected.ts'
 import { at, aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
@@ -23,13 +23,13 @@ afterEach(() => opened[Symbol.asyncDispose]())
 async function retry(report: ReportName) {
   const env = { REPORTING_CLIENT_SECRET: 's', REPORTING_CLIENT_ID: 'c', REPORTING_BASE_URL: 'https://x.example' }
   const { reports } = await loadConfig({ cwd: opened.folder, env })
-  const rooms: RetryRooms = {
+  const context: RetryContext = {
     warehouse: opened.warehouse,
     clock: systemClock,
     signal: new AbortController().signal,
     settings: { reports, staging: opened.folder },
   }
-  return retryRejected(rooms, report)
+  return retryRejected(context, report)
 }
 
 const kept = () => texts(opened, 'tidemark.rejected_rows', { columns: ['scope', 'key', 'reason', 'row'] })

@@ -195,8 +195,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a backfill calls windows done that it did not load',
     file: 'src/sync/backfill/loadPulled.ts',
-    from: 'for (const input of loadsOf(rooms, pulled)) await',
-    to: 'for (const { segment: _, ...input } of loadsOf(rooms, pulled)) await',
+    from: 'for (const input of loadsOf(context, pulled)) await',
+    to: 'for (const { segment: _, ...input } of loadsOf(context, pulled)) await',
   },
   {
     name: 'a slice that overfills its page hardly gets shorter',

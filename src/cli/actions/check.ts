@@ -10,7 +10,7 @@ import { checkQueue } from '../check/queue.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
-import { clientOf } from '../rooms.ts'
+import { clientOf } from '../openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { logLevelOf } from '../workLog.ts'
 

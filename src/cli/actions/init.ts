@@ -22,7 +22,7 @@ import {
   type Unreadable,
   writeSecrets,
 } from '../init/files.ts'
-import { clientOf } from '../rooms.ts'
+import { clientOf } from '../openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { logLevelOf } from '../workLog.ts'
 

@@ -1,11 +1,11 @@
 /** What `tidemark pause` and `tidemark resume` do: they say in the warehouse which reports are skipped. */
 import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import type { Config } from '../../config/config.ts'
-import { identityOf } from '../../sync/rooms.ts'
+import { identityOf } from '../../sync/context.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker } from '../control/remote.ts'
-import { openWarehouse } from '../rooms.ts'
+import { openWarehouse } from '../openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { known } from '../wanted.ts'
 

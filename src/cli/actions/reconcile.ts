@@ -12,7 +12,7 @@ import { findWorker, type Remote } from '../control/remote.ts'
 import { told } from '../control/syncInWorker.ts'
 import { type Column, grouped, line, table } from '../layout.ts'
 import { type OwnWork, ownWork } from '../ownWork.ts'
-import { openRooms, type OpenRooms } from '../rooms.ts'
+import { openContext, type OpenContext } from '../openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
@@ -58,7 +58,7 @@ interface Work {
 async function compareHere({ shell, config, loudness, wanted, allowMassDelete }: Work): Promise<Compared[]> {
   await using own = await ownWork(shell, config, loudness)
   using progress = own.view
-  await using open = await openRooms(config, { shell, log: own.log, listener: progress, observe: own.observe })
+  await using open = await openContext(config, { shell, log: own.log, listener: progress, observe: own.observe })
   const compared: Compared[] = []
   for (const report of wanted) compared.push(await compareOne(open, report, { allowMassDelete, own }))
   await open.warehouse.publish(config.published)
@@ -83,20 +83,20 @@ async function compareInWorker(
 }
 
 async function compareOne(
-  { rooms }: OpenRooms,
+  { context }: OpenContext,
   report: ReportName,
   { allowMassDelete, own }: { allowMassDelete: boolean; own: OwnWork },
 ): Promise<Compared> {
-  rooms.signal.throwIfAborted()
+  context.signal.throwIfAborted()
   // As in a worker: what is paused is asked for by nobody, and refused credentials ask for no token (product contract §5.9).
-  const paused = (await pausedReports(rooms)).get(report)
+  const paused = (await pausedReports(context)).get(report)
   if (paused !== undefined) return { report, error: paused }
   const runId = randomUUID()
-  const { outcome, run } = await oneRun(rooms, { report, kind: 'reconcile', runId }, () =>
-    reconcileReport(rooms, report, { runId, allowMassDelete }),
+  const { outcome, run } = await oneRun(context, { report, kind: 'reconcile', runId }, () =>
+    reconcileReport(context, report, { runId, allowMassDelete }),
   )
   own.tell('reconcile', outcome)
-  rooms.signal.throwIfAborted()
+  context.signal.throwIfAborted()
   return run === undefined ? { report, error: outcome.error as SyncError } : { report, found: run.found }
 }
 

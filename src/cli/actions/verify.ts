@@ -15,7 +15,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, grouped, line, table, timeText } from '../layout.ts'
 import { openNewest } from '../published.ts'
-import { clientOf, settingsOf } from '../rooms.ts'
+import { clientOf, settingsOf } from '../openContext.ts'
 import { type Loudness, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { withoutSubject } from '../summary.ts'
@@ -51,7 +51,7 @@ export async function verify(
   const client = removing.use(clientOf(config, { shell, log }))
   const settings = { ...settingsOf(config), staging: path.join(folder, 'staging') }
   const { clock, stop } = shell
-  const rooms = {
+  const context = {
     client,
     warehouse,
     clock,
@@ -66,7 +66,7 @@ export async function verify(
     const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
     const markOf = (scope: string) => heldMark(warehouse, report, scope)
     const ask = { report, from, to, runId: randomUUID(), markOf, pauses: held, compare }
-    const scopes = await verifyReport(rooms, ask).catch(asSyncError)
+    const scopes = await verifyReport(context, ask).catch(asSyncError)
     stop.signal.throwIfAborted()
     checked.push(scopes instanceof SyncError ? { report, scopes: [], error: scopes } : { report, scopes })
   }

@@ -7,12 +7,12 @@ import { SyncError } from '../../errors.ts'
 import type { GuardedLog } from '../../log.ts'
 import { type Planned, previewBackfill } from '../../sync/backfill/backfillPreview.ts'
 import type { BackfillRequest } from '../../sync/backfill/backfillRequest.ts'
-import { identityOf, type WalkRooms } from '../../sync/rooms.ts'
+import { identityOf, type WalkContext } from '../../sync/context.ts'
 import { BackfillBooks } from '../../warehouse/books/backfills.ts'
 import { Fences } from '../../warehouse/books/fences.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/books/held.ts'
 import { openNewest } from '../published.ts'
-import { clientOf } from '../rooms.ts'
+import { clientOf } from '../openContext.ts'
 import type { Shell } from '../shell.ts'
 
 export type { Planned } from '../../sync/backfill/backfillPreview.ts'
@@ -30,14 +30,14 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
   const held = database === undefined ? nothingHeld : heldBooks(database)
-  const rooms = roomsToAsk(config, { client, shell })
+  const context = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
-  for (const request of requests) planned.push(await previewBackfill(rooms, { books, held }, request))
+  for (const request of requests) planned.push(await previewBackfill(context, { books, held }, request))
   return planned
 }
 
-/** Rooms in which only questions are asked. */
-function roomsToAsk(config: Config, { client, shell }: { client: WalkRooms['client']; shell: Shell }): WalkRooms {
+/** SyncContext in which only questions are asked. */
+function roomsToAsk(config: Config, { client, shell }: { client: WalkContext['client']; shell: Shell }): WalkContext {
   return {
     client,
     warehouse: { numberMark: '~', load: () => Promise.reject(notNow()) },

@@ -5,7 +5,7 @@ import { backfillReport } from '../../sync/backfill/backfill.ts'
 import { type BackfillRequest, nameBackfill } from '../../sync/backfill/backfillRequest.ts'
 import { pullHere } from '../../sync/backfill/pullWindow.ts'
 import type { OwnWork } from '../ownWork.ts'
-import { openRooms, type OpenRooms } from '../rooms.ts'
+import { openContext, type OpenContext } from '../openContext.ts'
 import type { BackfillEnd, BackfillRunner, BackfillWork } from './work.ts'
 
 /** Windows pulled side by side: while one is loaded, others are read. */
@@ -17,7 +17,7 @@ export const backfillHere =
   async (work) => {
     const { shell, config, requests } = work
     const listener = { onProgress: () => undefined, onOutcome: () => undefined }
-    await using open = await openRooms(config, { shell, log, listener, observe })
+    await using open = await openContext(config, { shell, log, listener, observe })
     const ends: BackfillEnd[] = []
     for (const request of requests) ends.push(await backfillOne(open, { ...work, tell }, request))
     try {
@@ -30,24 +30,24 @@ export const backfillHere =
 
 type Told = BackfillWork & Pick<OwnWork, 'tell'>
 
-async function backfillOne({ rooms }: OpenRooms, work: Told, request: BackfillRequest): Promise<BackfillEnd> {
+async function backfillOne({ context }: OpenContext, work: Told, request: BackfillRequest): Promise<BackfillEnd> {
   const { report } = request
-  rooms.signal.throwIfAborted()
+  context.signal.throwIfAborted()
   try {
-    const { start } = rooms.settings.reports[report]
-    const parts = { books: rooms.warehouse.backfills, start, now: rooms.clock.now() }
+    const { start } = context.settings.reports[report]
+    const parts = { books: context.warehouse.backfills, start, now: context.clock.now() }
     const named = await nameBackfill(request, parts)
-    const pull = pullHere(rooms)
+    const pull = pullHere(context)
     const run = { report, kind: 'backfill', runId: named.backfillId } as const
     const { onProgress } = work
-    const { outcome, result } = await watchedBackfill(rooms, run, () =>
-      backfillReport(rooms, { ...named, lanes: LANES, pull, onProgress }),
+    const { outcome, result } = await watchedBackfill(context, run, () =>
+      backfillReport(context, { ...named, lanes: LANES, pull, onProgress }),
     )
     work.tell('backfill', outcome)
-    rooms.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     return result === undefined ? { report, error: outcome.error as SyncError } : { report, outcome: result }
   } catch (error) {
-    rooms.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     return { report, error: asSyncError(error) }
   }
 }

@@ -5,7 +5,7 @@ import { asSyncError } from '../../errors.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
 import { mayExist, openWarehouseToRead } from '../published.ts'
-import { openWarehouse } from '../rooms.ts'
+import { openWarehouse } from '../openContext.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warn } from './finding.ts'
 

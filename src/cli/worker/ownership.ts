@@ -24,7 +24,7 @@ import { bookFigures } from '../../warehouse/books/bookFigures.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
-import { openWarehouse, settingsOf } from '../rooms.ts'
+import { openWarehouse, settingsOf } from '../openContext.ts'
 import { ownDesk } from './desks.ts'
 import type { Seat } from './seat.ts'
 import { startServing } from './serving.ts'
@@ -100,12 +100,12 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
   if (signal.aborted) stop()
   const crew = new Crew(parts)
   const runs = new Runs()
-  const rooms = { client, warehouse, clock, settings: settingsOf(config), observe }
+  const context = { client, warehouse, clock, settings: settingsOf(config), observe }
   using _ = metrics.owns(() => bookFigures(warehouse))
   const { published, historyMs } = config
   let onPublished: (() => Promise<void>) | undefined
   const housekeeping = new Housekeeping({
-    rooms,
+    context,
     requests,
     log,
     published,
@@ -119,8 +119,8 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     console: parts.consoleAddress,
   }
   const notifying = notified(parts, { runs, warehouse, signal: ending.signal })
-  const control = new Control({ rooms, requests, runs, housekeeping, views })
-  const owner = new Owner({ rooms, crew, requests, runs, housekeeping, log, onBroken: stop })
+  const control = new Control({ context, requests, runs, housekeeping, views })
+  const owner = new Owner({ context, crew, requests, runs, housekeeping, log, onBroken: stop })
   try {
     await using live = await startServing(config, { token: serveToken, log })
     onPublished = live?.onPublished

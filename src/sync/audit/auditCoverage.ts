@@ -7,7 +7,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { type Asked, type Coverage, nextCoverage } from '../../plan/coverage.ts'
 import { privacyTextOf } from '../privacy.ts'
-import type { Rooms } from '../rooms.ts'
+import type { SyncContext } from '../context.ts'
 
 /** What is owed to the records of one followed entity. */
 export interface Again {
@@ -19,11 +19,11 @@ export interface Again {
 
 /** Compares what was asked with what is asked now, entity by entity; gives what is owed, by scope prefix. */
 export async function openAuditCoverage(
-  rooms: Rooms,
+  context: SyncContext,
   report: ReportName,
   subjects: readonly { readonly scopePrefix: string }[],
 ): Promise<ReadonlyMap<string, Again>> {
-  const { warehouse, settings, fence } = rooms
+  const { warehouse, settings, fence } = context
   const { start, expand } = settings.reports[report]
   const columns = privacyTextOf(settings, report)
   const owed = new Map<string, Again>()

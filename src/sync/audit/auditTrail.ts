@@ -20,7 +20,7 @@ import { Intake } from '../intake.ts'
 import { type FetchedPage, PageReader } from '../walk/pages.ts'
 import type { Proven } from '../walk/pageWalk.ts'
 import { prove } from '../walk/prove.ts'
-import type { Rooms } from '../rooms.ts'
+import type { SyncContext } from '../context.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
 
@@ -53,14 +53,14 @@ interface Subject {
  * Runs the report: asks about the records that are due, then about those that are owed again. Errors of single records
  * (such as 403) don't stop the others; they are counted and told at the end.
  */
-export async function syncAudit(given: Rooms, report: ReportName, runId: string): Promise<ReportRun> {
+export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
-  const rooms = await fenced(given, { report, kind: 'incremental', holder: runId })
-  await using intake = new Intake(rooms, { report: declaration, runId, followers: [], cuts: 'between windows' })
-  const trail = new Trail(rooms, { declaration, intake })
-  const subjects = subjectsOf(report, rooms.settings.reports[report])
-  const coverage = await openAuditCoverage(rooms, report, subjects)
+  const context = await fenced(given, { report, kind: 'incremental', holder: runId })
+  await using intake = new Intake(context, { report: declaration, runId, followers: [], cuts: 'between windows' })
+  const trail = new Trail(context, { declaration, intake })
+  const subjects = subjectsOf(report, context.settings.reports[report])
+  const coverage = await openAuditCoverage(context, report, subjects)
   for (const subject of subjects) await trail.follow(subject, coverage.get(subject.scopePrefix))
   for (const subject of subjects) await trail.askAgain(subject, coverage.get(subject.scopePrefix))
   const { pages } = trail
@@ -81,7 +81,7 @@ function subjectsOf(report: ReportName, config: ReportConfig): Subject[] {
 
 class Trail {
   pages = 0
-  readonly #rooms: Rooms
+  readonly #context: SyncContext
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
@@ -93,16 +93,16 @@ class Trail {
   readonly #failed = new Map<string, SyncError>()
   #isAnyRead = false
 
-  constructor(rooms: Rooms, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
-    this.#rooms = rooms
+  constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
+    this.#context = context
     this.#declaration = declaration
     this.#intake = intake
-    this.#config = rooms.settings.reports[declaration.name as ReportName]
+    this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
   /** Asks about every record of the followed report that is due, in loads of a bounded number of records. */
   async follow(subject: Subject, again: Again | undefined): Promise<void> {
-    await this.#askAll(subject, await this.#rooms.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+    await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
   /** Asks again about some of the records that were asked with another question; remembers when that was all. */
@@ -110,7 +110,7 @@ class Trail {
     if (again === undefined) return
     await this.#intake.commit()
     const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
-    const records = await this.#rooms.warehouse.recordsToAskAgain(ask)
+    const records = await this.#context.warehouse.recordsToAskAgain(ask)
     await this.#askAll(
       subject,
       records.filter(({ scope }) => !this.#asked.has(scope)),
@@ -128,7 +128,7 @@ class Trail {
   async #askAll(subject: Subject, due: readonly DueRecord[]): Promise<void> {
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
-      await eachBounded(some, this.#rooms.settings.concurrency, (record) => this.#ask(subject, record))
+      await eachBounded(some, this.#context.settings.concurrency, (record) => this.#ask(subject, record))
       if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
     }
   }
@@ -137,7 +137,7 @@ class Trail {
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     const { inserted, updated, deleted, rejected } = this.#intake.figures
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
-    const endedAt = this.#rooms.clock.now()
+    const endedAt = this.#context.clock.now()
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
     if (this.#failed.size > 0) throw recordsFailed(report, [...this.#failed.values()])
   }
@@ -146,7 +146,7 @@ class Trail {
     const record = subject.record(due.recordId)
     this.#asked.add(due.scope)
     try {
-      const clock = await serviceClock(this.#rooms, this.#declaration, { record })
+      const clock = await serviceClock(this.#context, this.#declaration, { record })
       const { since = this.#config.start, until } = nextWindow(this.#before(due), clock, {
         ...this.#config,
         sinceRequired: true,
@@ -168,15 +168,20 @@ class Trail {
   /** What the record's last window left behind; nothing where all of its entries are asked for again. */
   #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
-    return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#rooms.clock.now()) }
+    return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
   /** Reads a record's entries: in one response, or in walks that agree. */
   async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
-    const { limits } = this.#rooms.settings
+    const { limits } = this.#context.settings
     const { pageSize, expand, overlapMs } = this.#config
     const catalog = this.#intake.catalog
-    const reader = new PageReader(this.#rooms, { report: this.#declaration, pageSize, catalog, forbidsOnlyThis: true })
+    const reader = new PageReader(this.#context, {
+      report: this.#declaration,
+      pageSize,
+      catalog,
+      forbidsOnlyThis: true,
+    })
     let pages: FetchedPage[] = []
     const outcome = await prove(
       {
@@ -193,7 +198,7 @@ class Trail {
           pages = []
           return Promise.resolve()
         },
-        observe: this.#rooms.observe,
+        observe: this.#context.observe,
       },
       span,
     )
@@ -217,7 +222,7 @@ class Trail {
       asked: { scope: due.scope, at: clock },
     })
     const report = this.#declaration.name as ReportName
-    this.#rooms.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
+    this.#context.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
   }
 }
 

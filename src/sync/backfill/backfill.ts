@@ -20,7 +20,7 @@ import { privacyTextOf } from '../privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
 import type { Pull } from './pullWindow.ts'
 import { rememberQuestion } from '../refill.ts'
-import type { Rooms } from '../rooms.ts'
+import type { SyncContext } from '../context.ts'
 
 export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
@@ -60,81 +60,81 @@ const TRIES = 2
  * Runs the backfill to its end. Errors: USAGE_INVALID for what can't be backfilled; what stops all windows, such as
  * CANCELLED, FENCED or a refusal: then it is `pending` and goes on when it is asked for again.
  */
-export async function backfillReport(given: Rooms, options: BackfillOptions): Promise<BackfillOutcome> {
+export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
   // Whether the range ends in the future was looked at when it was asked for: our clock may have been set back since.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
-  const rooms = await fenced(given, { report, kind: 'backfill', holder })
-  const startedAt = rooms.clock.now()
+  const context = await fenced(given, { report, kind: 'backfill', holder })
+  const startedAt = context.clock.now()
   try {
-    await refuseWhilePaused(rooms, report)
-    await begun(rooms, options)
-    await eachWindow(rooms, options)
-    return await ended(rooms, { options, startedAt })
+    await refuseWhilePaused(context, report)
+    await begun(context, options)
+    await eachWindow(context, options)
+    return await ended(context, { options, startedAt })
   } catch (thrown) {
-    return await stopped(rooms, { options, startedAt, thrown })
+    return await stopped(context, { options, startedAt, thrown })
   }
 }
 
 /** Goes on with the windows that the books have; plans them and writes them down where there are none. */
-async function begun(rooms: Rooms, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
-  const { backfills, held } = rooms.warehouse
+async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
+  const { backfills, held } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
-    const plan = await planBackfill(rooms, { report, since: from, until: to, held })
-    await backfills.begin({ backfillId, report, since: from, until: to }, plan.windows, rooms.clock.now())
+    const plan = await planBackfill(context, { report, since: from, until: to, held })
+    await backfills.begin({ backfillId, report, since: from, until: to }, plan.windows, context.clock.now())
   }
-  await backfills.start(backfillId, rooms.fence, rooms.clock.now())
+  await backfills.start(backfillId, context.fence, context.clock.now())
   const scopes = new Set((await backfills.windows(backfillId)).map(({ scope }) => scope))
-  for (const scope of scopes) await rememberQuestion(rooms, report, scope)
+  for (const scope of scopes) await rememberQuestion(context, report, scope)
 }
 
-async function eachWindow(rooms: Rooms, options: BackfillOptions): Promise<void> {
+async function eachWindow(context: SyncContext, options: BackfillOptions): Promise<void> {
   const { backfillId, lanes } = options
-  const windows = await rooms.warehouse.backfills.windows(backfillId)
-  const tally = new BackfillTally(windows, { options, clock: rooms.clock })
+  const windows = await context.warehouse.backfills.windows(backfillId)
+  const tally = new BackfillTally(windows, { options, clock: context.clock })
   const stopping = new AbortController()
-  const signal = AbortSignal.any([rooms.signal, stopping.signal])
+  const signal = AbortSignal.any([context.signal, stopping.signal])
   tally.tell()
   const pending = windows.filter(({ state }) => state === 'pending')
   await eachBounded(pending, lanes, async (window) => {
     try {
-      await refuseWhilePaused(rooms, options.report)
-      const pulled = await oneWindow({ ...rooms, signal }, options, window)
+      await refuseWhilePaused(context, options.report)
+      const pulled = await oneWindow({ ...context, signal }, options, window)
       tally.done(window, pulled)
     } catch (thrown) {
-      const error = rooms.signal.aborted ? asSyncError(rooms.signal.reason) : asSyncError(thrown)
+      const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
       if (STOPPING.includes(error.code)) {
         stopping.abort(error)
         throw error
       }
-      await rooms.warehouse.backfills.windowFailed({ backfillId, number: window.number, error, fence: rooms.fence })
+      await context.warehouse.backfills.windowFailed({ backfillId, number: window.number, error, fence: context.fence })
       tally.failed()
     }
   })
 }
 
 /** Pulls and loads one window; again, when what it met may pass. */
-async function oneWindow(rooms: Rooms, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
+async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {
-      const pulled = await options.pull(await askFor(rooms, options, window), rooms.signal)
-      await loadPulled(rooms, pulled)
+      const pulled = await options.pull(await askFor(context, options, window), context.signal)
+      await loadPulled(context, pulled)
       return pulled
     } catch (thrown) {
-      rooms.signal.throwIfAborted()
+      context.signal.throwIfAborted()
       const error = asSyncError(thrown)
       if (error.retry === 'never' || STOPPING.includes(error.code) || tried >= TRIES) throw error
     }
   }
 }
 
-async function askFor(rooms: Rooms, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
+async function askFor(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
   const { backfillId, report } = options
   const { scope, number, since, until } = window
-  const { warehouse, fence, settings } = rooms
+  const { warehouse, fence, settings } = context
   if (fence === undefined)
     throw new SyncError('FENCED', `${report}: the backfill holds no epoch`, { cure: 'Start it again.' })
   const config = settings.reports[report]
@@ -144,7 +144,7 @@ async function askFor(rooms: Rooms, options: BackfillOptions, window: BookedWind
   return { backfillId, report, scope, number, since, until, fence, question, numberMark, sizes }
 }
 
-async function refuseWhilePaused(rooms: Rooms, report: ReportName): Promise<void> {
-  const paused = (await pausedReports(rooms)).get(report)
+async function refuseWhilePaused(context: SyncContext, report: ReportName): Promise<void> {
+  const paused = (await pausedReports(context)).get(report)
   if (paused !== undefined) throw paused
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../warehouse/books/backfills.ts'
 import type { RunRecord } from '../../warehouse/books/books.ts'
 import { pauseAfter } from '../pauses.ts'
-import type { Rooms } from '../rooms.ts'
+import type { SyncContext } from '../context.ts'
 
 export interface BackfillOutcome {
   readonly backfillId: string
@@ -27,13 +27,13 @@ export interface BackfillOutcome {
 
 /** Cancels a backfill that has not ended, wherever it runs: nothing of it is committed any more. Gives its report. */
 export const cancelBackfill = (
-  { warehouse, clock }: Pick<Rooms, 'warehouse' | 'clock'>,
+  { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
 
 /** Whose backfill it was, where it was cancelled before: whoever asks again has what they want. */
 export async function cancelledBefore(
-  { warehouse }: Pick<Rooms, 'warehouse'>,
+  { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
 ): Promise<ReportName | undefined> {
   const book = await warehouse.backfills.book(backfillId)
@@ -53,29 +53,29 @@ export interface Ending {
 }
 
 /** Writes down what became of it: the backfill's end and the record of its run in one transaction. */
-export async function ended(rooms: Rooms, { options, startedAt }: Ending): Promise<BackfillOutcome> {
+export async function ended(context: SyncContext, { options, startedAt }: Ending): Promise<BackfillOutcome> {
   const { backfillId, report } = options
-  const { backfills } = rooms.warehouse
+  const { backfills } = context.warehouse
   const figures = await backfills.figures(backfillId)
-  const failures = await failuresOf(rooms, backfillId)
+  const failures = await failuresOf(context, backfillId)
   const state = failures.length === 0 ? 'done' : 'failed'
-  const endedAt = rooms.clock.now()
+  const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...figures } as const
   const failed = failures.length === 0 ? undefined : windowsFailed({ backfillId, report, failures, figures })
-  await backfills.end({ ...run, ...(failed && { error: told(failed) }) }, rooms.fence)
+  await backfills.end({ ...run, ...(failed && { error: told(failed) }) }, context.fence)
   const book = await backfills.book(backfillId)
   assert(book !== undefined, `backfill ${backfillId} has ended but is in no book`)
-  return outcomeOf(rooms, book)
+  return outcomeOf(context, book)
 }
 
 /** What became of a backfill, as the books have it now. */
-export async function outcomeOf({ warehouse }: Rooms, { backfillId, report, since, until, state }: BackfillBook) {
+export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
   return { backfillId, report, range: { since, until }, state, figures, failures }
 }
 
-const failuresOf = async ({ warehouse }: Pick<Rooms, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
+const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
 /** Why a backfill counts as failed that came to its end: the windows that are missing, told by the newest of them. */
@@ -94,17 +94,17 @@ interface Stopped extends Ending {
 }
 
 /** Something stopped all of it. A backfill that was cancelled ends; any other one waits to be asked for again. */
-export async function stopped(rooms: Rooms, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
+export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
   const { backfillId, report } = options
-  const { backfills } = rooms.warehouse
-  const error = rooms.signal.aborted ? asSyncError(rooms.signal.reason) : asSyncError(thrown)
+  const { backfills } = context.warehouse
+  const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
-  if (book?.state === 'cancelled') return outcomeOf(rooms, book)
+  if (book?.state === 'cancelled') return outcomeOf(context, book)
   // Whoever took the report over decides what becomes of the books.
   if (error.code === 'FENCED') throw error
   // Whatever broke it may also keep the books from being written; the error itself is the one to tell.
-  await backfills.suspend(failedRun({ options, startedAt }, rooms.clock.now(), error)).catch(() => undefined)
-  await pauseAfter(rooms, report, error).catch(() => undefined)
+  await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
+  await pauseAfter(context, report, error).catch(() => undefined)
   throw error
 }
 

@@ -23,7 +23,7 @@ import type { PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { HeldBooks } from '../../warehouse/books/held.ts'
 import { refuseAgain } from '../pauses.ts'
 import { PageReader } from '../walk/pages.ts'
-import { type WalkRooms, scopesOf } from '../rooms.ts'
+import { type WalkContext, scopesOf } from '../context.ts'
 
 export interface PlanAsk {
   readonly report: ReportName
@@ -45,14 +45,14 @@ const QUESTIONS_MAX = 16
 const PAGES_A_QUESTION = 4
 
 /** Errors: those of the client. Writes nothing. */
-export async function planBackfill(rooms: WalkRooms, ask: PlanAsk): Promise<BackfillPlan> {
+export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
-  const { pageSize } = rooms.settings.reports[ask.report]
+  const { pageSize } = context.settings.reports[ask.report]
   const sizes = await ask.held.pageSizes(ask.report, pageSize)
   const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
-  const planning = new Planning(rooms, { ask, declaration, pageRows })
-  const scopes = scopesOf(rooms.settings, declaration)
-  if (declaration.answer === 'envelope') refuseAgain(await ask.held.pauses(), ask.report, rooms.settings)
+  const planning = new Planning(context, { ask, declaration, pageRows })
+  const scopes = scopesOf(context.settings, declaration)
+  if (declaration.answer === 'envelope') refuseAgain(await ask.held.pauses(), ask.report, context.settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)
@@ -66,15 +66,15 @@ interface PlanningParts {
 }
 
 class Planning {
-  readonly #rooms: WalkRooms
+  readonly #context: WalkContext
   readonly #parts: PlanningParts
   readonly #reader: PageReader
 
-  constructor(rooms: WalkRooms, parts: PlanningParts) {
-    this.#rooms = rooms
+  constructor(context: WalkContext, parts: PlanningParts) {
+    this.#context = context
     this.#parts = parts
     this.#reader = new PageReader(
-      { ...rooms, priority: 'behind' },
+      { ...context, priority: 'behind' },
       { report: parts.declaration, pageSize: 1, catalog: new ObjectCatalog() },
     )
   }
@@ -107,7 +107,7 @@ class Planning {
   }
 
   #rowsAWindow(total: number): number {
-    const { loadRowsMax } = this.#rooms.settings.limits
+    const { loadRowsMax } = this.#context.settings.limits
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
@@ -134,7 +134,7 @@ class Planning {
   /** Totals by modification and, where the report is asked for it too, by creation; undefined where none is told. */
   async #count(scope: string, range: Range): Promise<Counted | undefined> {
     const { ask, declaration } = this.#parts
-    const config = this.#rooms.settings.reports[ask.report]
+    const config = this.#context.settings.reports[ask.report]
     const currency = declaration.currency === undefined ? undefined : scope
     const question: Question = { expand: [], filters: config.filters, currency }
     const axes: Question[] = [

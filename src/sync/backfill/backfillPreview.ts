@@ -6,7 +6,7 @@ import type { BackfillBooks, PlannedWindow } from '../../warehouse/books/backfil
 import type { HeldBooks } from '../../warehouse/books/held.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
-import type { WalkRooms } from '../rooms.ts'
+import type { WalkContext } from '../context.ts'
 
 export interface Planned {
   readonly named: NamedBackfill
@@ -26,17 +26,17 @@ export interface PreviewBooks {
 
 /** Error: USAGE_INVALID for a range that can't be; those of the client. */
 export async function previewBackfill(
-  rooms: WalkRooms,
+  context: WalkContext,
   { books, held }: PreviewBooks,
   request: BackfillRequest,
 ): Promise<Planned> {
-  const { start } = rooms.settings.reports[request.report]
-  const named = await nameBackfill(request, { books, start, now: rooms.clock.now() })
+  const { start } = context.settings.reports[request.report]
+  const named = await nameBackfill(request, { books, start, now: context.clock.now() })
   const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined
   const { report, from: since, to: until } = named
   const plan =
     begun === undefined
-      ? await planBackfill(rooms, { report, since, until, held })
+      ? await planBackfill(context, { report, since, until, held })
       : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
   const requests = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
   return { named, windows: plan.windows, requests, planning: plan.asked }

@@ -13,7 +13,7 @@ import { checkSegment, stagedMissing } from '../../staging/stagedFiles.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { LoadInput, LoadResult } from '../../warehouse/load/load.ts'
 import type { PullAsk } from './pullAsk.ts'
-import type { Loader } from '../rooms.ts'
+import type { Loader } from '../context.ts'
 
 /** Grows when a manifest means something else: one of another version is pulled again. */
 const VERSION = 1

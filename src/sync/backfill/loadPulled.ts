@@ -13,30 +13,31 @@ import { checkStaged, discardPulled, type PulledWindow, stagedSegment } from './
 import { loadRules } from '../loadRules.ts'
 import { privacyTextOf } from '../privacy.ts'
 import { questionOf } from './pullAsk.ts'
-import type { Rooms } from '../rooms.ts'
+import type { SyncContext } from '../context.ts'
 
 /**
  * Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of
  * loads.
  */
-export async function loadPulled(rooms: Rooms, pulled: PulledWindow): Promise<void> {
-  const { settings } = rooms
+export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
+  const { settings } = context
   const { staging } = settings
   const { report } = pulled.ask
   try {
-    if (pulled.ask.numberMark !== rooms.warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    if (pulled.ask.numberMark !== context.warehouse.numberMark)
+      throw stagedMissing('it was pulled for another warehouse')
     const question = questionOf(settings.reports[report], privacyTextOf(settings, report))
     if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
     await checkStaged(staging, pulled)
-    for (const input of loadsOf(rooms, pulled)) await loadOne(rooms, pulled, input)
-    await learned(rooms, pulled)
+    for (const input of loadsOf(context, pulled)) await loadOne(context, pulled, input)
+    await learned(context, pulled)
   } finally {
     await discardPulled(staging, pulled)
   }
 }
 
 /** Most windows see nothing new of pages: a commit for each would be for nothing. */
-async function learned({ warehouse, settings }: Rooms, { ask, sizes }: PulledWindow): Promise<void> {
+async function learned({ warehouse, settings }: SyncContext, { ask, sizes }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (bothSeen(ask.sizes, sizes) === ask.sizes) return
   await warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, sizes)
@@ -44,7 +45,7 @@ async function learned({ warehouse, settings }: Rooms, { ask, sizes }: PulledWin
 
 type OneLoad = Omit<LoadInput, 'now' | 'serviceNow'>
 
-function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
+function loadsOf({ settings }: SyncContext, pulled: PulledWindow): OneLoad[] {
   const { ask, loads, rows, pages } = pulled
   const report = reportOf(ask.report)
   const catalog = catalogFrom(report, pulled.catalog)
@@ -66,7 +67,7 @@ function loadsOf({ settings }: Rooms, pulled: PulledWindow): OneLoad[] {
 }
 
 async function loadOne(
-  { warehouse, client, clock, signal, settings }: Rooms,
+  { warehouse, client, clock, signal, settings }: SyncContext,
   pulled: PulledWindow,
   input: OneLoad,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { SyncError } from '../../errors.ts'
 import { Handover, type PulledWindow } from './handover.ts'
 import { privacyTextOf } from '../privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
-import type { WalkRooms } from '../rooms.ts'
+import type { WalkContext } from '../context.ts'
 import { Scope } from '../walk/scope.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import { WindowReader } from '../walk/windowReader.ts'
@@ -17,14 +17,14 @@ export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 /** Pulls in this process. */
 export const pullHere =
-  (rooms: PullRooms): Pull =>
+  (context: PullContext): Pull =>
   (ask, signal) =>
-    pullWindow({ ...rooms, signal, onProgress: () => undefined }, ask)
+    pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
 
-export type PullRooms = Omit<WalkRooms, 'warehouse' | 'fence'>
+export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
 /** Errors: those of walks and of the client; CONFIG_INVALID where this process would ask something else. */
-export async function pullWindow(given: PullRooms, ask: PullAsk): Promise<PulledWindow> {
+export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {
     return await pullInto(handover, { ...given, warehouse: handover, fence: ask.fence, priority: 'behind' }, ask)
@@ -34,18 +34,18 @@ export async function pullWindow(given: PullRooms, ask: PullAsk): Promise<Pulled
   }
 }
 
-async function pullInto(handover: Handover, rooms: WalkRooms, ask: PullAsk): Promise<PulledWindow> {
+async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk): Promise<PulledWindow> {
   const { report, since, until, backfillId: runId, sizes } = ask
   const declaration = reportOf(report)
-  const config = rooms.settings.reports[report]
-  if (questionOf(config, privacyTextOf(rooms.settings, report)) !== ask.question) throw askedOtherwise(report)
-  const clock = await serviceClock(rooms, declaration, { currency: ask.scope })
+  const config = context.settings.reports[report]
+  if (questionOf(config, privacyTextOf(context.settings, report)) !== ask.question) throw askedOtherwise(report)
+  const clock = await serviceClock(context, declaration, { currency: ask.scope })
   const window = { since, until, clock }
   const before = { pages: 0, rows: 0 }
   // Incremental runs doubt the sizes every few minutes; here that would be a request more for each of many windows.
   const doubtsSizes = false
   const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes }
-  await using scope = new Scope(rooms, asked)
+  await using scope = new Scope(context, asked)
   const reader = new WindowReader(scope)
   await reader.read({ since, until }, (slice, proven, gone) => reader.close(slice, proven, { gone }))
   await scope.intake.commit()

@@ -32,7 +32,7 @@ export class Difference {
   constructor(scope: Scope) {
     const { declaration, config } = scope.parts
     this.#scope = scope
-    this.#reader = new PageReader(scope.rooms, {
+    this.#reader = new PageReader(scope.context, {
       report: declaration,
       pageSize: config.pageSize,
       catalog: new ObjectCatalog(),
@@ -63,8 +63,8 @@ export class Difference {
   }
 
   async #lookForMoved(): Promise<void> {
-    const { rooms, reader, parts } = this.#scope
-    const now = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+    const { context, reader, parts } = this.#scope
+    const now = await serviceClock(context, parts.declaration, { currency: parts.scope })
     const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
     // An edit may have taken a row out of the report's filters: it is alive all the same.

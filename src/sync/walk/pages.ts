@@ -10,7 +10,7 @@ import type { PrivatePages } from '../../staging/privatePage.ts'
 import { scanInSlices } from '../../staging/slicedScan.ts'
 import { EMPTY_PAGE, type ScannedPage, type ScanPlan } from '../../staging/scanPage.ts'
 import { privatePagesOf } from '../privacy.ts'
-import type { WalkRooms } from '../rooms.ts'
+import type { WalkContext } from '../context.ts'
 
 export interface PagePlan {
   readonly report: Declaration
@@ -43,17 +43,17 @@ export class PageReader {
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
-  readonly #rooms: WalkRooms
+  readonly #context: WalkContext
   readonly #plan: PagePlan
   readonly #scan: ScanPlan
   readonly #privatePages: PrivatePages | undefined
 
-  constructor(rooms: WalkRooms, plan: PagePlan) {
+  constructor(context: WalkContext, plan: PagePlan) {
     const key = wireKey(plan.report)
-    this.#rooms = rooms
+    this.#context = context
     this.#plan = plan
-    this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: rooms.warehouse.numberMark }
-    this.#privatePages = privatePagesOf(rooms.settings, plan.report)
+    this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: context.warehouse.numberMark }
+    this.#privatePages = privatePagesOf(context.settings, plan.report)
     this.keyed = key.length > 0
     this.report = plan.report
     this.pageSize = plan.pageSize
@@ -61,17 +61,17 @@ export class PageReader {
 
   /** Pages that may still be read. */
   get pagesLeft(): number {
-    return this.#rooms.settings.limits.walkPagesMax - this.pages
+    return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
   /** The service's number of the first page; undefined: nothing has shown it yet, and 1 is asked for. */
   get firstNumber(): 0 | 1 | undefined {
-    return firstNumbers.get(this.#rooms.client)
+    return firstNumbers.get(this.#context.client)
   }
 
   /** What was learnt first stands: reports look for it side by side. */
   learnFirstNumber(number: 0 | 1): void {
-    if (this.firstNumber === undefined) firstNumbers.set(this.#rooms.client, number)
+    if (this.firstNumber === undefined) firstNumbers.set(this.#context.client, number)
   }
 
   /** Page 1 is the first one, whatever the service calls it. Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
@@ -83,17 +83,17 @@ export class PageReader {
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
-    const answer = await this.#rooms.client.read(
+    const answer = await this.#context.client.read(
       {
         report: report.name,
         path: pathOf(report, question),
         body: bodyOf(report, question, { number: sent, size }),
         scope: report.scope,
         forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
-        priority: this.#rooms.priority,
+        priority: this.#context.priority,
         parse: (bytes) => this.#parse(bytes),
       },
-      this.#rooms.signal,
+      this.#context.signal,
     )
     this.pages += 1
     if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
@@ -111,7 +111,7 @@ export class PageReader {
     } catch (error) {
       if (!isRefusal(error)) throw error
       this.pages += 1
-      const servedAt = this.firstServedAt ?? this.#rooms.clock.now()
+      const servedAt = this.firstServedAt ?? this.#context.clock.now()
       return { number, sent: this.#sent(number), page: EMPTY_PAGE, servedAt, refusal: error }
     }
   }
@@ -121,7 +121,7 @@ export class PageReader {
   }
 
   async #parse(bytes: Buffer): Promise<ScannedPage> {
-    const { clock } = this.#rooms
+    const { clock } = this.#context
     try {
       return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
     } catch (error) {
@@ -137,7 +137,7 @@ export class PageReader {
   }
 
   #checkLength(): void {
-    const { walkPagesMax } = this.#rooms.settings.limits
+    const { walkPagesMax } = this.#context.settings.limits
     if (this.pagesLeft > 0) return
     throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
       report: this.#plan.report.name,

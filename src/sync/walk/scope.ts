@@ -18,7 +18,7 @@ import { type FetchedPage, PageReader } from './pages.ts'
 import type { WalkOutcome, Proven } from './pageWalk.ts'
 import { prove } from './prove.ts'
 import { serviceClock } from './serviceClock.ts'
-import type { WalkRooms } from '../rooms.ts'
+import type { WalkContext } from '../context.ts'
 
 export interface ScopeParts {
   readonly declaration: Declaration
@@ -41,26 +41,26 @@ const HISTORY_RATIO = 100
 export type Axis = 'window' | 'created'
 
 export class Scope implements AsyncDisposable {
-  readonly rooms: WalkRooms
+  readonly context: WalkContext
   readonly parts: ScopeParts
   readonly intake: Intake
   readonly reader: PageReader
   sizes: PageSizes
   #rows = 0
 
-  constructor(rooms: WalkRooms, parts: ScopeParts) {
+  constructor(context: WalkContext, parts: ScopeParts) {
     const { declaration, config } = parts
-    this.rooms = rooms
+    this.context = context
     this.parts = parts
     this.sizes = parts.sizes
-    this.intake = new Intake(rooms, {
+    this.intake = new Intake(context, {
       report: declaration,
       runId: parts.runId,
-      followers: followersOf(config.name, rooms.settings.reports),
+      followers: followersOf(config.name, context.settings.reports),
       cuts: declaration.deletes === 'diff' ? 'between windows' : 'anywhere',
       reconcileId: parts.reconcileId,
     })
-    this.reader = new PageReader(rooms, {
+    this.reader = new PageReader(context, {
       report: declaration,
       pageSize: config.pageSize,
       catalog: this.intake.catalog,
@@ -157,7 +157,7 @@ export class Scope implements AsyncDisposable {
 
   async #prove(reader: PageReader, ask: ProveAsk): Promise<WalkOutcome> {
     const { config } = this.parts
-    const { limits, concurrency } = this.rooms.settings
+    const { limits, concurrency } = this.context.settings
     const question = ask.question ?? this.question
     const keeps = ask.question === undefined
     const takeBack = keeps ? await this.#takingBack() : undefined
@@ -182,7 +182,7 @@ export class Scope implements AsyncDisposable {
         },
         keep: keeps ? (page) => this.#keep(page) : () => Promise.resolve(),
         ...(takeBack && { restart: takeBack }),
-        observe: this.rooms.observe,
+        observe: this.context.observe,
       },
       ask.span,
     )
@@ -209,7 +209,7 @@ export class Scope implements AsyncDisposable {
       this.sizes = sawLastPage(this.sizes, Math.min(page.rowCount, this.reader.pageSize))
     const report: ReportName = config.name
     const rowsExpected = page.envelope.totalCount
-    this.rooms.onProgress({
+    this.context.onProgress({
       report,
       pages: before.pages + this.reader.pages,
       rows: before.rows + this.#rows,
@@ -238,9 +238,9 @@ export async function totalNow(scope: Scope, bounds: Pick<Question, 'created'> =
  * asked for now and not compared with what came, since a busy service adds and loses rows while it is read.
  */
 export async function totalOfCreated(scope: Scope): Promise<number | undefined> {
-  const { rooms, parts } = scope
-  for (let attempt = 1; attempt <= rooms.settings.limits.walkAttemptsMax; attempt += 1) {
-    const clock = await serviceClock(rooms, parts.declaration, { currency: parts.scope })
+  const { context, parts } = scope
+  for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
+    const clock = await serviceClock(context, parts.declaration, { currency: parts.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
     // Asked before and after: a row that goes between two answers would stand in for one without a time of creation.
     const before = await totalNow(scope)

@@ -8,19 +8,19 @@ import type { Declaration } from '../../../schema/report.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import type { WalkRooms } from '../rooms.ts'
+import type { WalkContext } from '../context.ts'
 
 /** A lower bound of the service's clock now. Errors: those of the client. */
 export async function serviceClock(
-  rooms: WalkRooms,
+  context: WalkContext,
   report: Declaration,
   subject: Pick<Question, 'record' | 'currency'>,
 ): Promise<Instant> {
-  const known = rooms.client.serviceNow()
+  const known = context.client.serviceNow()
   if (known !== undefined) return known
-  const { start, filters } = rooms.settings.reports[report.name as ReportName]
+  const { start, filters } = context.settings.reports[report.name as ReportName]
   const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
-  const answer = await rooms.client.read(
+  const answer = await context.client.read(
     {
       report: report.name,
       path: pathOf(report, question),
@@ -29,7 +29,7 @@ export async function serviceClock(
       forbids: report.perRecord === undefined ? 'report' : 'request',
       parse: () => undefined,
     },
-    rooms.signal,
+    context.signal,
   )
-  return rooms.client.serviceNow() ?? answer.servedAt
+  return context.client.serviceNow() ?? answer.servedAt
 }

@@ -9,7 +9,7 @@ import { asSyncError } from '../../../src/errors.ts'
 import { type BackfillOptions, backfillReport } from '../../../src/sync/backfill/backfill.ts'
 import type { PullAsk } from '../../../src/sync/backfill/pullAsk.ts'
 import { pullHere } from '../../../src/sync/backfill/pullWindow.ts'
-import { identityOf } from '../../../src/sync/rooms.ts'
+import { identityOf } from '../../../src/sync/context.ts'
 import { Warehouse } from '../../../src/warehouse/warehouse.ts'
 
 type Wanted = { readonly pull: PullAsk } | { readonly backfill: Omit<BackfillOptions, 'pull' | 'onProgress'> }
@@ -26,8 +26,8 @@ async function main(): Promise<unknown> {
   const walking = { client, clock: systemClock, settings, onProgress: () => undefined, signal }
   if ('pull' in wanted) return { directory: (await pullHere(walking)(wanted.pull, signal)).directory }
   await using warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
-  const rooms = { ...walking, warehouse }
-  return await backfillReport(rooms, { ...wanted.backfill, pull: pullHere(walking), onProgress: tell })
+  const context = { ...walking, warehouse }
+  return await backfillReport(context, { ...wanted.backfill, pull: pullHere(walking), onProgress: tell })
 }
 
 tell(await main().catch((thrown: unknown) => ({ error: asSyncError(thrown) })))

@@ -7,7 +7,7 @@ import { openClient } from '../../../src/client/reporting.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { asSyncError } from '../../../src/errors.ts'
-import { identityOf } from '../../../src/sync/rooms.ts'
+import { identityOf } from '../../../src/sync/context.ts'
 import { syncAll } from '../../../src/sync/syncAll.ts'
 import { Warehouse } from '../../../src/warehouse/warehouse.ts'
 
@@ -42,8 +42,8 @@ const { published } = config
 await using warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
 await using client = openClient({ ...config.service, limits: { attemptsMax: 1 } }, { clock: systemClock })
 const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
-const rooms = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined }
-const run = () => syncAll({ ...rooms, signal: new AbortController().signal }, ['events'])
+const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined }
+const run = () => syncAll({ ...context, signal: new AbortController().signal }, ['events'])
 
 const found: Record<string, unknown> = {}
 {

@@ -8,7 +8,7 @@ import { openClient } from '../../../src/client/reporting.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { asSyncError } from '../../../src/errors.ts'
-import { identityOf } from '../../../src/sync/rooms.ts'
+import { identityOf } from '../../../src/sync/context.ts'
 import { syncAll } from '../../../src/sync/syncAll.ts'
 import { Warehouse } from '../../../src/warehouse/warehouse.ts'
 
@@ -28,9 +28,9 @@ async function main(): Promise<object> {
   const { concurrency } = config.service
   const settings = { ...config, concurrency, identity: identityOf(config.service) }
   const signal = new AbortController().signal
-  const rooms = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
+  const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
   process.stdout.write('{"started":true}\n')
-  const outcomes = await syncAll(rooms, reports)
+  const outcomes = await syncAll(context, reports)
   return { outcomes: outcomes.map(({ report, state, error, figures }) => ({ report, state, figures, error })) }
 }
 

@@ -12,7 +12,7 @@ import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import { removeForgotten } from '../sync/forgotten.ts'
-import { identityOf, type Progress, type Rooms, type SyncSettings } from '../sync/rooms.ts'
+import { identityOf, type Progress, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { logClientEvent } from './clientLog.ts'
@@ -33,12 +33,12 @@ export interface Wiring {
   readonly observe?: Observe | undefined
 }
 
-export interface OpenRooms extends AsyncDisposable {
-  readonly rooms: Rooms
+export interface OpenContext extends AsyncDisposable {
+  readonly context: SyncContext
   readonly warehouse: Warehouse
 }
 
-export async function openRooms(config: Config, { shell, log, listener, observe }: Wiring): Promise<OpenRooms> {
+export async function openContext(config: Config, { shell, log, listener, observe }: Wiring): Promise<OpenContext> {
   const { signal } = shell.stop
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { shell, log, observe }))
@@ -49,7 +49,7 @@ export async function openRooms(config: Config, { shell, log, listener, observe 
   signal.addEventListener('abort', interrupt)
   opening.defer(() => signal.removeEventListener('abort', interrupt))
   signal.throwIfAborted()
-  const rooms: Rooms & Listener = {
+  const context: SyncContext & Listener = {
     client,
     warehouse,
     clock: shell.clock,
@@ -60,7 +60,7 @@ export async function openRooms(config: Config, { shell, log, listener, observe 
     observe,
   }
   const closing = opening.move()
-  return { rooms, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+  return { context, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
 export const settingsOf = (config: Config): SyncSettings => ({

@@ -14,7 +14,7 @@ import type { ReportOutcome } from './reportOutcome.ts'
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 /** What walking, proving and staging need. */
-export interface WalkRooms {
+export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
   readonly clock: Clock
@@ -29,7 +29,7 @@ export interface WalkRooms {
   readonly observe?: Observe | undefined
 }
 
-export interface Rooms extends WalkRooms {
+export interface SyncContext extends WalkContext {
   readonly warehouse: Warehouse
   /** Told as each report ends. */
   readonly onOutcome?: (outcome: ReportOutcome) => void
