@@ -4,7 +4,7 @@ import path from 'node:path'
 import { ROOT } from './source.ts'
 
 export interface Block {
-  /** What stands behind the three backticks. */
+  /** The text after the three backticks. */
   readonly kind: string
   readonly text: string
   readonly line: number
@@ -12,6 +12,7 @@ export interface Block {
 
 export interface Markdown {
   readonly name: string
+  readonly text: string
   readonly links: readonly string[]
   readonly anchors: ReadonlySet<string>
   /** Names that follow `npm run`. */
@@ -28,6 +29,7 @@ export function markdownOf(name: string, text: string): Markdown {
   const prose = text.replaceAll(FENCED, '').replaceAll(/`[^`\n]*`/g, '')
   return {
     name,
+    text,
     links: [...prose.matchAll(/\]\(<?([^)\s>]+)/g)].map(([, target]) => target ?? ''),
     anchors: new Set(
       [...text.replaceAll(FENCED, '').matchAll(/^#+ +(.*)$/gm)].map(([, heading]) => slugOf(heading ?? '')),

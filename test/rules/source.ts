@@ -27,6 +27,13 @@ export interface FunctionSize {
   readonly parameters: number
 }
 
+export interface Comment {
+  /** Without the comment marks. */
+  readonly text: string
+  readonly line: number
+  readonly lastLine: number
+}
+
 export interface SourceFile {
   /** From the project's folder, with `/`. */
   readonly name: string
@@ -35,7 +42,7 @@ export interface SourceFile {
   readonly lines: number
   readonly imports: readonly Import[]
   readonly functions: readonly FunctionSize[]
-  readonly comments: readonly { readonly text: string; readonly line: number }[]
+  readonly comments: readonly Comment[]
   lineAt(offset: number): number
   visit(visitor: VisitorObject): void
 }
@@ -80,7 +87,7 @@ export function sourceOf(name: string, text: string): SourceFile {
     lines: text.trimEnd().split('\n').length,
     imports: importsOf(program, name, lineAt),
     functions: functionsOf(program, lineAt),
-    comments: comments.map(({ value, start }) => ({ text: value, line: lineAt(start) })),
+    comments: comments.map(({ value, start, end }) => ({ text: value, line: lineAt(start), lastLine: lineAt(end) })),
     lineAt,
     visit,
   }
