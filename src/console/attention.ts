@@ -5,7 +5,7 @@
 import { isPerRecord } from '../../schema/index.ts'
 import type { Attention, Standing } from './api/shapes.ts'
 import type { PauseRow } from './books/shown.ts'
-import type { AllSettings } from './desk.ts'
+import type { AllSettings } from './backend.ts'
 
 /** A report that is so far behind its rhythm is told of; shorter waits pass by themselves. */
 const BEHIND_SECONDS_MIN = 3_600

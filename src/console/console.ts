@@ -21,7 +21,7 @@ import { addEndpoints, type Endpoint } from './api/endpoint.ts'
 import { openapiOf } from './api/openapi.ts'
 import { readingEndpoints } from './api/reading.ts'
 import { sessionEndpoints } from './api/session.ts'
-import type { AllSettings, Desk } from './desk.ts'
+import type { AllSettings, ConsoleBackend } from './backend.ts'
 import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
 import { addHealth, type HealthParts } from './health.ts'
@@ -42,7 +42,7 @@ export interface ConsoleOptions extends Pick<HealthParts, 'isReady' | 'metricsTe
   readonly settings: AllSettings
   readonly runLogs: string
   /** Who answers for the warehouse now. */
-  readonly deskOf: () => Desk
+  readonly backendOf: () => ConsoleBackend
 }
 
 export interface Console extends AsyncDisposable {
@@ -97,7 +97,7 @@ interface Parts {
 }
 
 async function answering(app: FastifyInstance, { options, gate, errands }: Parts) {
-  const { clock, log, deskOf, requests, version } = options
+  const { clock, log, backendOf, requests, version } = options
   // Pages and machines send JSON and nothing else.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
@@ -112,8 +112,8 @@ async function answering(app: FastifyInstance, { options, gate, errands }: Parts
   const endpoints = [...sessionEndpoints(gate), ...readingEndpoints(options), ...actingEndpoints(errands)]
   const document = openapiOf(endpoints, version)
   const mayLook = (request: { session: string }) => request.session === '' || gate.sessions.isOpen(request.session)
-  const live = new Live({ clock, deskOf, errands, mayLook })
-  addEndpoints(app, endpoints, deskOf)
+  const live = new Live({ clock, backendOf, errands, mayLook })
+  addEndpoints(app, endpoints, backendOf)
   app.get('/api/openapi.json', () => document)
   app.get('/api/live', (request, reply) => live.begin(request, reply))
   addHealth(app, options)

@@ -9,7 +9,7 @@ import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'
 import type { Log } from '../log.ts'
 import type { Errand } from './api/shapes.ts'
-import type { Desk } from './desk.ts'
+import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './shownOutcomes.ts'
 
 /** What ends within this time is answered whole. */
@@ -37,7 +37,7 @@ export class Errands {
   }
 
   /** Begins it; resolves when it has ended, or after a moment while it goes on. */
-  async begin(desk: Desk, request: ControlRequest): Promise<Errand> {
+  async begin(backend: ConsoleBackend, request: ControlRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),
       what: request.do,
@@ -51,7 +51,7 @@ export class Errands {
     this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'asked for in the console')
     const [oldest] = this.#errands.keys()
     if (this.#errands.size > REMEMBERED_MAX && oldest !== undefined) this.#errands.delete(oldest)
-    const done = this.#carryOut(desk, request, errand)
+    const done = this.#carryOut(backend, request, errand)
     const waited = new AbortController()
     const waiting = this.#clock.sleep(WAIT_MS_MAX, waited.signal).catch(() => undefined)
     await Promise.race([done, waiting])
@@ -64,10 +64,10 @@ export class Errands {
     this.#closing.abort()
   }
 
-  async #carryOut(desk: Desk, request: ControlRequest, errand: Errand): Promise<void> {
+  async #carryOut(backend: ConsoleBackend, request: ControlRequest, errand: Errand): Promise<void> {
     const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
     try {
-      const answer = await desk.answer(request, { tell, signal: this.#closing.signal })
+      const answer = await backend.answer(request, { tell, signal: this.#closing.signal })
       if ('error' in answer) errand.error = problemOf(answer.error)
       else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
     } catch (thrown) {

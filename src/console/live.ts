@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Errands } from './errands.ts'
-import type { Desk } from './desk.ts'
+import type { ConsoleBackend } from './backend.ts'
 import { runningOf } from './running.ts'
 
 const LOOK_EVERY_MS = 400
@@ -17,7 +17,7 @@ const STREAMS_MAX = 50
 
 export interface LiveParts {
   readonly clock: Clock
-  readonly deskOf: () => Desk
+  readonly backendOf: () => ConsoleBackend
   readonly errands: Errands
   /** The one who asked may still look. */
   readonly mayLook: (request: FastifyRequest) => boolean
@@ -92,9 +92,9 @@ export class Live {
   }
 
   #now(): string {
-    const { deskOf, errands } = this.#parts
-    const desk = deskOf()
+    const { backendOf, errands } = this.#parts
+    const backend = backendOf()
     const open = errands.all.map(({ id, state, outcomes }) => ({ id, state, outcomes: outcomes.length }))
-    return JSON.stringify({ begun: desk.begun(), running: desk.running().map(runningOf), errands: open })
+    return JSON.stringify({ begun: backend.begun(), running: backend.running().map(runningOf), errands: open })
   }
 }

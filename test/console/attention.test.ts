@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Standing } from '../../src/console/api/shapes.ts'
 import { attentionOf } from '../../src/console/attention.ts'
-import type { AllSettings } from '../../src/console/desk.ts'
+import type { AllSettings } from '../../src/console/backend.ts'
 
 const DAY_SECONDS = 86_400
 

@@ -12,7 +12,7 @@ import { Guesses } from '../../src/console/access/guesses.ts'
 import { SESSION_MS_MAX, Sessions } from '../../src/console/access/sessions.ts'
 import { isToken, newToken } from '../../src/console/access/token.ts'
 import { type Console, openConsole } from '../../src/console/console.ts'
-import type { AllSettings, Desk } from '../../src/console/desk.ts'
+import type { AllSettings, ConsoleBackend } from '../../src/console/backend.ts'
 import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
 import { knockAt, login, TOKEN } from './support.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
     requests: new Requests(store),
     settings: {} as AllSettings,
     runLogs: '/nowhere',
-    deskOf: () => broken,
+    backendOf: () => broken,
     isReady: () => isReady(),
     metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),
   })
@@ -47,7 +47,7 @@ const fails = () => {
   throw new TypeError('marked-inside: /home/somebody')
 }
 /** Of a warehouse that gave up in an unforeseen way. */
-const broken: Desk = {
+const broken: ConsoleBackend = {
   isOwner: true,
   answer: fails,
   books: { rows: fails },

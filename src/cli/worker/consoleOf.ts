@@ -7,7 +7,7 @@ import { reportNames } from '../../../schema/index.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
 import type { Config } from '../../config/config.ts'
 import { openConsole, type Console } from '../../console/console.ts'
-import type { AllSettings } from '../../console/desk.ts'
+import type { AllSettings } from '../../console/backend.ts'
 import type { MetricsText } from '../../console/health.ts'
 import { asSyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -15,7 +15,7 @@ import type { GuardedLog } from '../../log.ts'
 import { runLogsOf } from '../../runLogs.ts'
 import type { Shell } from '../shell.ts'
 import { version } from '../version.ts'
-import { deskElsewhere } from './desks.ts'
+import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
 import type { Seat } from './seat.ts'
 
@@ -68,7 +68,7 @@ export async function keptConsole(wiring: ConsoleWiring, isAsked: boolean): Prom
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   const { shell, config, log, requests, roles, seat, metricsText } = wiring
   const { host, port, token } = config.console
-  const elsewhere = deskElsewhere(shell, config)
+  const elsewhere = remoteBackend(shell, config)
   const console = await openConsole({
     host,
     port,
@@ -79,7 +79,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     requests,
     settings: settingsOf(config),
     runLogs: runLogsOf(config.warehouse),
-    deskOf: () => seat.desk ?? elsewhere,
+    backendOf: () => seat.backend ?? elsewhere,
     isReady: () => isReady({ requests, roles, seat }),
     metricsText,
   })

@@ -25,7 +25,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { listenAt } from '../control/socketServer.ts'
 import { socketPathOf } from '../control/socketPath.ts'
 import { openWarehouse, settingsOf } from '../openContext.ts'
-import { ownDesk } from './desks.ts'
+import { ownerBackend } from './consoleBackends.ts'
 import type { Seat } from './seat.ts'
 import { startServing } from './serving.ts'
 
@@ -126,7 +126,7 @@ async function own(parts: OwnershipParts, warehouse: Warehouse, signal: AbortSig
     onPublished = live?.onPublished
     await using _socket = await listenAt(socketPathOf(config.warehouse), control)
     owner.start()
-    seat.take(ownDesk({ config, clock, warehouse, control, runs }))
+    seat.take(ownerBackend({ config, clock, warehouse, control, runs }))
     takeRequests(crew, control)
     await goOnWithBackfills(parts, warehouse)
     await ended.promise

@@ -1,28 +1,28 @@
 /**
- * Who sits at the warehouse in this process: nobody yet, the owner with its desk, or a standby. The console asks here.
+ * Who sits at the warehouse in this process: nobody yet, the owner with its backend, or a standby. The console asks here.
  */
-import type { Desk } from '../../console/desk.ts'
+import type { ConsoleBackend } from '../../console/backend.ts'
 
 export class Seat {
-  #desk: Desk | undefined
+  #backend: ConsoleBackend | undefined
   #isStandby = false
 
   /** The owner's, while this process owns the warehouse. */
-  get desk(): Desk | undefined {
-    return this.#desk
+  get backend(): ConsoleBackend | undefined {
+    return this.#backend
   }
 
   /** It owns the warehouse, or has seen that somebody else does. */
   get isSettled(): boolean {
-    return this.#desk !== undefined || this.#isStandby
+    return this.#backend !== undefined || this.#isStandby
   }
 
-  take(desk: Desk): void {
-    this.#desk = desk
+  take(backend: ConsoleBackend): void {
+    this.#backend = backend
   }
 
   leave(): void {
-    this.#desk = undefined
+    this.#backend = undefined
     this.#isStandby = false
   }
 

@@ -6,7 +6,7 @@ import { errorFrom } from '../../../jobs/control/wire.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
 import type { Planned } from '../../../jobs/control/control.ts'
-import type { Desk } from '../desk.ts'
+import type { ConsoleBackend } from '../backend.ts'
 import type { Errands } from '../errands.ts'
 import { type Asked, type Endpoint, endpoint } from './endpoint.ts'
 import { Errand, Plan, Report } from './shapes.ts'
@@ -72,7 +72,7 @@ export const actingEndpoints = (errands: Errands): readonly Endpoint[] => [
     summary: 'What a backfill would do; asks the service a few small questions and writes nothing',
     body: Range,
     answer: Plan,
-    does: ({ desk, body }) => planned(desk, rangeOf(body)),
+    does: ({ backend, body }) => planned(backend, rangeOf(body)),
   }),
   endpoint({
     method: 'GET',
@@ -105,8 +105,8 @@ const acting = <Body>(errands: Errands, { path, summary, body, asks }: Acting<Bo
     summary,
     body,
     answer: Errand,
-    does: async ({ desk, body: asked, reply }: Asked<unknown, unknown, Body>) => {
-      const errand = await errands.begin(desk, asks(asked))
+    does: async ({ backend, body: asked, reply }: Asked<unknown, unknown, Body>) => {
+      const errand = await errands.begin(backend, asks(asked))
       if (errand.error !== null) throw errorFrom(errand.error)
       reply.code(errand.state === 'running' ? 202 : 200)
       return errand
@@ -125,9 +125,9 @@ const rangeOf = ({ report, from, to }: AskedRange): { report: ReportName; from?:
   ...(to !== undefined && { to: parseInstant(to) as Instant }),
 })
 
-async function planned(desk: Desk, range: ReturnType<typeof rangeOf>): Promise<z.infer<typeof Plan>> {
+async function planned(backend: ConsoleBackend, range: ReturnType<typeof rangeOf>): Promise<z.infer<typeof Plan>> {
   const asking = { tell: () => undefined, signal: new AbortController().signal }
-  const answer = await desk.answer({ do: 'plan-backfill', backfills: [range] }, asking)
+  const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
   if ('error' in answer) throw errorFrom(answer.error)
   const [plan] = (answer.result as { plans: readonly Planned[] }).plans
   if (plan === undefined) throw asSyncError('no plan')

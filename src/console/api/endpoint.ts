@@ -5,10 +5,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
-import type { Desk } from '../desk.ts'
+import type { ConsoleBackend } from '../backend.ts'
 
 export interface Asked<Params, Query, Body> {
-  readonly desk: Desk
+  readonly backend: ConsoleBackend
   readonly params: Params
   readonly query: Query
   readonly body: Body
@@ -42,7 +42,11 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown, Resu
   return { ...declared, does }
 }
 
-export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[], deskOf: () => Desk): void {
+export function addEndpoints(
+  app: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  backendOf: () => ConsoleBackend,
+): void {
   for (const { method, path, open = false, does, ...shapes } of endpoints) {
     app.route({
       method,
@@ -52,7 +56,7 @@ export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[
         const params = checked(shapes.params, request.params, 'path')
         const query = checked(shapes.query, request.query, 'query')
         const body = checked(shapes.body, request.body, 'body')
-        return does({ desk: deskOf(), params, query, body, request, reply })
+        return does({ backend: backendOf(), params, query, body, request, reply })
       },
     })
   }

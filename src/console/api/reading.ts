@@ -16,7 +16,7 @@ import {
   runOfId,
   runsOf,
 } from '../books/shown.ts'
-import type { AllSettings, Desk } from '../desk.ts'
+import type { AllSettings, ConsoleBackend } from '../backend.ts'
 import { runningOf } from '../running.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { Backfill, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './shapes.ts'
@@ -38,7 +38,7 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
     path: '/api/overview',
     summary: 'How every report stands, what runs, and what somebody should look at',
     answer: Overview,
-    does: ({ desk }) => overview(desk, parts),
+    does: ({ backend }) => overview(backend, parts),
   }),
   endpoint({
     method: 'GET',
@@ -46,7 +46,7 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
     summary: 'One report: in words, its mark over time, its last runs',
     params: z.strictObject({ report: Report }),
     answer: ReportDetail,
-    does: ({ desk, params }) => detail(desk, parts, params.report),
+    does: ({ backend, params }) => detail(backend, parts, params.report),
   }),
   endpoint({
     method: 'GET',
@@ -59,7 +59,7 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
       limit: limit(200, 50),
     }),
     answer: z.object({ runs: z.array(Run) }),
-    does: async ({ desk, query }) => ({ runs: await runsOf(desk.books, query) }),
+    does: async ({ backend, query }) => ({ runs: await runsOf(backend.books, query) }),
   }),
   endpoint({
     method: 'GET',
@@ -67,8 +67,8 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
     summary: 'One run with the lines of its log',
     params: z.strictObject({ run: z.string().min(1).max(100) }),
     answer: RunDetail,
-    does: async ({ desk, params }) => {
-      const run = await runOfId(desk.books, params.run)
+    does: async ({ backend, params }) => {
+      const run = await runOfId(backend.books, params.run)
       const lines = await linesOfRun(parts.runLogs, params.run)
       if (run === undefined && lines.length === 0) throw noRun(params.run)
       return { run: run ?? null, lines }
@@ -84,24 +84,24 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
       offset: z.coerce.number().int().min(0).default(0),
     }),
     answer: z.object({ total: z.int(), rows: z.array(RejectedRow) }),
-    does: ({ desk, query }) => rejectedOf(desk.books, query),
+    does: ({ backend, query }) => rejectedOf(backend.books, query),
   }),
   endpoint({
     method: 'GET',
     path: '/api/backfills',
     summary: 'Backfills, those asked for last first',
     answer: z.object({ backfills: z.array(Backfill) }),
-    does: async ({ desk }) => ({ backfills: await backfillsOf(desk.books, BACKFILLS_SHOWN) }),
+    does: async ({ backend }) => ({ backfills: await backfillsOf(backend.books, BACKFILLS_SHOWN) }),
   }),
 ]
 
-async function overview(desk: Desk, { settings, clock }: ReadingParts): Promise<Overview> {
-  const standings = await desk.standings()
-  const recent = await recentRows(desk.books)
-  const pauses = await pausesOf(desk.books)
-  const activity = await activityOf(desk, clock)
+async function overview(backend: ConsoleBackend, { settings, clock }: ReadingParts): Promise<Overview> {
+  const standings = await backend.standings()
+  const recent = await recentRows(backend.books)
+  const pauses = await pausesOf(backend.books)
+  const activity = await activityOf(backend, clock)
   return {
-    owner: desk.isOwner,
+    owner: backend.isOwner,
     reports: standings.map((standing) => ({
       ...standing,
       every: settings[standing.report].every,
@@ -119,29 +119,29 @@ async function overview(desk: Desk, { settings, clock }: ReadingParts): Promise<
 const ACTIVITY_MS_MAX = 2_000
 
 /** Nobody may answer in time, where the owner is elsewhere; then nothing is known to run. */
-async function activityOf(desk: Desk, clock: Clock): Promise<Activity> {
+async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const asking = new AbortController()
   const late = Promise.withResolvers<undefined>()
   const callOff = clock.after(ACTIVITY_MS_MAX, () => late.resolve(undefined))
-  const asked: Promise<Answer> = desk.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
+  const asked: Promise<Answer> = backend.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
   const answer = await Promise.race([asked, late.promise])
   callOff()
   if (answer === undefined) asking.abort()
   if (answer !== undefined && 'result' in answer) return answer.result as Activity
-  return { running: desk.running(), waiting: [], queues: {} }
+  return { running: backend.running(), waiting: [], queues: {} }
 }
 
-async function detail(desk: Desk, { settings }: ReadingParts, report: z.infer<typeof Report>) {
-  const standing = (await desk.standings()).find((each) => each.report === report)
+async function detail(backend: ConsoleBackend, { settings }: ReadingParts, report: z.infer<typeof Report>) {
+  const standing = (await backend.standings()).find((each) => each.report === report)
   if (standing === undefined) throw noRun(report)
   const { every, settleMs, overlapMs, start } = settings[report]
   return {
     standing,
-    explained: await explainedOf(desk.books, report),
+    explained: await explainedOf(backend.books, report),
     settings: { every, settle_seconds: settleMs / 1_000, overlap_seconds: overlapMs / 1_000, start },
-    attention: attentionOf({ standings: [standing], pauses: await pausesOf(desk.books), settings }),
-    marks: await marksOver(desk.books, report, settleMs),
-    runs: await runsOf(desk.books, { report, limit: RUNS_OF_REPORT }),
+    attention: attentionOf({ standings: [standing], pauses: await pausesOf(backend.books), settings }),
+    marks: await marksOver(backend.books, report, settleMs),
+    runs: await runsOf(backend.books, { report, limit: RUNS_OF_REPORT }),
   }
 }
 

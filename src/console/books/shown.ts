@@ -1,7 +1,7 @@
 /** What the console reads of the books: reading statements only, each with a limit. Times leave DuckDB as text. */
 import type { ReportName } from '../../../schema/index.ts'
 import { text } from '../../warehouse/database/sqlText.ts'
-import type { Reader } from '../desk.ts'
+import type { Reader } from '../backend.ts'
 import type { Run } from '../api/shapes.ts'
 
 /** A TIMESTAMPTZ as the API writes it. */

@@ -1,13 +1,13 @@
 /**
- * The two desks of a console: the owner's own, and, in a process that does not hold the warehouse, one that reads the
- * published copy and asks the owner through the queue. Both give the same answers as the commands do.
+ * The two backends of a console. The process that owns the warehouse answers from it; any other process reads the
+ * published copy and asks the owner through the queue. Both return the same answers as the commands.
  */
 import type { Control } from '../../../jobs/control/control.ts'
 import type { Runs } from '../../../jobs/owner/runs.ts'
 import { runningDocument } from '../../../jobs/owner/runs.ts'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import type { Desk, Reader } from '../../console/desk.ts'
+import type { ConsoleBackend, Reader } from '../../console/backend.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { findWorker } from '../control/remote.ts'
@@ -15,7 +15,7 @@ import { openPublished } from '../published.ts'
 import type { Shell } from '../shell.ts'
 import { standingDocument, standingsOf } from '../standing.ts'
 
-export interface OwnDeskParts {
+export interface OwnerBackendParts {
   readonly config: Config
   readonly clock: Clock
   readonly warehouse: Warehouse
@@ -23,7 +23,7 @@ export interface OwnDeskParts {
   readonly runs: Runs
 }
 
-export function ownDesk({ config, clock, warehouse, control, runs }: OwnDeskParts): Desk {
+export function ownerBackend({ config, clock, warehouse, control, runs }: OwnerBackendParts): ConsoleBackend {
   const books = patientReader(warehouse, config, clock)
   return {
     isOwner: true,
@@ -35,7 +35,7 @@ export function ownDesk({ config, clock, warehouse, control, runs }: OwnDeskPart
   }
 }
 
-export function deskElsewhere(shell: Shell, config: Config): Desk {
+export function remoteBackend(shell: Shell, config: Config): ConsoleBackend {
   const books = publishedReader(config)
   return {
     isOwner: false,

@@ -1,0 +1,40 @@
+/**
+ * Where the console reads state and sends commands. In the process that owns the warehouse this is the owner itself; in
+ * any other process it is the published copy for reading, and the owner, asked through the queue, for commands. The
+ * backend changes when the ownership changes; the console stays open.
+ */
+import type { ReportName } from '../../schema/index.ts'
+import type { Answer, Asking } from '../../jobs/control/control.ts'
+import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
+import type { RunningDocument } from '../../jobs/owner/runs.ts'
+import type { Standing } from './api/shapes.ts'
+
+export interface Reader {
+  rows<T>(sql: string): Promise<T[]>
+}
+
+export interface ConsoleBackend {
+  /** Whether this process owns the warehouse. */
+  readonly isOwner: boolean
+  /** Carries out an operation of the command line. Failures are answers with `error`. */
+  answer(request: ControlRequest, asking: Asking): Promise<Answer>
+  /** Runs reading statements on the bookkeeping tables: of the warehouse, or of the published copy. */
+  readonly books: Reader
+  /** Returns what `tidemark status --json` prints for each report. */
+  standings(): Promise<readonly Standing[]>
+  /** Returns the active runs of this process; empty when it is not the owner. */
+  running(): readonly RunningDocument[]
+  /** Returns how many runs this process has started so far; 0 when it is not the owner. */
+  begun(): number
+}
+
+/** The configuration of one report, as far as the console shows it. */
+export interface ReportSettings {
+  readonly enabled: boolean
+  readonly every: string
+  readonly settleMs: number
+  readonly overlapMs: number
+  readonly start: string
+}
+
+export type AllSettings = Readonly<Record<ReportName, ReportSettings>>
