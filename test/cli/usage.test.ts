@@ -31,13 +31,13 @@ describe('tidemark --help', () => {
   })
 })
 
-describe('README.md', () => {
+describe('docs/COMMANDS.md', () => {
   it('names every command, and those that have --json', async () => {
-    const readme = await readFile(path.join(ROOT, 'README.md'), 'utf8')
+    const page = await readFile(path.join(ROOT, 'docs/COMMANDS.md'), 'utf8')
     expect(
-      COMMANDS.filter((name) => !readme.includes(`\`npx tidemark ${name}`) && !readme.includes(`, \`${name} `)),
+      COMMANDS.filter((name) => !page.includes(`\`npx tidemark ${name}`) && !page.includes(`, \`${name} `)),
     ).toEqual([])
-    const [sentence = ''] = /^Each has `--help`[^.]*\./m.exec(readme) ?? []
+    const [sentence = ''] = /^Each has `--help`[^.]*\./m.exec(page) ?? []
     const told = [...sentence.matchAll(/`([a-z][a-z-]*)`/g)].map(([, name]) => name)
     const withJson = commands.filter(({ options }) => options.some(({ long }) => long === '--json'))
     expect(new Set(told)).toEqual(new Set(withJson.map((command) => command.name())))
