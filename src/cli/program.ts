@@ -1,24 +1,7 @@
 /** The commands and their options, as `--help` shows them, and what happens when they are called wrongly. */
 import { Command, CommanderError } from 'commander'
 import { SyncError } from '../errors.ts'
-import { backfillCommand } from './commands/backfill.ts'
-import { cancelCommand } from './commands/cancel.ts'
-import { checkCommand } from './commands/check.ts'
-import { demoCommand } from './commands/demo.ts'
-import { exportCommand } from './commands/export.ts'
-import { healthCommand } from './commands/health.ts'
-import { initCommand } from './commands/init.ts'
-import { logsCommand } from './commands/logs.ts'
-import { pauseCommands } from './commands/pauses.ts'
-import { queryCommand } from './commands/query.ts'
-import { reconcileCommand } from './commands/reconcile.ts'
-import { retryRejectedCommand } from './commands/retryRejected.ts'
-import { sandboxCommand } from './commands/sandbox.ts'
-import { schemaCommand } from './commands/schema.ts'
-import { statusCommand } from './commands/status.ts'
-import { syncCommand } from './commands/sync.ts'
-import { verifyCommand } from './commands/verify.ts'
-import { workerCommand } from './commands/worker.ts'
+import { addCommands } from './commands.ts'
 import { tellFailure, tellStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from './version.ts'
@@ -60,27 +43,6 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-const COMMANDS = [
-  demoCommand,
-  initCommand,
-  checkCommand,
-  syncCommand,
-  workerCommand,
-  backfillCommand,
-  reconcileCommand,
-  verifyCommand,
-  statusCommand,
-  logsCommand,
-  healthCommand,
-  pauseCommands,
-  retryRejectedCommand,
-  cancelCommand,
-  queryCommand,
-  schemaCommand,
-  exportCommand,
-  sandboxCommand,
-]
-
 /** All commands as the parser knows them; the exit code of the one that is called goes to `done`. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
@@ -91,7 +53,7 @@ export function programOf(shell: Shell, done: Done): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => shell.out.write(text), writeErr: () => undefined })
     .addHelpText('after', CLOSING_HELP)
-  for (const add of COMMANDS) add(program, shell, done)
+  addCommands(program, shell, done)
   return program
 }
 

@@ -17,17 +17,14 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface BackfillArguments extends Loudness {
+export interface BackfillOptions extends Loudness {
   readonly config?: string
   readonly from?: Instant
   readonly to?: Instant
   readonly dryRun?: boolean
 }
 
-export async function backfill(
-  shell: Shell,
-  { names, options }: { readonly names: readonly string[]; readonly options: BackfillArguments },
-): Promise<ExitCode> {
+export async function backfill(shell: Shell, names: readonly string[], options: BackfillOptions): Promise<ExitCode> {
   const { config: file, from, to, dryRun = false, ...loudness } = options
   const config = await configOf(shell, file)
   const requests = wantedReports(names, config).map((report) => ({ report, from, to }))

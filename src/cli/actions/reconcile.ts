@@ -17,7 +17,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface ReconcileArguments extends Loudness {
+export interface ReconcileOptions extends Loudness {
   readonly config?: string
   readonly allowMassDelete?: boolean
 }
@@ -31,7 +31,7 @@ interface Compared {
 export async function reconcile(
   shell: Shell,
   names: readonly string[],
-  { config: file, allowMassDelete = false, ...loudness }: ReconcileArguments,
+  { config: file, allowMassDelete = false, ...loudness }: ReconcileOptions,
 ): Promise<ExitCode> {
   const config = await configOf(shell, file)
   const named = names.length > 0

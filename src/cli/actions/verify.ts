@@ -21,7 +21,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { withoutSubject } from '../summary.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface VerifyArguments extends Loudness {
+export interface VerifyOptions extends Loudness {
   readonly config?: string
   readonly from?: Instant
   readonly to?: Instant
@@ -36,7 +36,7 @@ interface Checked {
 export async function verify(
   shell: Shell,
   names: readonly string[],
-  { config: file, from, to, ...loudness }: VerifyArguments,
+  { config: file, from, to, ...loudness }: VerifyOptions,
 ): Promise<ExitCode> {
   const config = await configOf(shell, file)
   const wanted = wantedReports(names, config).filter(

@@ -1,0 +1,363 @@
+/**
+ * Every command of the program as one entry of a table: what is typed, what help shows, and the action. An action is
+ * imported when its command is called, so that no command waits for the code of the others.
+ */
+import { type Command, Option } from 'commander'
+import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
+import type { BackfillOptions } from './actions/backfill.ts'
+import type { CancelOptions } from './actions/cancel.ts'
+import type { CheckOptions } from './actions/check.ts'
+import type { ExportOptions } from './actions/export.ts'
+import type { HealthOptions } from './actions/health.ts'
+import type { InitOptions } from './actions/init.ts'
+import type { LogsOptions } from './actions/logs.ts'
+import type { PauseOptions } from './actions/pauses.ts'
+import type { QueryOptions } from './actions/query.ts'
+import type { ReconcileOptions } from './actions/reconcile.ts'
+import type { RetryOptions } from './actions/retryRejected.ts'
+import type { ServeOptions } from './actions/sandbox.ts'
+import type { SchemaOptions } from './actions/schema.ts'
+import type { StatusOptions } from './actions/status.ts'
+import type { SyncOptions } from './actions/sync.ts'
+import type { VerifyOptions } from './actions/verify.ts'
+import type { WorkerOptions } from './actions/worker.ts'
+import { anyNumber, parsedTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
+import { FORMATS } from './results.ts'
+import type { Done, ExitCode, Shell } from './shell.ts'
+
+interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
+  readonly argument?: readonly [syntax: string, description: string]
+  readonly options: readonly Option[]
+  /** Command lines that can be pasted, and what to know beyond the options; printed below the options. */
+  readonly examples: string
+  /** Called with the positional argument, where the command has one, and the options. */
+  readonly run: (shell: Shell, ...given: never[]) => Promise<ExitCode>
+}
+
+/** Adds every command to the parser; the exit code of the command that is called goes to `done`. */
+export function addCommands(program: Command, shell: Shell, done: Done): void {
+  for (const { name, summary, argument, options, examples, run } of COMMANDS) {
+    const command = program.command(name).description(summary)
+    if (argument !== undefined) command.argument(...argument)
+    for (const option of options) command.addOption(option)
+    command.addHelpText('after', `\nExamples:\n${examples}`)
+    command.action(async (...given: unknown[]) => done(await run(shell, ...(given as never[]))))
+  }
+}
+
+const option = (flags: string, description: string): Option => new Option(flags, description)
+const parsed = (flags: string, description: string, parse: (text: string) => unknown): Option =>
+  option(flags, description).argParser(parse)
+
+const CONFIG = option('--config <file>', 'configuration file (default: tidemark.yaml)')
+const JSON_DOCUMENT = option('--json', 'print one JSON document')
+const JSON_AT_END = option('--json', 'print one JSON document at the end')
+const QUIET = option('--quiet', 'print nothing unless something fails')
+
+/** A table shows this many rows unless `--limit` is given; csv and json print every row. */
+const ROWS_SHOWN = 200
+
+const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']
+
+const collect = (fault: string, before: readonly string[]): readonly string[] => [...before, fault]
+
+const faultLines = faultNames.map(
+  ({ name, argument, does }) => `  ${(argument === undefined ? name : `${name}:${argument}`).padEnd(48)} ${does}`,
+)
+
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'demo',
+    summary: 'show it at work on a local service, with nothing to set up',
+    options: [option('--keep', 'keep what the last demo left in ./data/demo')],
+    examples: `  $ tidemark demo          half a minute, no configuration; all of its files are in ./data/demo
+  $ tidemark demo --keep   adds to the files of the last demo`,
+    run: async (shell, { keep = false }: { readonly keep?: boolean }) =>
+      (await import('./actions/demo.ts')).demo(shell, keep),
+  },
+  {
+    name: 'init',
+    summary: 'ask for the few settings, try them, and write tidemark.yaml and .env',
+    options: [
+      option('--base-url <url>', 'address of the reporting service (REPORTING_BASE_URL)'),
+      option('--client-id <id>', 'client identifier (REPORTING_CLIENT_ID)'),
+      option('--currencies <list>', 'currencies to ask for, such as EUR,USD (TIDEMARK_CURRENCIES)'),
+      option('--warehouse <file>', 'path of the warehouse file (TIDEMARK_WAREHOUSE)'),
+      option('--force', 'replace existing files without a question'),
+      option('--no-try', 'write without trying the settings against the service'),
+    ],
+    examples: `  $ tidemark init
+  $ REPORTING_CLIENT_SECRET_FILE=/run/secrets/reporting tidemark init --base-url https://reports.example.com \\
+      --client-id acme --currencies EUR,USD
+
+It asks for the settings that neither an option nor the environment has, tries them against the service, then writes
+tidemark.yaml and .env (mode 600, named in .gitignore). The secret is never an option: it is asked for, or read from
+REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are replaced only after a question, or with
+--force.`,
+    run: async (shell, options: InitOptions) => (await import('./actions/init.ts')).init(shell, options),
+  },
+  {
+    name: 'check',
+    summary: 'check configuration, permissions, clock and files, and say what to do',
+    options: [CONFIG, JSON_DOCUMENT],
+    examples: `  $ tidemark check
+  $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
+
+It asks the service for a token and for a page of each report, and writes nothing, with one exception: a report that
+was paused because the service refused it is resumed when it passes. The exit code is 1 when a check fails; a warning
+is no failure.`,
+    run: async (shell, options: CheckOptions) => (await import('./actions/check.ts')).check(shell, options),
+  },
+  {
+    name: 'sync',
+    summary: 'pull what changed into the warehouse, then publish it',
+    argument: ['[report...]', 'reports to sync; all when none is named'],
+    options: [CONFIG, JSON_AT_END, QUIET],
+    examples: `  $ tidemark sync                     every report that is switched on
+  $ tidemark sync events budgets      only these
+  $ tidemark sync --json > run.json   one document at the end, the log as JSON lines on standard error
+
+A report that fails doesn't stop the others. Running it again is always safe: it goes on where it stopped.`,
+    run: async (shell, names: string[], options: SyncOptions) =>
+      (await import('./actions/sync.ts')).sync(shell, names, options),
+  },
+  {
+    name: 'worker',
+    summary: 'the long-running service: schedules, runs, publishes',
+    options: [
+      CONFIG,
+      option('--roles <list>', 'pull, load, schedule, console, separated by commas (default: all)'),
+      parsed('--lock <ms>', 'how long a job is locked without a renewal', wholeNumber).hideHelp(),
+    ],
+    examples: `  $ tidemark worker                          everything, in this process
+  $ tidemark worker --roles pull             another process on the same Redis that pulls windows of backfills
+
+It works until it is stopped (Ctrl-C, SIGTERM) and then hands its jobs back. One process owns the warehouse; others with
+the role load wait to take over. Other commands hand their work to the owner while it runs.`,
+    run: async (shell, options: WorkerOptions) => (await import('./actions/worker.ts')).worker(shell, options),
+  },
+  {
+    name: 'backfill',
+    summary: 'read a range of time again, in windows, behind the incremental runs',
+    argument: ['<report...>', 'reports to read again'],
+    options: [
+      CONFIG,
+      parsed('--from <time>', 'start of the range (default: the start of the report)', parsedTime),
+      parsed('--to <time>', 'end of the range (default: now)', parsedTime),
+      option('--dry-run', 'show windows and requests; asks how many rows there are, writes nothing'),
+      JSON_AT_END,
+      QUIET,
+    ],
+    examples: `  $ tidemark backfill events --from 2019-01-01 --to 2024-01-01
+  $ tidemark backfill enquiries budgets --dry-run     windows and requests, no row is kept
+
+It reads again what was modified in the range, newest first, and moves no mark. After a stop, the same command goes on
+with the windows that are missing. Deleted rows that the service doesn't mark as deleted are found by "tidemark
+reconcile".`,
+    run: async (shell, names: string[], options: BackfillOptions) =>
+      (await import('./actions/backfill.ts')).backfill(shell, names, options),
+  },
+  {
+    name: 'reconcile',
+    summary: 'compare whole reports with the service, repair what differs, infer deletions',
+    argument: ['[report...]', 'reports to reconcile; all when none is named'],
+    options: [
+      CONFIG,
+      option('--allow-mass-delete', 'mark as deleted even if it is more than a tenth of a table'),
+      JSON_AT_END,
+      QUIET,
+    ],
+    examples: `  $ tidemark reconcile                      every report that has rows of its own
+  $ tidemark reconcile enquiries
+  $ tidemark reconcile merf_submissions --allow-mass-delete
+
+It reads every row, so it takes as long as a first sync. After a stop, the same command goes on where it was. A row that
+two reconciles in a row don't find is marked as deleted.`,
+    run: async (shell, names: string[], options: ReconcileOptions) =>
+      (await import('./actions/reconcile.ts')).reconcile(shell, names, options),
+  },
+  {
+    name: 'verify',
+    summary: 'compare a past window with the service, without writing',
+    argument: ['[report...]', 'reports to verify; all but audit reports when none is named'],
+    options: [
+      CONFIG,
+      parsed('--from <time>', 'start of the window (default: the start of the report)', parsedTime),
+      parsed('--to <time>', 'end of the window (default: the mark)', parsedTime),
+      JSON_AT_END,
+      option('--quiet', 'print nothing unless something differs'),
+    ],
+    examples: `  $ tidemark verify                                             each report from its start to its mark
+  $ tidemark verify events --from 2026-01-01 --to 2026-02-01
+  $ tidemark verify budgets --json
+
+It reads the window again and compares every key and every value with the published copy: missing, different, extra.
+Nothing is written. Audit reports are left out: they are asked record by record, without windows of their own.
+Exit code 1: something differs or could not be read, and what to do about it is printed; 2: a report or a window that
+can't be verified, or was never read.`,
+    run: async (shell, names: string[], options: VerifyOptions) =>
+      (await import('./actions/verify.ts')).verify(shell, names, options),
+  },
+  {
+    name: 'status',
+    summary: 'show how fresh each report is, and what stands in the way',
+    options: [CONFIG, JSON_DOCUMENT],
+    examples: `  $ tidemark status
+  $ tidemark status --json | jq '.reports[] | select(.lag_seconds > 3600) | .report'
+
+Every row that was modified at or before a report's mark is in the warehouse; lag is the age of the mark. The answer is
+the worker's, while one runs; else it is read from the warehouse, or from the published copy while another process
+writes the warehouse. Before the first sync it says so, with exit code 0.`,
+    run: async (shell, options: StatusOptions) => (await import('./actions/status.ts')).status(shell, options),
+  },
+  {
+    name: 'logs',
+    summary: 'the log of a run, or of the last run of a report',
+    argument: ['<run>', "the run's identifier, or a report"],
+    options: [CONFIG, option('--json', 'the lines as they were written, a JSON document each')],
+    examples: `  $ tidemark logs events                                 the log of the last run of events
+  $ tidemark logs 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77   a run, by its identifier (tidemark.runs, the console)
+
+The lines of runs on this machine, by a worker or a command, are kept beside the warehouse in <warehouse>.logs, as long
+as the books.`,
+    run: async (shell, run: string, options: LogsOptions) =>
+      (await import('./actions/logs.ts')).logs(shell, run, options),
+  },
+  {
+    name: 'health',
+    summary: 'end with 0 when a worker lives on this machine, else with 1',
+    options: [CONFIG],
+    examples: `  $ tidemark health || systemctl restart tidemark
+
+It checks whether a worker of this warehouse, with any role, is alive on this machine. Whether the reports are well is
+shown by "tidemark status".`,
+    run: async (shell, options: HealthOptions) => (await import('./actions/health.ts')).health(shell, options),
+  },
+  {
+    name: 'pause',
+    summary: 'let sync skip reports',
+    argument: ['<report...>', 'reports to pause'],
+    options: [CONFIG],
+    examples: '  $ tidemark pause budgets            sync skips it, and says so, until it is resumed',
+    run: async (shell, names: string[], options: PauseOptions) =>
+      (await import('./actions/pauses.ts')).pause(shell, names, options),
+  },
+  {
+    name: 'resume',
+    summary: 'let sync run paused reports again',
+    argument: ['<report...>', 'reports to resume'],
+    options: [CONFIG],
+    examples: `  $ tidemark resume budgets events
+  $ tidemark status                   shows what is paused and why`,
+    run: async (shell, names: string[], options: PauseOptions) =>
+      (await import('./actions/pauses.ts')).resume(shell, names, options),
+  },
+  {
+    name: 'retry-rejected',
+    summary: 'load rejected rows again, once the cause is fixed',
+    argument: ['[report...]', 'reports whose rejected rows to load; all when none is named'],
+    options: [CONFIG, JSON_AT_END],
+    examples: `  $ tidemark retry-rejected
+  $ tidemark retry-rejected events
+  $ tidemark query "SELECT report, reason, count(*) FROM tidemark.rejected_rows GROUP BY ALL"
+
+Run it when the cause is fixed, for example by a Tidemark that accepts a wider type for a field. A newer version of a
+row that is already in the warehouse stays. A row that still can't be stored stays rejected, with its new reason.`,
+    run: async (shell, names: string[], options: RetryOptions) =>
+      (await import('./actions/retryRejected.ts')).retryRejectedRows(shell, names, options),
+  },
+  {
+    name: 'cancel',
+    summary: 'end a run or a backfill that runs or waits',
+    argument: ['<run>', 'its identifier'],
+    options: [CONFIG],
+    examples: `  $ tidemark status                                       shows what runs, with identifiers
+  $ tidemark cancel 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77
+
+What a run has committed stays. A backfill that was cancelled doesn't go on.`,
+    run: async (shell, id: string, options: CancelOptions) =>
+      (await import('./actions/cancel.ts')).cancel(shell, id, options),
+  },
+  {
+    name: 'query',
+    summary: 'ask the published copy in SQL',
+    argument: ['<sql>', 'one reading statement'],
+    options: [
+      option('--format <format>', 'how to print it')
+        .choices([...FORMATS, 'parquet'])
+        .default('table'),
+      option('--output <file>', 'the file to write parquet to'),
+      parsed('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
+      CONFIG,
+    ],
+    examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"
+  $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
+  $ tidemark query --format csv "FROM current.events" > events.csv
+  $ tidemark query --format parquet --output events.parquet "FROM current.events"
+  $ tidemark query "SHOW ALL TABLES"
+
+It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
+are not deleted, main has all of them, tidemark has the books. Times are UTC; csv and json print every digit.`,
+    run: async (shell, sql: string, options: QueryOptions) =>
+      (await import('./actions/query.ts')).query(shell, sql, options),
+  },
+  {
+    name: 'schema',
+    summary: 'print the tables: as DDL, data dictionary or dbt sources',
+    options: [option('--format <format>', 'how to print them').choices(SCHEMA_FORMATS).default('sql'), CONFIG],
+    examples: `  $ tidemark schema > tables.sql
+  $ tidemark schema --format markdown > TABLES.md
+  $ tidemark schema --format dbt > models/sources.yml
+
+It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the
+tables and columns that are declared. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness;
+docs/READING.md shows how to attach the copy.`,
+    run: async (shell, options: SchemaOptions) => (await import('./actions/schema.ts')).schema(shell, options),
+  },
+  {
+    name: 'export',
+    summary: 'write the tables as Parquet files with a manifest',
+    argument: ['[report...]', 'reports to export (default: all)'],
+    options: [
+      option('--to <folder>', 'an empty folder, or one of an earlier export').makeOptionMandatory(),
+      CONFIG,
+      JSON_DOCUMENT,
+    ],
+    examples: `  $ tidemark export --to ./export
+  $ tidemark export --to /srv/lake/events events merf_submissions
+  $ tidemark export --to ./export --json | jq .written
+
+It writes the published copy's tables as Parquet, deleted rows included (is_deleted), and a manifest.json that names the
+files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,
+    run: async (shell, reports: string[], options: ExportOptions) =>
+      (await import('./actions/export.ts')).exportTables(shell, reports, options),
+  },
+  {
+    name: 'sandbox',
+    summary: 'run a local reporting service to try things on',
+    options: [
+      parsed('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber),
+      parsed('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),
+      parsed('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber),
+      parsed('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber),
+      option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again')
+        .argParser(collect)
+        .default([]),
+      option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES),
+      parsed('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
+      parsed('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),
+      option('--compress <how>', 'compress answers').choices(COMPRESSIONS),
+      option('--json', 'print its address as one line of JSON when it is ready'),
+    ],
+    examples: `  $ tidemark sandbox
+  $ tidemark sandbox --rows 20000 --changes-per-second 5
+  $ tidemark sandbox --fault '5xx*3@events' --fault slow:200
+
+Faults (with their default arguments):
+${faultLines.join('\n')}`,
+    run: async (shell, options: ServeOptions) => (await import('./actions/sandbox.ts')).sandbox(shell, options),
+  },
+]
