@@ -5,7 +5,7 @@
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
 /** What the windows before had asked for, and when: the measure by which a load knows late rows. */
-export interface AskedBefore {
+export interface PreviousRead {
   /** Rows stamped at or before this time were asked for already. */
   readonly until: Instant
   /** The service's clock when they were: a row that wasn't shown then came later than this. */
@@ -24,18 +24,18 @@ export interface LastWindow {
  * The measure for a window that is cut at `clock`. None before the first mark, nor while the service's clock stands
  * before that of the last window: then it was set back, and new rows carry old stamps.
  */
-export function askedBefore(
+export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,
   settleMs: number,
-): AskedBefore | undefined {
+): PreviousRead | undefined {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
 /** How long after its stamp a late row was shown, at least. */
-export const latenessMs = (stamp: Instant, asked: AskedBefore): number => Math.max(0, millisBetween(stamp, asked.at))
+export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** What is advised is a round number of these. */
 const STEPS_MS = [

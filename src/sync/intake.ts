@@ -16,68 +16,68 @@ import type { ScannedPage } from '../staging/scanPage.ts'
 import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '../staging/spool.ts'
 import { checkSegment } from '../staging/stagedFiles.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
-import type { LoadInput, LoadResult } from '../warehouse/load/load.ts'
+import type { AuditedRecord, ChangesLoad, EntryWindow, LoadInput, LoadResult } from '../warehouse/load/loadInput.ts'
 import { noFigures } from './figures.ts'
 import { loadRules } from './loadRules.ts'
 import type { WalkContext } from './context.ts'
 
-export interface IntakeParts {
+export interface IntakeOptions {
   readonly report: Declaration
   readonly runId: string
-  readonly followers?: LoadInput['followers']
-  /**
-   * Where a load may end: `anywhere`; or `between windows`, since what rows mean is only known when their window is
-   * closed (differences), or since a load replaces a window whole (audit entries).
-   */
-  readonly cuts: 'anywhere' | 'between windows'
-  /** The reconcile that the loads are part of. */
-  readonly reconcileId?: string | undefined
+  readonly source: RowSource
+  readonly followers?: ChangesLoad['followers']
 }
 
-/** What the next load takes along. */
-export interface Settled {
+/** Why rows are read, which decides the kind of their loads. */
+export type RowSource =
+  | Pick<ChangesLoad, 'kind' | 'previousRead'>
+  | { readonly kind: 'reread' | 'backfill' | 'audit' }
+  | { readonly kind: 'reconcile'; readonly reconcileId: string }
+
+/** A window that was read completely. */
+export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** How far a reconcile is with it, on its own axis of time. */
+  /** Reconciles only: the end of the window on the reconcile's axis of time. */
   readonly reached?: Instant
-  /** Keys that a second read showed to be deleted in the window (budgets). */
-  readonly gone?: LoadInput['gone']
-  readonly replaces?: NonNullable<LoadInput['replaces']>[number]
-  readonly asked?: NonNullable<LoadInput['asked']>[number]
+  /** Budgets only: keys of rows of the window that a second read showed to be deleted. */
+  readonly gone?: ChangesLoad['gone']
+  /** Audit reports only: the record and span whose stored entries the window replaces. */
+  readonly entries?: EntryWindow
+  readonly audited?: AuditedRecord
 }
 
-/** What a load ends in where a file is missing: it is read in several statements. */
+/** Errors that a load throws when a staged file is missing; the statement that reads the file decides which one. */
 const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** What the windows before had asked for, while a later one is read: its loads count late rows. */
-  askedBefore: LoadInput['askedBefore']
-  /** What is read from here on is asked for whether or not it was modified. */
-  rereads: boolean
+  /** Applies to the loads that begin after it was set: commit first, where rows were added before. */
+  source: RowSource
   readonly #context: WalkContext
-  readonly #parts: IntakeParts
+  readonly #options: IntakeOptions
   readonly #spool: Spool
-  #settled: Settled[] = []
+  /** Windows that the next load closes. */
+  #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
 
-  constructor(context: WalkContext, parts: IntakeParts) {
+  constructor(context: WalkContext, options: IntakeOptions) {
     const { settings } = context
+    const { report, runId, source } = options
     this.#context = context
-    this.#parts = parts
-    this.rereads = parts.reconcileId !== undefined
-    this.catalog = catalogOf(parts.report)
-    const directory = join(settings.staging, `${parts.runId}-${parts.report.name}-${nextSpool()}`)
-    const cutsBetweenPages = parts.cuts === 'anywhere'
-    this.#spool = new Spool(directory, this.catalog, { ...settings.limits, cutsBetweenPages })
+    this.#options = options
+    this.source = source
+    this.catalog = catalogOf(report)
+    const directory = join(settings.staging, `${runId}-${report.name}-${nextSpool()}`)
+    this.#spool = new Spool(directory, this.catalog, { ...settings.limits, cutsBetweenPages: this.#cutsBetweenPages })
   }
 
   async add(page: ScannedPage, servedAt: Instant, asked: StagedPage['asked']): Promise<void> {
     await this.#spool.add(page, servedAt, asked)
-    if (this.#parts.cuts === 'anywhere') await this.#loadWhatIsFull()
+    if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** From here on, pages may be taken back: the walk that brought them did not come to a proof. */
+  /** Returns the point that `takeBack` returns to, when the walk that begins here ends without a proof. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }
@@ -86,22 +86,23 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** The window is proven and all of its rows were added: the next load closes it. */
-  async settle(settled: Settled): Promise<void> {
-    this.#settled.push(settled)
-    await this.#loadWhatIsFull()
+  /** Closes a window whose rows were all added: with the next load, in the same transaction. */
+  async close(proven: ProvenWindow): Promise<void> {
+    this.#proven.push(proven)
+    await this.#loadFullSegments()
   }
 
-  /** Loads everything added so far; `run` goes into the books with the last load. */
+  /** Loads everything that was added; the last load also writes the record of the run. */
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
-    const full = segments.filter((segment) => segment.rows > 0 || segment.rejected.length > 0 || this.#replacesEntries)
-    for (const segment of full.slice(0, -1)) await this.#load({ segment, settled: [] })
+    const isAudit = this.source.kind === 'audit'
+    const full = segments.filter((segment) => segment.rows > 0 || segment.rejected.length > 0 || isAudit)
+    for (const segment of full.slice(0, -1)) await this.#load({ segment, proven: [] })
     const segment = full.at(-1)
-    const settled = this.#takeSettled()
-    if (segment === undefined && settled.length === 0 && run === undefined) return
-    await this.#load({ segment, settled, run })
+    const proven = this.#takeProven()
+    if (segment === undefined && proven.length === 0 && run === undefined) return
+    await this.#load({ segment, proven, run })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -109,50 +110,63 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  get #replacesEntries(): boolean {
-    return this.#parts.report.perRecord !== undefined
+  /**
+   * Whether a load may end in the middle of a window. Where deletions are found by a second read, they are known only
+   * at the end of the window; and a load of audit entries replaces whole windows.
+   */
+  get #cutsBetweenPages(): boolean {
+    return this.#options.report.deletes !== 'diff' && this.source.kind !== 'audit'
   }
 
-  #takeSettled(): Settled[] {
-    const settled = this.#settled
-    this.#settled = []
-    return settled
+  #takeProven(): ProvenWindow[] {
+    const proven = this.#proven
+    this.#proven = []
+    return proven
   }
 
   /** One load at a time runs beside the walk; the walk waits only when the next segment is full before it ends. */
-  async #loadWhatIsFull(): Promise<void> {
+  async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
-      const settled = this.#takeSettled()
+      const proven = this.#takeProven()
       await this.#loading
-      this.#loading = this.#load({ segment, settled })
+      this.#loading = this.#load({ segment, proven })
       this.#loading.catch(() => undefined)
     }
   }
 
-  async #load({ segment, settled, run }: OneLoad): Promise<void> {
-    const { client, clock, signal, fence, settings, observe = unobserved } = this.#context
-    const { report, runId, followers, reconcileId } = this.#parts
-    const reached = settled.findLast((each) => each.reached !== undefined)?.reached
-    signal.throwIfAborted()
-    const input = {
+  #inputOf({ segment, proven, run }: OneLoad): LoadInput {
+    const { client, clock, fence, settings } = this.#context
+    const { report, runId, followers } = this.#options
+    const { source } = this
+    const base = {
       report,
       runId,
       now: clock.now(),
       serviceNow: client.serviceNow(),
       segment,
-      followers: followers ?? [],
-      rereads: this.rereads,
-      closes: settled.map((each) => each.window),
-      gone: report.deletes === 'diff' ? settled.flatMap((each) => each.gone ?? []) : undefined,
-      replaces: this.#replacesEntries ? settled.flatMap((each) => each.replaces ?? []) : undefined,
-      asked: settled.flatMap((each) => each.asked ?? []),
-      askedBefore: this.askedBefore,
-      reconcile: reconcileId === undefined ? undefined : { reconcileId, reached },
-      fence,
       rules: loadRules(settings.reports[report.name as ReportName]),
+      closes: proven.map((each) => each.window),
+      fence,
       run: run === undefined ? undefined : this.#withFigures(run),
-    } satisfies LoadInput
+    }
+    if (source.kind === 'audit') {
+      const entryWindows = proven.flatMap((each) => each.entries ?? [])
+      return { ...base, kind: 'audit', entryWindows, audited: proven.flatMap((each) => each.audited ?? []) }
+    }
+    const gone = report.deletes === 'diff' ? proven.flatMap((each) => each.gone ?? []) : undefined
+    const rows = { ...base, followers, gone }
+    if (source.kind === 'changes') return { ...rows, ...source }
+    if (source.kind !== 'reconcile') return { ...rows, kind: source.kind }
+    const reached = proven.findLast((each) => each.reached !== undefined)?.reached
+    return { ...rows, kind: 'reconcile', reconcile: { reconcileId: source.reconcileId, reached } }
+  }
+
+  async #load(one: OneLoad): Promise<void> {
+    const { signal, observe = unobserved } = this.#context
+    signal.throwIfAborted()
+    const input = this.#inputOf(one)
+    const { report, segment } = input
     const result = await observe({ what: 'load', report: report.name }, async (note) => {
       const loaded = await this.#loaded(input)
       note({ rows: loaded.rows, inserted: loaded.inserted, updated: loaded.updated, rejected: loaded.rejected })
@@ -166,7 +180,7 @@ export class Intake implements AsyncDisposable {
     try {
       return await this.#context.warehouse.load(input)
     } catch (error) {
-      // What the warehouse says of a file that went away under it is worth less than that it went away.
+      // A missing file is the real cause; the error of the database only describes its effect.
       if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
       throw error
     }
@@ -203,7 +217,7 @@ export class Intake implements AsyncDisposable {
 
 interface OneLoad {
   readonly segment: Segment | undefined
-  readonly settled: readonly Settled[]
+  readonly proven: readonly ProvenWindow[]
   readonly run?: RunRecord | undefined
 }
 

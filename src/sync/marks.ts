@@ -34,8 +34,7 @@ export class Marks {
   /** From here on rows are read again that lie behind the mark: that moves no mark, nothing of it is late or modified. */
   forOldRows(): this {
     this.#movesMarks = false
-    this.#scope.intake.askedBefore = undefined
-    this.#scope.intake.rereads = true
+    this.#scope.intake.source = { kind: 'reread' }
     return this
   }
 

@@ -104,7 +104,7 @@ async function reconcileScope(
     window,
     sizes,
     before,
-    reconcileId,
+    source: { kind: 'reconcile', reconcileId },
   })
   const reading = new Reading(scope, open, context.warehouse)
   await reading.everything()
@@ -195,7 +195,7 @@ class Reading {
       totalCount,
       marks: [],
     }
-    await this.#scope.intake.settle({ window, reached, gone })
+    await this.#scope.intake.close({ window, reached, gone })
   }
 }
 

@@ -13,8 +13,8 @@ import { catalogOf } from '../staging/rowCatalog.ts'
 import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
 import type { Instant } from '../instant.ts'
-import type { LoadInput } from '../warehouse/load/load.ts'
-import type { RejectedRow } from '../warehouse/load/rejected.ts'
+import type { EntryWindow } from '../warehouse/load/loadInput.ts'
+import type { RejectedBatch, RejectedRow } from '../warehouse/load/rejected.ts'
 import type { GoneKey } from './walk/difference.ts'
 import { followersOf } from './audit/followers.ts'
 import { loadRules } from './loadRules.ts'
@@ -92,9 +92,7 @@ const otherColumns = (report: ReportName): SyncError =>
     cure: `Run "tidemark sync ${report}" first: it forgets the rows that were refused before and reads them again.`,
   })
 
-type Retries = NonNullable<LoadInput['retries']>
-
-function batches(loads: Kept['loads']): Omit<Retries, 'moved'>[] {
+function batches(loads: Kept['loads']): Omit<RejectedBatch, 'moved'>[] {
   const found: { loadIds: number[]; rows: number }[] = []
   for (const { loadId, rows } of loads) {
     const last = found.at(-1)
@@ -107,32 +105,31 @@ function batches(loads: Kept['loads']): Omit<Retries, 'moved'>[] {
   return found
 }
 
-async function loadAgain(context: RetryContext, report: ReportName, retries: Retries): Promise<void> {
+async function loadAgain(context: RetryContext, report: ReportName, batch: RejectedBatch): Promise<void> {
   const { warehouse, settings, clock } = context
   const declaration = reportOf(report)
   const runId = randomUUID()
   await using staging = new Restaging(join(settings.staging, `retry-${runId}`), declaration, warehouse.numberMark)
   let read = 0
-  for (let offset = 0; offset < retries.rows; offset += ROWS_AT_ONCE) {
-    const { loadIds } = retries
+  for (let offset = 0; offset < batch.rows; offset += ROWS_AT_ONCE) {
+    const { loadIds } = batch
     const rows = await warehouse.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
     await staging.add(rows)
     read += rows.length
   }
   // Rows that went while they were read would shift the others past the reading.
-  if (read !== retries.rows) throw retries.moved
+  if (read !== batch.rows) throw batch.moved
   await warehouse.load({
+    kind: 'retry',
     report: declaration,
     runId,
     now: clock.now(),
     segment: await staging.segment(),
-    closes: [],
     followers: followersOf(report, settings.reports),
-    ...(declaration.perRecord === undefined ? {} : { replaces: staging.records() }),
+    ...(declaration.perRecord === undefined ? {} : { entryWindows: staging.records() }),
     ...(declaration.deletes === 'diff' ? { gone: staging.goneKeys() } : {}),
-    yields: true,
     rules: loadRules(settings.reports[report]),
-    retries,
+    batch,
   })
 }
 
@@ -178,7 +175,7 @@ class Restaging implements AsyncDisposable {
   }
 
   /** The audited records that entries belong to; their other entries stay. */
-  records(): NonNullable<LoadInput['replaces']> {
+  records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
       record: this.#report.asked.map(({ column }) => asked[column] ?? ''),

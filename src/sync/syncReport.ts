@@ -5,7 +5,7 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { type Instant, millisBetween } from '../instant.ts'
-import { askedBefore, type LastWindow } from '../plan/lateness.ts'
+import { previousRead, type LastWindow } from '../plan/lateness.ts'
 import { type Before, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books/books.ts'
 import { readEverything } from './everything.ts'
@@ -79,13 +79,22 @@ async function openScope(
   const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
   const sizes = await context.warehouse.pageSizes(run.report, config.pageSize)
   const soFar = { pages: run.pages, rows: run.figures.rows }
-  return new Scope(context, { declaration, config, scope, runId: run.runId, window, sizes, before: soFar })
+  return new Scope(context, {
+    declaration,
+    config,
+    scope,
+    runId: run.runId,
+    window,
+    sizes,
+    before: soFar,
+    source: { kind: 'changes' },
+  })
 }
 
 async function readChanged(scope: Scope, marks: Marks, last: LastWindow): Promise<void> {
   const { window, config } = scope.parts
   if (window.since === undefined) return readEverything(scope, marks)
-  scope.intake.askedBefore = askedBefore(last, window.clock, config.settleMs)
+  scope.intake.source = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
   return marks.read({ since: window.since, until: window.until })
 }
 

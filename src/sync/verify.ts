@@ -119,6 +119,7 @@ async function readInto(
     window,
     sizes: NO_PAGE_SIZES,
     before,
+    source: { kind: 'reread' },
   })
   const reader = new WindowReader(scope)
   await reader.slices('window', [{ since, until }], (slice, proven, gone) => reader.close(slice, proven, { gone }))

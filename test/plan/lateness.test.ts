@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseDuration } from '../../src/config/units.ts'
 import { type Instant, minusMs, plusMs } from '../../src/instant.ts'
-import { advisedOverlapMs, askedBefore, latenessMs, settingDuration } from '../../src/plan/lateness.ts'
+import { advisedOverlapMs, previousRead, latenessMs, settingDuration } from '../../src/plan/lateness.ts'
 
 const NOON = 1_772_366_400_000_000 as Instant
 const MINUTE_MS = 60_000
@@ -13,19 +13,19 @@ describe('what was asked before', () => {
   it('ends at the mark and was asked at the clock that left it', () => {
     const until = minusMs(NOON, MINUTE_MS)
     const mark = minusMs(until, SETTLE_MS)
-    expect(askedBefore({ mark, until }, NOON, SETTLE_MS)).toEqual({ until: mark, at: until })
+    expect(previousRead({ mark, until }, NOON, SETTLE_MS)).toEqual({ until: mark, at: until })
     // Books that lost the window know the clock from the mark.
-    expect(askedBefore({ mark, until: undefined }, NOON, SETTLE_MS)).toEqual({ until: mark, at: until })
+    expect(previousRead({ mark, until: undefined }, NOON, SETTLE_MS)).toEqual({ until: mark, at: until })
   })
 
   it('is nothing in a first run, and nothing while the service has set its clock back', () => {
-    expect(askedBefore({ mark: undefined, until: undefined }, NOON, SETTLE_MS)).toBeUndefined()
-    expect(askedBefore({ mark: NOON, until: plusMs(NOON, SETTLE_MS) }, NOON, SETTLE_MS)).toBeUndefined()
+    expect(previousRead({ mark: undefined, until: undefined }, NOON, SETTLE_MS)).toBeUndefined()
+    expect(previousRead({ mark: NOON, until: plusMs(NOON, SETTLE_MS) }, NOON, SETTLE_MS)).toBeUndefined()
   })
 
   it('ends where the last window did when its mark is further, as after a clock that was set back', () => {
     const until = minusMs(NOON, MINUTE_MS)
-    expect(askedBefore({ mark: NOON, until }, NOON, SETTLE_MS)).toEqual({ until, at: until })
+    expect(previousRead({ mark: NOON, until }, NOON, SETTLE_MS)).toEqual({ until, at: until })
   })
 
   it('says how late a row is at least: from its stamp to the clock at which it was not shown', () => {

@@ -122,7 +122,7 @@ function stalled(context: SyncContext, timeline: Timeline): SyncContext {
   const { warehouse, client } = context
   const load: Warehouse['load'] = async (input) => {
     await timeline.wait(STALE_MS)
-    return warehouse.load({ ...input, serviceNow: client.serviceNow() })
+    return warehouse.load(input.kind === 'retry' ? input : { ...input, serviceNow: client.serviceNow() })
   }
   const proxy = withMethods(warehouse, { load })
   return { ...context, warehouse: proxy }

@@ -13,7 +13,7 @@ import { ObjectCatalog } from '../../src/staging/catalog.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts'
 import type { ClosedWindow } from '../../src/warehouse/books/books.ts'
-import type { LoadInput, LoadResult } from '../../src/warehouse/load/load.ts'
+import type { LoadInput, LoadResult } from '../../src/warehouse/load/loadInput.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
 export const NOON = at('2026-03-01T12:00:00Z')
@@ -54,14 +54,17 @@ export async function aWarehouse(): Promise<OpenWarehouse> {
   }
 }
 
-/** Everything of a load's input that a test may want to say, beside its rows. */
-export interface Given extends Partial<Omit<LoadInput, 'report' | 'segment' | 'asked' | 'run'>> {
+/** Fields of one kind of load beside its rows, all of them optional; without a kind, the load is one of changes. */
+type GivenLoad<L extends LoadInput> = L extends LoadInput
+  ? Partial<Omit<L, 'report' | 'segment' | 'kind'>> &
+      (L['kind'] extends 'changes' ? { readonly kind?: L['kind'] } : Pick<L, 'kind'>)
+  : never
+
+export type Given = GivenLoad<LoadInput> & {
   /** When the service answered; ISO text or instant. */
   readonly observedAt?: string | Instant
-  /** Columns that the question gives: the currency, the record. */
+  /** Columns that the request fills: the currency, or the audited record. */
   readonly asked?: StagedPage['asked']
-  readonly askedRecords?: LoadInput['asked']
-  readonly run?: LoadInput['run']
 }
 
 /** A window that a load closes: proven, up to noon, with a row. */
@@ -123,16 +126,10 @@ export async function loadPages(
   { pages, given = {} }: { pages: readonly GivenPage[]; given?: Given },
 ): Promise<LoadResult> {
   const segment = await segmentOf(opened, report, pages)
-  const { observedAt: _, asked: _asked, askedRecords, ...input } = given
-  return opened.warehouse.load({
-    report,
-    runId: 'run-1',
-    now: NOON,
-    closes: [],
-    segment,
-    ...(askedRecords === undefined ? {} : { asked: askedRecords }),
-    ...input,
-  })
+  const { observedAt: _, asked: _asked, ...input } = given
+  const ofAudit = input.kind === 'audit' ? { entryWindows: [], audited: [] } : {}
+  const load = { kind: 'changes', report, runId: 'run-1', now: NOON, closes: [], segment, ...ofAudit, ...input }
+  return opened.warehouse.load(load as LoadInput)
 }
 
 /** Loads one page of rows. */

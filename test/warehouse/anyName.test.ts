@@ -67,7 +67,7 @@ async function lived(opened: OpenWarehouse, odd: object): Promise<void> {
   await loadRows(opened, enquiries, [{ ...odd, enquiryId: 1, status: 5 }], { observedAt: THIRD })
   await loadRows(opened, events, [event('old', FIRST), event('new', SECOND), event('ahead', FIFTH)], {
     observedAt: SECOND,
-    askedBefore: { until: at(FIRST), at: at(FIRST) },
+    previousRead: { until: at(FIRST), at: at(FIRST) },
   })
   await loadRows(opened, events, [event('newer', THIRD), event('gone', FOURTH, true)], { observedAt: FOURTH })
   const budget = { ...odd, budgetId: 1, budgetName: 'a' }
@@ -81,7 +81,8 @@ async function lived(opened: OpenWarehouse, odd: object): Promise<void> {
     await loadRows(opened, enquiryAuditEntries, rows, {
       observedAt: hour,
       asked: { enquiry_id: 1 },
-      replaces: [{ record: [1], since: at(FIRST), until: at(SECOND) }],
+      kind: 'audit',
+      entryWindows: [{ record: [1], since: at(FIRST), until: at(SECOND) }],
     })
   }
   const place = { report: enquiries, scope: '', asked: { start: at(FIRST), filters: {} } }
@@ -90,6 +91,7 @@ async function lived(opened: OpenWarehouse, odd: object): Promise<void> {
     await warehouse.reconcile(place, begun)
     await loadRows(opened, enquiries, [{ ...odd, enquiryId: 1, status: 5 }], {
       observedAt: THIRD,
+      kind: 'reconcile',
       reconcile: { reconcileId, reached: at(FIFTH) },
     })
     const ending = { ...place, ...begun, runId: 'run-1', now: at(FIFTH) }

@@ -13,7 +13,8 @@ import { numberMark } from '../../src/warehouse/books/books.ts'
 import { migrate } from '../../src/warehouse/books/layout.ts'
 import { Database, type Sql } from '../../src/warehouse/database/duckdb.ts'
 import { Fences } from '../../src/warehouse/books/fences.ts'
-import { load, type LoadInput } from '../../src/warehouse/load/load.ts'
+import { load } from '../../src/warehouse/load/load.ts'
+import type { AuditLoad, ChangesLoad, LoadInput } from '../../src/warehouse/load/loadInput.ts'
 import { discoveredColumns } from '../../src/warehouse/tables/tables.ts'
 import { markOf } from '../support/held.ts'
 import {
@@ -123,7 +124,7 @@ interface Case {
   readonly report: Declaration
   readonly before: readonly object[]
   readonly rows: readonly object[]
-  readonly more: Partial<LoadInput>
+  readonly more: Pick<ChangesLoad, 'kind' | 'followers'> | Pick<AuditLoad, 'kind' | 'entryWindows' | 'audited'>
   /** Rows of the table at the end. */
   readonly held: number
 }
@@ -140,7 +141,7 @@ const CASES: readonly Case[] = [
       { eventId: 3, attendees: 'odd' },
       { town: 'keyless' },
     ],
-    more: { followers: [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 1_000 }] },
+    more: { kind: 'changes', followers: [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 1_000 }] },
   },
   {
     what: 'rows that are all new',
@@ -148,7 +149,7 @@ const CASES: readonly Case[] = [
     held: 3,
     before: [{ enquiryId: 1 }],
     rows: [{ enquiryId: 2, fresh: true }, { enquiryId: 3 }],
-    more: {},
+    more: { kind: 'changes' },
   },
   {
     what: 'rows that were tried as new, in vain',
@@ -156,7 +157,7 @@ const CASES: readonly Case[] = [
     held: 2,
     before: [{ enquiryId: 1 }],
     rows: [{ enquiryId: 1, fresh: true }, { enquiryId: 2 }, { enquiryId: 2, fresh: 7 }],
-    more: {},
+    more: { kind: 'changes' },
   },
   {
     what: 'entries of an audit trail',
@@ -165,8 +166,9 @@ const CASES: readonly Case[] = [
     before: [{ action: 'a', timestamp: '2026-03-01T12:00:00Z' }],
     rows: [{ action: 'b', timestamp: '2026-03-01T12:00:00Z', more: 1 }],
     more: {
-      replaces: [{ record: [1], since: NOON, until: plusMs(NOON, 1_000) }],
-      asked: [{ scope: '1', at: NOON }],
+      kind: 'audit',
+      entryWindows: [{ record: [1], since: NOON, until: plusMs(NOON, 1_000) }],
+      audited: [{ scope: '1', at: NOON }],
     },
   },
 ]

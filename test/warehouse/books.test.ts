@@ -67,7 +67,7 @@ describe('a mark', () => {
           const closes = marks.map(([currency, minute]) =>
             closing(scopeOf(currency), [['modified_since', minutes(minute)]]),
           )
-          await opened.warehouse.load({ report: enquiries, runId: 'r', now: NOON, closes })
+          await opened.warehouse.load({ kind: 'changes', report: enquiries, runId: 'r', now: NOON, closes })
           for (const [currency, value] of highest) {
             expect(await markOf(opened, 'enquiries', scopeOf(currency))).toBe(value)
           }
@@ -87,7 +87,7 @@ describe('a mark', () => {
       ['modified_since', value],
       ['aggregate_record_modified', earliest(value, NOON)],
     ]
-    await own.warehouse.load({ report: events, runId: 'r', now: NOON, closes: [closing('', marks)] })
+    await own.warehouse.load({ kind: 'changes', report: events, runId: 'r', now: NOON, closes: [closing('', marks)] })
     const { numberMark } = own.warehouse
     await own.warehouse.close()
     await using again = await openAt(own.path)
@@ -242,7 +242,7 @@ describe('freshness', () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const closes = [closing('EUR', [['modified_since', minutes(5)]]), closing('USD', [['modified_since', minutes(3)]])]
-    await warehouse.load({ report: budgets, runId: 'r', now: NOON, closes })
+    await warehouse.load({ kind: 'changes', report: budgets, runId: 'r', now: NOON, closes })
     const told: [readonly string[] | undefined, Instant | null][] = [
       [undefined, minutes(3)],
       [['EUR', 'USD'], minutes(3)],
@@ -274,7 +274,9 @@ describe('a followed record', () => {
         runId: 'r',
         now: NOON,
         closes: [closing(`3:${id}`, [['since', at(time)]])],
-        asked: [{ scope: `3:${id}`, at: at(time) }],
+        kind: 'audit',
+        entryWindows: [],
+        audited: [{ scope: `3:${id}`, at: at(time) }],
       })
     const due = async () =>
       (await warehouse.dueRecords(question)).map(({ recordId, scope, mark }) => [recordId, scope, mark])
@@ -307,7 +309,9 @@ describe('a followed record', () => {
         runId: 'r',
         now: NOON,
         closes: [closing('3:1', [['since', at(time)]])],
-        asked: [{ scope: '3:1', at: at(time) }],
+        kind: 'audit',
+        entryWindows: [],
+        audited: [{ scope: '3:1', at: at(time) }],
       })
     const due = async () => (await warehouse.dueRecords(question)).map(({ recordId }) => recordId)
     await show({ aggregateRecordModified: '2026-03-01T10:00:00Z' }, '2026-03-01T10:01:00Z')
@@ -346,7 +350,9 @@ describe('a followed record', () => {
       runId: 'r',
       now: NOON,
       closes: [closing('4', [['since', at('2026-03-01T12:00:10Z')]])],
-      asked: [{ scope: '4', at: at('2026-03-01T12:00:10Z') }],
+      kind: 'audit',
+      entryWindows: [],
+      audited: [{ scope: '4', at: at('2026-03-01T12:00:10Z') }],
     })
     expect(await due()).toEqual([])
     await show('2026-03-01T12:01:00Z')

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { budgets } from '../../schema/reports/budgets.ts'
 import { events } from '../../schema/reports/events.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
-import { aWarehouse, type Given, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import type { ChangesLoad } from '../../src/warehouse/load/loadInput.ts'
+import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -25,7 +26,7 @@ const eventFlags = async (id: number) =>
 const budget = (id: number, name = 'x') => ({ budgetId: id, budgetName: name, modifiedAt: '2026-03-01T11:00:00Z' })
 const loadBudgets = (
   rows: readonly object[],
-  { minute, gone, currency = 'EUR' }: { minute: number; gone: Given['gone']; currency?: string },
+  { minute, gone, currency = 'EUR' }: { minute: number; gone: ChangesLoad['gone']; currency?: string },
 ) => loadRows(opened, budgets, rows, { observedAt: minutes(minute), gone, asked: { target_currency: currency } })
 const budgetFlags = (id: number) =>
   texts(opened, 'main.budgets', { columns: ['target_currency', ...FLAGS], where: `budget_id = ${id}` })
@@ -139,7 +140,7 @@ describe('a budget', () => {
 
   it('is deleted by a key that came as text, and a gone key that no row can have harms nothing', async () => {
     const sent = [budget(20), { ...budget(21), budgetId: '21' }, { ...budget(22), budgetId: 'abc' }, budget(23)]
-    const gone: Given['gone'] = [
+    const gone: ChangesLoad['gone'] = [
       ['"21"', 'EUR'],
       ['"2\\u0033"', 'EUR'],
       ['"abc"', 'EUR'],

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditEntries } from '../../schema/reports/auditEntries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { formatInstant, type Instant, plusMs } from '../../src/instant.ts'
-import { aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import { aWarehouse, type Given, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -36,7 +36,8 @@ function aRecord() {
     return loadRows(opened, enquiryAuditEntries, told.map(rowOf), {
       observedAt: minutes(100 + load),
       asked: { enquiry_id: id },
-      replaces: [{ record: [id], since: minutes(from), until: minutes(to) }],
+      kind: 'audit',
+      entryWindows: [{ record: [id], since: minutes(from), until: minutes(to) }],
     })
   }
   const rows = () =>
@@ -89,7 +90,9 @@ describe('the entries of a record', () => {
       runId: 'run-1',
       now: NOON,
       closes: [],
-      replaces: [{ record: [record.id], since: minutes(0), until: minutes(1) }],
+      kind: 'audit',
+      entryWindows: [{ record: [record.id], since: minutes(0), until: minutes(1) }],
+      audited: [],
     })
     expect(await record.held()).toBe('3c5')
   })
@@ -116,7 +119,10 @@ describe('the entries of a record', () => {
     const read = (told: readonly string[]) =>
       loadPages(opened, enquiryAuditEntries, {
         pages: told.map((each, n) => ({ rows: entries(each).map(rowOf), asked: { enquiry_id: ids[n] ?? 0 } })),
-        given: { replaces: ids.map((id) => ({ record: [id], since: minutes(0), until: minutes(9) })) },
+        given: {
+          kind: 'audit',
+          entryWindows: ids.map((id) => ({ record: [id], since: minutes(0), until: minutes(9) })),
+        },
       })
     await read(['a1 b2', 'a1', 'z1'])
     await read(['b2', 'a1 c3', ''])
@@ -139,7 +145,8 @@ describe('the entries of a record', () => {
         [{ timestamp: formatInstant(NOON), action, payload: { was: 1e-30, is: [action] }, totals: { a: 1 } }],
         {
           asked: { entity_id: entity, entity_record_id: 5 },
-          replaces: [{ record: [entity, 5], since: NOON, until: NOON }],
+          kind: 'audit',
+          entryWindows: [{ record: [entity, 5], since: NOON, until: NOON }],
         },
       )
     await read(3, 'a')
@@ -169,7 +176,11 @@ describe('the entries of a record', () => {
 
   it('without a time are kept, and replaced with any window of their record', async () => {
     const id = nextRecord++
-    const given = { asked: { enquiry_id: id }, replaces: [{ record: [id], since: NOON, until: minutes(1) }] }
+    const given: Given = {
+      asked: { enquiry_id: id },
+      kind: 'audit',
+      entryWindows: [{ record: [id], since: NOON, until: minutes(1) }],
+    }
     await loadRows(opened, enquiryAuditEntries, [{ action: 'a' }, { action: 'b' }], given)
     await loadRows(opened, enquiryAuditEntries, [{ action: 'b' }, { action: 'c' }], given)
     expect(

@@ -17,7 +17,8 @@ const shown = (opened: OpenWarehouse, time: string, { stamp, name = 'one' }: { s
 const asked = async ({ warehouse }: OpenWarehouse, time: string) => {
   const now = at(`2026-03-01T${time}Z`)
   const closes = [aClosedWindow({ scope: '3:7', until: now, rows: 0, marks: [{ mark: 'since', value: now }] })]
-  await warehouse.load({ report: auditEntries, runId: 'run-1', now, closes, asked: [{ scope: '3:7', at: now }] })
+  const audited = [{ scope: '3:7', at: now }]
+  await warehouse.load({ kind: 'audit', report: auditEntries, runId: 'run-1', now, closes, entryWindows: [], audited })
 }
 
 const due = async ({ warehouse }: OpenWarehouse) => {

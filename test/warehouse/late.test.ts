@@ -5,7 +5,7 @@ import { minusMs } from '../../src/instant.ts'
 import { aWarehouse, loadRows, NOON } from '../support/warehouse.ts'
 
 const MINUTE_MS = 60_000
-const askedBefore = { until: minusMs(NOON, MINUTE_MS), at: minusMs(NOON, MINUTE_MS / 2) }
+const previousRead = { until: minusMs(NOON, MINUTE_MS), at: minusMs(NOON, MINUTE_MS / 2) }
 
 const event = (eventId: number, time: string, name = 'x') => ({
   eventId,
@@ -23,9 +23,9 @@ it('a row counts as late with a stamp that is new and was asked for, not with on
     event(4, '11:40:00', 'a new row that was asked for'),
     { eventId: 5, name: 'a new row without a stamp' },
   ]
-  const load = await loadRows(opened, events, changed, { askedBefore })
+  const load = await loadRows(opened, events, changed, { previousRead })
   expect(load).toMatchObject({ inserted: 2, updated: 3, late: { late: 2, latenessMs: 19.5 * MINUTE_MS } })
-  const again = await loadRows(opened, events, changed, { askedBefore })
+  const again = await loadRows(opened, events, changed, { previousRead })
   expect(again).toMatchObject({ inserted: 0, updated: 0 })
   expect(again.late?.late ?? 0).toBe(0)
   expect(

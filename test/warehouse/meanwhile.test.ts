@@ -32,7 +32,7 @@ it('a page that is read while a load stages its rows changes nothing of how they
   const segment = await segmentOf(opened, events, pages, catalog)
   const plan = { answer: events.answer, key: wireKey(events), catalog, mark: warehouse.numberMark }
   meanwhile = () => void scanPage(pageBytes(events, rowWith('99999999999999999.123456789')), plan)
-  await warehouse.load({ report: events, runId: 'run-2', now: NOON, closes: [], segment })
+  await warehouse.load({ kind: 'changes', report: events, runId: 'run-2', now: NOON, closes: [], segment })
   expect(await texts(opened, 'main.events', { columns: ['exact_rate', '_extra'] })).toEqual([
     { exact_rate: '1000.0', _extra: null },
   ])

@@ -50,7 +50,7 @@ describe('a rejected row', () => {
     await loadRows(opened, budgets, [{ budgetId: 1, budgetName: {} }], { asked: { target_currency: 'EUR' } })
     const rejected = ['budgets EUR 1', 'enquiries  1']
     for (const observedAt of [plusMs(NOON, -1_000), NOON]) {
-      await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }], { observedAt, yields: true })
+      await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }], { observedAt, kind: 'backfill' })
     }
     await loadRows(opened, budgets, [{ budgetId: 1, budgetName: 'x' }], { ...LATER, asked: { target_currency: 'USD' } })
     await loadRows(opened, events, [{ eventId: 1 }], LATER)
@@ -62,12 +62,16 @@ describe('a rejected row', () => {
   it('stays where it has no key, and where its entry can not be told from others', async () => {
     const asked = { enquiry_id: 7 }
     await loadRows(opened, enquiries, [{ status: 5 }, 'text'])
-    await loadRows(opened, enquiryAuditEntries, [{ action: 'Odd', timestamp: 'soon' }], { asked, replaces: [] })
+    await loadRows(opened, enquiryAuditEntries, [{ action: 'Odd', timestamp: 'soon' }], {
+      asked,
+      kind: 'audit',
+      entryWindows: [],
+    })
     const rejected = await kept()
     expect(rejected).toHaveLength(3)
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }], LATER)
     const mended = [{ action: 'Odd', timestamp: '2026-02-01T00:00:00Z' }]
-    await loadRows(opened, enquiryAuditEntries, mended, { ...LATER, asked, replaces: [] })
+    await loadRows(opened, enquiryAuditEntries, mended, { ...LATER, asked, kind: 'audit', entryWindows: [] })
     expect(await kept()).toEqual(rejected)
   })
 

@@ -11,7 +11,7 @@ import { aFolder, at, aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse,
 const HOUR_MS = 3_600_000
 
 /** A load that says how late its rows are has to stage them. */
-const STAGED = { askedBefore: { until: minusMs(NOON, 2 * HOUR_MS), at: minusMs(NOON, HOUR_MS) } }
+const STAGED = { previousRead: { until: minusMs(NOON, 2 * HOUR_MS), at: minusMs(NOON, HOUR_MS) } }
 
 interface Watched extends OpenWarehouse {
   /** How rows were read since this was asked last: `straight` to their table, or `staged`. */
@@ -184,7 +184,7 @@ describe('a load is not tried as new', () => {
     [
       'it is part of a reconcile',
       [event(1, 'a')],
-      { reconcile: { reconcileId: 'r', reached: at('2026-01-01T00:00:00Z') } },
+      { kind: 'reconcile' as const, reconcile: { reconcileId: 'r', reached: at('2026-01-01T00:00:00Z') } },
     ],
   ])('where %s', async (_, rows, given) => {
     await using opened = await watched()

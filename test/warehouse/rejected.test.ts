@@ -81,7 +81,9 @@ describe('a rejected row', () => {
   it('may be all that a load holds', async () => {
     expect(await loadRows(opened, budgets, '[{"x":1},5]')).toMatchObject({ rejected: 2, inserted: 0 })
     expect(await loadRows(opened, budgets, '[{"budgetId":"x"}]')).toMatchObject({ rejected: 1, inserted: 0 })
-    expect(await loadRows(opened, enquiryAuditEntries, '[5,{"timestamp":"soon"}]', { replaces: [] })).toMatchObject({
+    expect(
+      await loadRows(opened, enquiryAuditEntries, '[5,{"timestamp":"soon"}]', { kind: 'audit', entryWindows: [] }),
+    ).toMatchObject({
       rejected: 2,
     })
   })

@@ -116,9 +116,13 @@ describe('a rejected row that is loaded again', () => {
 
   it('of an audit trail joins the other entries of its record', async () => {
     const asked = { entity_id: 3, entity_record_id: 77 }
-    const replaces = [{ record: [3, 77], since: at('2026-01-01T00:00:00Z'), until: NOON }]
+    const entryWindows = [{ record: [3, 77], since: at('2026-01-01T00:00:00Z'), until: NOON }]
     const rows = [{ action: 'Created', timestamp: '2026-02-01T00:00:00Z' }, { action: 'Odd' }]
-    await loadRows(opened, auditEntries, [...rows, { action: 'Updated', timestamp: 'soon' }], { asked, replaces })
+    await loadRows(opened, auditEntries, [...rows, { action: 'Updated', timestamp: 'soon' }], {
+      kind: 'audit',
+      asked,
+      entryWindows,
+    })
     expect((await kept()).map(({ scope }) => scope)).toEqual(['3:77'])
     await mend('"soon"', '"2026-02-02T00:00:00Z"')
     expect(await retry('audit_entries')).toMatchObject({ loaded: 1, rejected: 0 })

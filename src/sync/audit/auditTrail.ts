@@ -57,7 +57,7 @@ export async function syncAudit(given: SyncContext, report: ReportName, runId: s
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
   const context = await fenced(given, { report, kind: 'incremental', holder: runId })
-  await using intake = new Intake(context, { report: declaration, runId, followers: [], cuts: 'between windows' })
+  await using intake = new Intake(context, { report: declaration, runId, source: { kind: 'audit' } })
   const trail = new Trail(context, { declaration, intake })
   const subjects = subjectsOf(report, context.settings.reports[report])
   const coverage = await openAuditCoverage(context, report, subjects)
@@ -216,10 +216,10 @@ class Trail {
     const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
     const { rows, totalCount, proof } = proven
     const marks = marksOf(this.#declaration).map((mark) => ({ mark, value }))
-    await this.#intake.settle({
+    await this.#intake.close({
       window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
-      replaces: { record: values, ...span },
-      asked: { scope: due.scope, at: clock },
+      entries: { record: values, ...span },
+      audited: { scope: due.scope, at: clock },
     })
     const report = this.#declaration.name as ReportName
     this.#context.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })

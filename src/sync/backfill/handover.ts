@@ -6,12 +6,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { assert } from '../../errors.ts'
 import type { PageSizes } from '../../plan/pageSizes.ts'
 import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { checkSegment, stagedMissing } from '../../staging/stagedFiles.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
-import type { LoadInput, LoadResult } from '../../warehouse/load/load.ts'
+import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/loadInput.ts'
 import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
@@ -23,7 +24,7 @@ const MANIFEST = 'manifest.json'
 export interface PulledLoad {
   readonly segment?: Omit<Segment, 'catalog'>
   readonly closes: readonly ClosedWindow[]
-  readonly gone?: LoadInput['gone']
+  readonly gone?: BackfillLoad['gone']
 }
 
 /** One window, pulled and proven, with its rows on disk. Plain values. */
@@ -63,8 +64,10 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Keeps what a load would have taken in. */
-  async load({ segment, closes, gone }: LoadInput): Promise<LoadResult> {
+  /** Stores the input of a load, for `loadPulled`. */
+  async load(input: LoadInput): Promise<LoadResult> {
+    assert(input.kind === 'backfill', 'only windows of backfills are handed over')
+    const { segment, closes, gone } = input
     const number = this.#loads.length
     const kept = segment === undefined ? {} : { segment: await this.#keep(segment, `segment-${number}.ndjson`) }
     this.#loads.push({ ...kept, closes, ...(gone === undefined ? {} : { gone }) })

@@ -7,7 +7,7 @@ import { asSyncError } from '../../errors.ts'
 import { bothSeen } from '../../plan/pageSizes.ts'
 import { catalogFrom } from '../../staging/rowCatalog.ts'
 import { stagedMissing } from '../../staging/stagedFiles.ts'
-import type { LoadInput } from '../../warehouse/load/load.ts'
+import type { BackfillLoad } from '../../warehouse/load/loadInput.ts'
 import { followersOf } from '../audit/followers.ts'
 import { checkStaged, discardPulled, type PulledWindow, stagedSegment } from './handover.ts'
 import { loadRules } from '../loadRules.ts'
@@ -43,7 +43,7 @@ async function learned({ warehouse, settings }: SyncContext, { ask, sizes }: Pul
   await warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, sizes)
 }
 
-type OneLoad = Omit<LoadInput, 'now' | 'serviceNow'>
+type OneLoad = Omit<BackfillLoad, 'now' | 'serviceNow'>
 
 function loadsOf({ settings }: SyncContext, pulled: PulledWindow): OneLoad[] {
   const { ask, loads, rows, pages } = pulled
@@ -51,14 +51,13 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow): OneLoad[] {
   const catalog = catalogFrom(report, pulled.catalog)
   const { backfillId, number, fence } = ask
   const followers = followersOf(ask.report, settings.reports)
-  const ending = { closes: loads.flatMap(({ closes }) => closes), backfilled: { backfillId, number, rows, pages } }
+  const ending = { closes: loads.flatMap(({ closes }) => closes), completes: { backfillId, number, rows, pages } }
   return loads.map(({ segment, gone }, index) => ({
+    kind: 'backfill',
     report,
     runId: backfillId,
     fence,
     followers,
-    rereads: true,
-    yields: true,
     rules: loadRules(settings.reports[ask.report]),
     gone,
     ...(segment === undefined ? {} : { segment: { ...stagedSegment(settings.staging, pulled, segment), catalog } }),
@@ -75,7 +74,7 @@ async function loadOne(
   try {
     await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
   } catch (error) {
-    // What the warehouse says of a file that went away under it is worth less than that it went away.
+    // A missing file is the real cause; the error of the database only describes its effect.
     if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
     throw error
   }

@@ -44,7 +44,8 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
   const before = { pages: 0, rows: 0 }
   // Incremental runs doubt the sizes every few minutes; here that would be a request more for each of many windows.
   const doubtsSizes = false
-  const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes }
+  const source = { kind: 'backfill' } as const
+  const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes, source }
   await using scope = new Scope(context, asked)
   const reader = new WindowReader(scope)
   await reader.read({ since, until }, (slice, proven, gone) => reader.close(slice, proven, { gone }))

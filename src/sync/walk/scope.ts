@@ -12,7 +12,7 @@ import { type Span, splitAt, youngFrom } from '../../plan/spans.ts'
 import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import { followersOf } from '../audit/followers.ts'
-import { Intake } from '../intake.ts'
+import { Intake, type RowSource } from '../intake.ts'
 import { stampsOf } from './stampsOf.ts'
 import { type FetchedPage, PageReader } from './pages.ts'
 import type { WalkOutcome, Proven } from './pageWalk.ts'
@@ -30,7 +30,7 @@ export interface ScopeParts {
   readonly sizes: PageSizes
   /** Pages and rows of the run before this scope, for the progress that is told. */
   readonly before: { readonly pages: number; readonly rows: number }
-  readonly reconcileId?: string
+  readonly source: RowSource
   /** False: the page sizes that are known are not doubted (windows of a backfill). */
   readonly doubtsSizes?: boolean
 }
@@ -57,8 +57,7 @@ export class Scope implements AsyncDisposable {
       report: declaration,
       runId: parts.runId,
       followers: followersOf(config.name, context.settings.reports),
-      cuts: declaration.deletes === 'diff' ? 'between windows' : 'anywhere',
-      reconcileId: parts.reconcileId,
+      source: parts.source,
     })
     this.reader = new PageReader(context, {
       report: declaration,

@@ -71,6 +71,6 @@ export class WindowReader {
     const { scope } = this.#scope.parts
     const until = earliest(slice.until, this.knownUntil)
     const window = { scope, since: slice.since, until, proof, pages: this.takePages(), rows, totalCount, marks }
-    await this.#scope.intake.settle({ window, gone })
+    await this.#scope.intake.close({ window, gone })
   }
 }

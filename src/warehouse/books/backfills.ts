@@ -47,14 +47,14 @@ export interface BookedWindow extends PlannedWindow {
 }
 
 /** What the load that ends a window says of it. */
-export interface BackfilledWindow {
+export interface CompletedWindow {
   readonly backfillId: string
   readonly number: number
   readonly rows: number
   readonly pages: number
 }
 
-export interface FailedWindow extends Pick<BackfilledWindow, 'backfillId' | 'number'> {
+export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'number'> {
   readonly error: { readonly code: string; readonly message: string }
   readonly fence: Fence | undefined
 }
@@ -79,7 +79,7 @@ const BOOK = `
   FROM tidemark.backfills`
 
 /** In the load's transaction: the window is done with these rows. */
-export async function noteBackfilled(sql: Sql, window: BackfilledWindow, loadId: number): Promise<void> {
+export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const [cancelled] = await sql.rows<{ report: ReportName }>(
     `SELECT report FROM tidemark.backfills WHERE backfill_id = $1 AND state = 'cancelled'`,

@@ -53,14 +53,14 @@ export async function noteFollowed(sql: Sql, { report, staged, followers, reread
   }
 }
 
-export interface AskedRecord {
+export interface AuditedRecord {
   readonly scope: string
   /** The service's clock when the record was asked about. */
   readonly at: Instant
 }
 
 /** Remembers, in the load's transaction, up to when records were asked about. */
-export async function noteAsked(sql: Sql, report: string, asked: readonly AskedRecord[]): Promise<void> {
+export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
   await sql.run(`

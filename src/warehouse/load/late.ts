@@ -5,7 +5,7 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import { type AskedBefore, latenessMs } from '../../plan/lateness.ts'
+import { type PreviousRead, latenessMs } from '../../plan/lateness.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { name, time } from '../database/sqlText.ts'
 
@@ -22,7 +22,7 @@ export interface LateParts {
   readonly held: readonly string[]
   /** The table, as it stands before the load writes to it. */
   readonly target: string
-  readonly asked: AskedBefore | undefined
+  readonly asked: PreviousRead | undefined
 }
 
 /** Looks at the temporary tables `win` and `staged`. Undefined: not measured, or the rows carry no stamp. */

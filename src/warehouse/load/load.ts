@@ -4,13 +4,13 @@
  */
 import { assert } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
-import { noteBackfilled } from '../books/backfills.ts'
+import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
-import { noteAsked, noteFollowed } from '../books/followed.ts'
+import { recordAudited, noteFollowed } from '../books/followed.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
 import { clearedBy } from '../database/settings.ts'
 import { type ColumnPlan, makeColumns, planColumns } from './columnPlan.ts'
-import type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
+import { type LoadInput, type LoadPlace, type LoadResult, goneKeysOf, readsUnmodified } from './loadInput.ts'
 import { mayBeAllNew, NotAllNew } from './newRows.ts'
 import { noteReconciled } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
@@ -48,10 +48,13 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Whether a load has nothing to do with its rows but to write them; for all else they are staged. */
-const onlyWrites = ({ report, askedBefore, replaces, reconcile, retries, gone, followers }: LoadInput): boolean =>
-  report.perRecord === undefined &&
-  [askedBefore, replaces, reconcile, retries, ...(gone ?? []), ...(followers ?? [])].every((each) => each === undefined)
+/** Whether a load only writes its rows. Loads that also compare or count them need them staged. */
+function onlyWrites(input: LoadInput): boolean {
+  if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
+  if (input.kind === 'changes' && input.previousRead !== undefined) return false
+  const { gone = [], followers = [] } = input
+  return gone.length === 0 && followers.length === 0
+}
 
 function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
@@ -75,16 +78,16 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
   const { report, segment } = input
   const { staged } = rows
   const result = await database.transaction(async (sql) => {
-    await place.fences.check(sql, input.fence)
+    await place.fences.check(sql, input.kind === 'retry' ? undefined : input.fence)
     await place.beforeWriting?.(sql)
     const loadId = await nextLoadId(sql)
     const changes = await makeColumns(sql, plan, { report: report.name, loadId })
     const merged = await writeRows(sql, { input, table, plan, mark, loadId }, rows)
     await settleRejected(sql, { input, staged, loadId })
     await noteRecords(sql, { input, staged })
-    await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
-    if (input.backfilled !== undefined) await noteBackfilled(sql, input.backfilled, loadId)
-    if (input.reconcile !== undefined) await noteReconciled(sql, { report, staged, progress: input.reconcile, merged })
+    if (input.kind !== 'retry') await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
+    if (input.kind === 'backfill' && input.completes) await completeWindow(sql, input.completes, loadId)
+    if (input.kind === 'reconcile') await noteReconciled(sql, { report, staged, progress: input.reconcile, merged })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun }, figures)
     return { ...figures, changes }
@@ -98,24 +101,32 @@ interface Settling {
   readonly staged: Staged | undefined
 }
 
-/** Refused rows: those that are tried again leave, those that don't fit come, those whose key fits now are forgotten. */
+/**
+ * Updates the rejected rows: removes those that are loaded again, adds those that this load rejects, and removes those
+ * whose key this load has stored.
+ */
 async function settleRejected(
   sql: Sql,
   { input, staged, loadId }: Settling & { readonly loadId: number },
 ): Promise<void> {
-  const { report, retries, rules, gone } = input
-  if (retries !== undefined) await takeRejected(sql, report.name, retries)
+  const { report, rules } = input
+  if (input.kind === 'retry') await takeRejected(sql, report.name, input.batch)
   if (staged === undefined) return
-  const refusing = { report, excludePayload: rules?.excludePayload === true, knowsGone: gone !== undefined }
+  const refusing = {
+    report,
+    excludePayload: rules?.excludePayload === true,
+    knowsGone: goneKeysOf(input) !== undefined,
+  }
   if (staged.rejected > 0) await recordRejected(sql, refusing, loadId)
   await forgetMended(sql, { report, staged })
 }
 
-/** Records whose audit trail is followed: which were shown as modified, and which were asked about. */
+/** Records which rows were modified, for the audit reports that follow them, and whose audit trail was read. */
 async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void> {
-  const { report, followers = [], rereads = false, asked = [] } = input
-  if (staged !== undefined) await noteFollowed(sql, { report, staged, followers, rereads })
-  await noteAsked(sql, report.name, asked)
+  const { report } = input
+  if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
+  const { followers = [] } = input
+  if (staged !== undefined) await noteFollowed(sql, { report, staged, followers, rereads: readsUnmodified(input) })
 }
 
 async function mustBeThere(database: Database, { loadId }: Pick<LoadResult, 'loadId'>): Promise<void> {

@@ -1,63 +1,117 @@
-/** What a load is given, what it needs to know of the warehouse, and what it gives. */
+/** The input of a load, by what is loaded; what it needs from the warehouse; and its result. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
-import type { AskedBefore } from '../../plan/lateness.ts'
+import type { PreviousRead } from '../../plan/lateness.ts'
 import type { Segment } from '../../staging/spool.ts'
-import type { BackfilledWindow } from '../books/backfills.ts'
+import type { CompletedWindow } from '../books/backfills.ts'
 import type { ClosedWindow, RunRecord } from '../books/books.ts'
 import type { Fence, Fences } from '../books/fences.ts'
-import type { AskedRecord, Follower } from '../books/followed.ts'
+import type { AuditedRecord, Follower } from '../books/followed.ts'
 import type { EntryWindow } from '../books/told.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
 import type { MergedWithItems } from './merge.ts'
 import type { ReconcileProgress } from './reconcile.ts'
-import type { Retried } from './rejected.ts'
+import type { RejectedBatch } from './rejected.ts'
 import type { LoadRules } from './stage.ts'
 
-export interface LoadInput {
+/** Fields of every load. */
+interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** Our own clock, for the books. */
+  /** The time of this machine's clock, for the books. */
   readonly now: Instant
-  /** The service's clock now, as a lower bound: what was observed later was observed before the clock was set back. */
-  readonly serviceNow?: Instant | undefined
-  /** The staged rows; none when the window holds nothing. */
+  /** The staged rows; undefined when the service returned none. */
   readonly segment?: Segment | undefined
-  readonly closes: readonly ClosedWindow[]
-  /** Keys that a second read showed to be deleted (budgets), each with the columns of the report's key. */
-  readonly gone?: readonly (readonly (string | number)[])[] | undefined
-  /** For audit entries: the records and bounds whose entries this load replaces. */
-  readonly replaces?: readonly EntryWindow[] | undefined
-  /** Audit reports that follow this one. */
-  readonly followers?: readonly Follower[]
-  /** The rows were asked for whether or not they were modified (reconcile, backfill, refill). */
-  readonly rereads?: boolean
-  /** For audit entries: when each record was asked about. */
-  readonly asked?: readonly AskedRecord[]
-  /** For incremental windows: what the windows before had asked for, so that late rows are known. */
-  readonly askedBefore?: AskedBefore | undefined
-  /** The reconcile that this load is part of: the keys that came are remembered. */
-  readonly reconcile?: ReconcileProgress | undefined
-  /** The window of a backfill that this load ends. */
-  readonly backfilled?: BackfilledWindow | undefined
-  /** The rows were read some time ago: where nothing says which version is newer, the one held stays. */
-  readonly yields?: boolean
-  /** Refused rows that this load takes up again: they are its rows, and refused no longer but for those it refuses. */
-  readonly retries?: Retried | undefined
-  /** Without them columns change as the rows ask for, and everything is kept. */
+  /** Without rules, columns are added as rows need them and rows are also kept as they were sent. */
   readonly rules?: LoadRules | undefined
-  /** The run's right to commit; without it, nothing is checked. */
+}
+
+/** Fields of a load whose rows were just read from the service. */
+interface RunLoad extends LoadBase {
+  /**
+   * A lower bound of the service's current time. A stored row that was observed after it was observed before the
+   * service's clock was set back.
+   */
+  readonly serviceNow?: Instant | undefined
+  /** Windows that are complete with this load. */
+  readonly closes: readonly ClosedWindow[]
+  /** The run's right to commit. Without a fence nothing is checked. */
   readonly fence?: Fence | undefined
-  /** The finished run, with the figures so far; this load's own are added. */
+  /** Only with the last load of a run: its record with the figures of the loads before this one. */
   readonly run?: RunRecord | undefined
 }
+
+/** Fields of a load of rows that have a key; audit entries have none. */
+interface KeyedRows {
+  /** Budgets only: keys of rows that a second read showed to be deleted. Example: `[[1001, 'EUR']]`. */
+  readonly gone?: readonly (readonly (string | number)[])[] | undefined
+  /** Audit reports that follow this report. */
+  readonly followers?: readonly Follower[] | undefined
+}
+
+/** Rows that an incremental run read because they were modified. */
+export interface ChangesLoad extends RunLoad, KeyedRows {
+  readonly kind: 'changes'
+  /** What earlier windows have read; rows that they missed are counted as late. Undefined: late rows are not counted. */
+  readonly previousRead?: PreviousRead | undefined
+}
+
+/** Rows that an incremental run reads again after a change of configuration, whether or not they were modified. */
+export interface RereadLoad extends RunLoad, KeyedRows {
+  readonly kind: 'reread'
+}
+
+/** Rows of a reconcile, whose keys are recorded for the comparison at its end. */
+export interface ReconcileLoad extends RunLoad, KeyedRows {
+  readonly kind: 'reconcile'
+  readonly reconcile: ReconcileProgress
+}
+
+/** Rows of a backfill, which waited on disk: an equally new version in the warehouse is kept. */
+export interface BackfillLoad extends RunLoad, KeyedRows {
+  readonly kind: 'backfill'
+  /** Only with the last load of a window. */
+  readonly completes?: CompletedWindow | undefined
+}
+
+/** Rejected rows that are loaded again: an equally new version in the warehouse is kept. */
+export interface RetryLoad extends LoadBase, KeyedRows {
+  readonly kind: 'retry'
+  /** Each row of the batch leaves `tidemark.rejected_rows`, and returns there when it is rejected again. */
+  readonly batch: RejectedBatch
+  /** Audit reports only: the records of the entries, with an empty window each, since their other entries stay. */
+  readonly entryWindows?: readonly EntryWindow[] | undefined
+}
+
+/** Entries of audit trails. */
+export interface AuditLoad extends RunLoad {
+  readonly kind: 'audit'
+  /** The load replaces all stored entries of these windows. */
+  readonly entryWindows: readonly EntryWindow[]
+  /** Example: `[{ scope: '3:1001', at }]` when record 1001 of entity 3 was requested at `at`. */
+  readonly audited: readonly AuditedRecord[]
+}
+
+/** Keys of deleted rows; undefined where the report finds deletions in another way. */
+export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
+
+export type { AuditedRecord, EntryWindow }
+
+export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
+
+/** Whether the rows were read without a condition on their modification, so that most of them did not change. */
+export const readsUnmodified = ({ kind }: LoadInput): boolean =>
+  kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
+
+/** Whether the rows were read some time ago, so that a stored version with the same time stays. */
+export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends MergedWithItems {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number
-  /** Those that weren't told before. */
+  /** Changes of columns that no load before has reported. */
   readonly changes: readonly TableChange[]
 }
 
@@ -66,7 +120,7 @@ export interface TableChange {
   readonly change: ColumnChange
 }
 
-/** What a load needs to know of the warehouse. */
+/** What a load needs from the warehouse. */
 export interface LoadPlace {
   readonly database: Database
   readonly mark: string
@@ -75,6 +129,6 @@ export interface LoadPlace {
   /** Called in the transaction, before anything is written. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** The record of the load's run as it began, while the file doesn't know it. */
+  /** The record of the load's run, while the run has committed nothing yet. */
   readonly begun?: RunRecord | undefined
 }

@@ -5,7 +5,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
-import type { AskedBefore } from '../../plan/lateness.ts'
+import type { PreviousRead } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { memberOf } from './casts.ts'
@@ -34,7 +34,7 @@ export interface MergeParts {
   readonly yields?: boolean
   readonly history: History | undefined
   /** What the windows before had asked for: by it late rows are known. */
-  readonly askedBefore?: AskedBefore | undefined
+  readonly previousRead?: PreviousRead | undefined
 }
 
 export interface Merged {
@@ -77,7 +77,7 @@ export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
     staged: parts.staged.columns.map((column) => column.name),
     held: parts.tableColumns,
     target,
-    asked: parts.askedBefore,
+    asked: parts.previousRead,
   })
   const columns = names([...parts.tableColumns, ...SYSTEM])
   const held = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }

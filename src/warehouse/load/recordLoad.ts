@@ -11,9 +11,11 @@ export const stagedBytes = (segment: Segment | undefined): number =>
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** How many rows came late; null where it isn't measured. A window that brought nothing brought nothing late. */
-const lateRows = ({ report, askedBefore }: LoadInput, { late }: LoadFigures): number | null =>
-  askedBefore === undefined || report.newerBy.length === 0 ? null : (late?.late ?? 0)
+/** The number of late rows, 0 for a load without rows; null where late rows are not counted. */
+function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
+  const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
+  return isCounted ? (late?.late ?? 0) : null
+}
 
 interface Recording {
   readonly input: LoadInput
@@ -40,7 +42,7 @@ export async function recordLoad(sql: Sql, { input, begun }: Recording, figures:
       figures.late?.latenessMs ?? null,
     ],
   )
-  const { run } = input
+  const run = input.kind === 'retry' ? undefined : input.run
   if (run === undefined) {
     if (begun !== undefined) await recordRun(sql, begun)
     return

@@ -28,7 +28,7 @@ export interface RejectedRow {
 const GONE_REASON = 'deleted at the service; '
 
 /** What a load takes up again. */
-export interface Retried {
+export interface RejectedBatch {
   /** The loads that refused it. */
   readonly loadIds: readonly number[]
   readonly rows: number
@@ -192,7 +192,7 @@ export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }:
 /**
  * Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew.
  */
-export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: Retried): Promise<void> {
+export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
   const [kept] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE ${which}`)
   if (kept?.rows !== rows) throw moved

@@ -4,6 +4,7 @@
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
+import type { Instant } from '../../instant.ts'
 import { entryWindowsSql, goneKeysSql } from '../books/told.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { type History, historyOf } from '../tables/versions.ts'
@@ -11,7 +12,7 @@ import { mergeChildren } from './children.ts'
 import { type ColumnPlan, filledColumns } from './columnPlan.ts'
 import { oneAfterTheOther } from './duplicates.ts'
 import { dropEntries, mergeEntries } from './entries.ts'
-import type { LoadInput } from './loadInput.ts'
+import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
 import { merge, type Merged, type MergedWithItems, oneThenOther } from './merge.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
 import type { Staged, StageParts } from './stage.ts'
@@ -37,7 +38,7 @@ const NOTHING: MergedWithItems = { inserted: 0, updated: 0, unchanged: 0, delete
 /** Throws `NotAllNew` where it was told that all rows are. */
 export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<MergedWithItems> {
   if (allNew !== undefined) return writeNew(sql, writing, allNew)
-  if (staged === undefined && writing.input.replaces === undefined) return NOTHING
+  if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NOTHING
   const merging = { ...writing, history: await historyOf(sql, writing.input.report.name) }
   return staged === undefined ? dropAll(sql, merging) : mergeAll(sql, merging, staged)
 }
@@ -54,10 +55,17 @@ interface Merging extends Writing {
   readonly history: History | undefined
 }
 
-/** No entry came: what the record had in its windows is gone. */
+const entryWindowsOf = (input: LoadInput) =>
+  input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
+
+/** The service's time, as far as the load knows it. */
+const serviceTime = (input: LoadInput): Instant =>
+  input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
+
+/** Deletes all entries of the windows, since the service returned none. */
 async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<MergedWithItems> {
-  await sql.run(entryWindowsSql(table, input.replaces ?? []))
-  return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: input.serviceNow ?? input.now })) }
+  await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
+  return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
 /** Merges rows and their items: first those that are needed before others of their key. */
@@ -74,17 +82,21 @@ async function mergeAll(sql: Sql, merging: Merging, staged: Staged): Promise<Mer
 
 async function mergeStaged(sql: Sql, merging: Merging, staged: Staged): Promise<Merged> {
   const { input, table, plan, mark, loadId, history } = merging
-  const { report, replaces, gone, serviceNow, askedBefore, yields = false } = input
+  const { report } = input
   const tableColumns = filledColumns(table, plan)
-  if (replaces !== undefined) {
-    await sql.run(entryWindowsSql(table, replaces))
-    const dropped = { history, at: serviceNow ?? input.now }
+  const entryWindows = entryWindowsOf(input)
+  if (entryWindows !== undefined) {
+    await sql.run(entryWindowsSql(table, entryWindows))
+    const dropped = { history, at: serviceTime(input) }
     return mergeEntries(sql, { table, staged, tableColumns, loadId, gone: dropped })
   }
+  const gone = goneKeysOf(input)
   if (gone !== undefined) await sql.run(goneKeysSql(table, gone))
   const knowsGone = gone !== undefined
   const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
-  return merge(sql, { ...given, serviceNow, askedBefore, yields })
+  const serviceNow = input.kind === 'retry' ? undefined : input.serviceNow
+  const previousRead = input.kind === 'changes' ? input.previousRead : undefined
+  return merge(sql, { ...given, serviceNow, previousRead, yields: isReadEarlier(input) })
 }
 
 async function mergeCollections(
