@@ -93,18 +93,18 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Keys of deleted rows; undefined where the report finds deletions in another way. */
+/** Returns the keys of deleted rows; undefined where the report finds deletions in another way. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type { AuditedRecord, EntryWindow }
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
 
-/** Whether the rows were read without a condition on their modification, so that most of them did not change. */
+/** Returns whether the rows were read without a condition on their modification, so that most of them did not change. */
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Whether the rows were read some time ago, so that a stored version with the same time stays. */
+/** Returns whether the rows were read some time ago, so that a stored version with the same time stays. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends MergedWithItems {
