@@ -12,11 +12,11 @@ import { createLog } from '../log.ts'
 import { type Observe, observedBy } from '../observe.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
-import { guardSecrets } from './openContext.ts'
+import { guardSecrets } from '../wiring/openContext.ts'
 import type { Shell } from './shell.ts'
-import { version } from './version.ts'
+import { version } from '../wiring/version.ts'
 import { type Loudness, type Voices, voices } from './voices.ts'
-import { loggingWork } from './workLog.ts'
+import { loggingWork } from '../wiring/workLog.ts'
 
 export interface OwnWork extends Voices, AsyncDisposable {
   readonly observe: Observe

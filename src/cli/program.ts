@@ -4,7 +4,7 @@ import { SyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
 import { tellFailure, tellStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
-import { version } from './version.ts'
+import { version } from '../wiring/version.ts'
 
 /** Runs the command that the arguments name; failures are told here and nowhere else. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {

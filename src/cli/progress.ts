@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 import type { Progress, WindowsProgress } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { counted, duration, grouped } from './layout.ts'
-import type { Listener } from './openContext.ts'
+import type { Listener } from '../wiring/openContext.ts'
 import type { Output } from './shell.ts'
 
 export interface ProgressView extends Listener, Disposable {}

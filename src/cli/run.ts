@@ -6,9 +6,10 @@ import type { Config } from '../config/config.ts'
 import { asSyncError } from '../errors.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { ownWork } from './ownWork.ts'
-import { type Listener, openContext, type OpenContext } from './openContext.ts'
+import { type Listener, openContext, type OpenContext } from '../wiring/openContext.ts'
 import type { Shell } from './shell.ts'
-import { marksOf, type Summary } from './summary.ts'
+import { marksOf } from '../status/standing.ts'
+import type { Summary } from './summary.ts'
 import type { Loudness } from './voices.ts'
 
 export interface SyncRun {
@@ -34,7 +35,7 @@ export async function runSync(shell: Shell, { config, wanted, loudness }: SyncRu
       if (loudness.json !== true) own.tell('incremental', outcome)
     },
   })
-  await using open = await openContext(config, { shell, log, listener, observe })
+  await using open = await openContext(config, { clock, signal: stop.signal, log, listener, observe })
   const ended = await runAndPublish(open, wanted, config.published)
   stop.signal.throwIfAborted()
   for (const outcome of ended.outcomes) listener.onOutcome(outcome)

@@ -1,14 +1,12 @@
 /** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
 import { offCureLines } from './offCure.ts'
-import { type ReportName, reportOf } from '../../schema/index.ts'
+import { reportOf } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
-import type { Warehouse } from '../warehouse/warehouse.ts'
-import { latenessText } from './lateness.ts'
+import type { Marks } from '../status/standing.ts'
+import { latenessText } from './standingText.ts'
 import { type Column, counted, duration, grouped, line, publishedText, table, timeText } from './layout.ts'
-
-export type Marks = ReadonlyMap<ReportName, Instant>
 
 export interface Summary {
   readonly outcomes: readonly ReportOutcome[]
@@ -21,14 +19,6 @@ export interface Summary {
 
 export const hasFailed = ({ outcomes, publishFailure }: Summary): boolean =>
   publishFailure !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
-
-/** How far each report is known to be complete. */
-export async function marksOf(warehouse: Pick<Warehouse, 'rows'>): Promise<Marks> {
-  const rows = await warehouse.rows<{ report: ReportName; mark: Instant }>(
-    'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
-  )
-  return new Map(rows.map(({ report, mark }) => [report, mark]))
-}
 
 const COLUMNS: readonly Column[] = [
   { head: 'report' },

@@ -2,7 +2,7 @@
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
 import type { Shell } from './shell.ts'
-import { logLevelOf } from './workLog.ts'
+import { logLevelOf } from '../wiring/workLog.ts'
 
 /** How much a run says of itself. */
 export interface Loudness {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openToRead } from '../../src/cli/published.ts'
+import { openToRead } from '../../src/wiring/published.ts'
 import { aWorld, until, type World } from './support.ts'
 
 const SMALL = { sandbox: { rows: 200 }, settings: { defaults: { page_size: 10 } } }

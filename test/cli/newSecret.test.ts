@@ -1,7 +1,6 @@
 /** A secret that was written anew is read by whoever asks for a token, and no line of the log holds it from then on. */
 import { expect, it } from 'vitest'
-import { clientOf } from '../../src/cli/openContext.ts'
-import type { Shell } from '../../src/cli/shell.ts'
+import { clientOf } from '../../src/wiring/openContext.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
@@ -13,7 +12,7 @@ it('masks the new client secret as the first one', async () => {
   const config = { ...tide.config, service: { ...tide.config.service, clientSecret } }
   const lines: string[] = []
   const log = createLog({ level: 'info', pretty: false, destination: { write: (line) => lines.push(line) } })
-  await using client = clientOf(config, { shell: { clock: systemClock } as Shell, log })
+  await using client = clientOf(config, { clock: systemClock, log })
   await expect(client.token()).rejects.toMatchObject({ code: 'CREDENTIALS_REFUSED' })
   log.info('between marked-first-secret and marked-second-secret')
   expect(lines.join('')).toContain('between [secret] and [secret]')

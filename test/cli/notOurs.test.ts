@@ -6,7 +6,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { listenAt } from '../../src/cli/control/socketServer.ts'
+import { listenAt } from '../../src/worker/socketServer.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { GIVE_UP, handOver, saidUnprivileged } from '../support/unprivileged.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -23,7 +23,7 @@ it.each([
   await chmod(left, 0o555)
   await handOver(folder.path, 0o700)
   const said = await saidUnprivileged(`
-    import { openWarehouse } from ${program('cli/openContext.ts')}
+    import { openWarehouse } from ${program('wiring/openContext.ts')}
     const beside = ${JSON.stringify(join(folder.path, 'warehouse.duckdb'))}
     const config = { queue: 'embedded', warehouse: beside, staging: beside + '.staging', limits: { warehouseMemory: '256MB' } }
     ${GIVE_UP}
@@ -61,7 +61,7 @@ it('staging that this user may not write is named when rows are staged', async (
 /** What commands that read are told by a user who may enter no folder but that of the copy, if any. */
 async function readBy(folder: string, published: string): Promise<unknown> {
   const said = await saidUnprivileged(`
-    import { openNewest, openPublished } from ${program('cli/published.ts')}
+    import { openNewest, openPublished } from ${program('wiring/published.ts')}
     const config = ${JSON.stringify({ warehouse: join(folder, 'warehouse.duckdb'), published, limits: { queryMemory: '256MB' } })}
     ${GIVE_UP}
     const told = (opening) => opening.then((opened) => opened?.file ?? 'opened', ({ code, message }) => ({ code, message }))

@@ -28,7 +28,7 @@ describe('imports', () => {
     [
       'src/sync/pull.ts',
       `\nimport { open } from '../warehouse/open.ts'`,
-      'src/sync/pull.ts:2 imports src/warehouse: only its types may be named here. Write "import type", or: Take it as a parameter; src/cli wires it.',
+      'src/sync/pull.ts:2 imports src/warehouse: only its types may be named here. Write "import type", or: Take it as a parameter; src/wiring passes it in.',
     ],
     [
       'src/client/read.ts',
@@ -52,7 +52,7 @@ describe('imports', () => {
   it.each([
     ['src/sync/pull.ts', `import type { Warehouse } from '../warehouse/open.ts'`],
     ['src/plan/window.ts', `import { latest } from '../instant.ts'; import { reports } from '../../schema/index.ts'`],
-    ['src/cli/openContext.ts', `import { open } from '../warehouse/open.ts'`],
+    ['src/wiring/openContext.ts', `import { open } from '../warehouse/open.ts'`],
     ['src/warehouse/database/duckdb.ts', `import { DuckDBInstance } from '@duckdb/node-api'`],
   ])('may go down: %s with %s', (name, text) => {
     expect(strayImports([sourceOf(name, text)], roomOf)).toEqual([])

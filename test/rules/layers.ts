@@ -10,7 +10,7 @@ interface Room {
   readonly cure: string
 }
 
-const EVERY_ROOM: readonly string[] = [
+const BELOW_THE_WORKER: readonly string[] = [
   'schema',
   'jobs',
   'src/plan',
@@ -19,8 +19,9 @@ const EVERY_ROOM: readonly string[] = [
   'src/client',
   'src/warehouse',
   'src/sync',
-  'src/sandbox',
   'src/console',
+  'src/wiring',
+  'src/status',
 ]
 
 /** The ground is open to all and needs no mention; a room may always import itself. */
@@ -35,7 +36,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/config': {
     mayImport: ['schema'],
     is: 'configuration knows only the declarations',
-    cure: 'Let src/cli hand the configuration to whoever needs it.',
+    cure: 'Let src/cli pass the configuration in.',
   },
   'src/staging': {
     mayImport: ['src/plan', 'schema'],
@@ -57,7 +58,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/plan', 'src/staging', 'schema'],
     typesOf: ['src/config', 'src/client', 'src/warehouse'],
     is: 'sync tells the story and is handed its rooms',
-    cure: 'Take it as a parameter; src/cli wires it.',
+    cure: 'Take it as a parameter; src/wiring passes it in.',
   },
   'src/sandbox': {
     mayImport: [],
@@ -75,8 +76,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     is: 'the console only shows and asks',
     cure: 'Read through src/warehouse, act through jobs.',
   },
+  'src/wiring': {
+    mayImport: ['schema', 'jobs', 'src/plan', 'src/config', 'src/client', 'src/warehouse', 'src/sync'],
+    is: 'wiring opens what the configuration names, for commands and for the worker',
+    cure: 'Take it as a parameter.',
+  },
+  'src/status': {
+    mayImport: ['schema', 'jobs', 'src/plan', 'src/config', 'src/warehouse', 'src/sync'],
+    is: 'status reads how things are and prints nothing',
+    cure: 'Print it in src/cli.',
+  },
+  'src/worker': {
+    // Of src/cli only the way to ask another worker, until that has a room of its own.
+    mayImport: [...BELOW_THE_WORKER, 'src/cli'],
+    is: 'the worker wires the rooms for a process that runs until it is stopped',
+    cure: 'Parse and print in src/cli.',
+  },
   'src/cli': {
-    mayImport: EVERY_ROOM,
+    mayImport: [...BELOW_THE_WORKER, 'src/worker', 'src/sandbox'],
     is: 'the command line wires the rooms',
     cure: 'Nothing in the product may depend on tests or benches.',
   },

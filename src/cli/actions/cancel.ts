@@ -3,7 +3,7 @@ import { SyncError } from '../../errors.ts'
 import { cancelBackfill, cancelledBefore } from '../../sync/backfill/backfillEnd.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker } from '../control/remote.ts'
-import { openWarehouse } from '../openContext.ts'
+import { openWarehouse } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 
 export interface CancelOptions {

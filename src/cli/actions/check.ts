@@ -10,9 +10,9 @@ import { checkQueue } from '../check/queue.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
 import { configOf } from '../configOf.ts'
-import { clientOf } from '../openContext.ts'
+import { clientOf } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { logLevelOf } from '../workLog.ts'
+import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface CheckOptions {
   readonly config?: string
@@ -26,7 +26,7 @@ export async function check(shell: Shell, { config: file, json = false }: CheckO
   const { out, clock, stop } = shell
   const config = await configOf(shell, file)
   await using client = clientOf(config, {
-    shell,
+    clock,
     log: createLog({ level: logLevelOf(shell.env, 'error') }),
     attemptsMax: ATTEMPTS_MAX,
   })

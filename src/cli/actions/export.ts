@@ -5,7 +5,7 @@ import { type Exported, exportTo } from '../../warehouse/publish/export.ts'
 import { SPILL } from '../../warehouse/publish/exportFolder.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
-import { openPublished } from '../published.ts'
+import { openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { known } from '../wanted.ts'
 

@@ -1,7 +1,7 @@
 /** What `tidemark health` does: it looks for the sign of life that every worker leaves. */
 import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { SILENT_MS_MAX, silentMs } from '../worker/pulse.ts'
+import { SILENT_MS_MAX, silentMs } from '../../worker/pulse.ts'
 
 export interface HealthOptions {
   readonly config?: string

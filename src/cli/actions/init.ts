@@ -22,9 +22,9 @@ import {
   type Unreadable,
   writeSecrets,
 } from '../init/files.ts'
-import { clientOf } from '../openContext.ts'
+import { clientOf } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { logLevelOf } from '../workLog.ts'
+import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends Given {
   readonly force?: boolean
@@ -75,7 +75,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   const config = await configWith(shell, answers)
   if (options.try === false) return []
   const log = createLog({ level: logLevelOf(shell.env, 'error') })
-  await using client = clientOf(config, { shell, log, attemptsMax: 2 })
+  await using client = clientOf(config, { clock, log, attemptsMax: 2 })
   out.write('Trying it…\n')
   const network = await checkNetwork(config, clock)
   const service = network.verdict === 'fail' ? [] : await checkService({ config, client, clock, signal: stop.signal })

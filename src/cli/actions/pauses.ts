@@ -5,7 +5,7 @@ import { identityOf } from '../../sync/context.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker } from '../control/remote.ts'
-import { openWarehouse } from '../openContext.ts'
+import { openWarehouse } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { known } from '../wanted.ts'
 

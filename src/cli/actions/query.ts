@@ -5,7 +5,7 @@ import { SyncError } from '../../errors.ts'
 import type { Database } from '../../warehouse/database/duckdb.ts'
 import { configOf } from '../configOf.ts'
 import { counted } from '../layout.ts'
-import { openPublished } from '../published.ts'
+import { openPublished } from '../../wiring/published.ts'
 import { type Format, printerOf, printResult } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 

@@ -12,7 +12,7 @@ import { findWorker, type Remote } from '../control/remote.ts'
 import { told } from '../control/syncInWorker.ts'
 import { type Column, grouped, line, table } from '../layout.ts'
 import { type OwnWork, ownWork } from '../ownWork.ts'
-import { openContext, type OpenContext } from '../openContext.ts'
+import { openContext, type OpenContext } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { type Loudness, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
@@ -58,7 +58,13 @@ interface Work {
 async function compareHere({ shell, config, loudness, wanted, allowMassDelete }: Work): Promise<Compared[]> {
   await using own = await ownWork(shell, config, loudness)
   using progress = own.view
-  await using open = await openContext(config, { shell, log: own.log, listener: progress, observe: own.observe })
+  await using open = await openContext(config, {
+    clock: shell.clock,
+    signal: shell.stop.signal,
+    log: own.log,
+    listener: progress,
+    observe: own.observe,
+  })
   const compared: Compared[] = []
   for (const report of wanted) compared.push(await compareOne(open, report, { allowMassDelete, own }))
   await open.warehouse.publish(config.published)

@@ -5,7 +5,7 @@ import { type RetriedReport, retryRejected } from '../../sync/retryRejected.ts'
 import { configOf } from '../configOf.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
-import { openWarehouse } from '../openContext.ts'
+import { openWarehouse } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { known } from '../wanted.ts'
 

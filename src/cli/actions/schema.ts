@@ -9,7 +9,7 @@ import { catalogueOf, columnsIn, type HeldTable } from '../../warehouse/database
 import { definitionSql } from '../../warehouse/tables/definition.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
-import { openNewest, openPublished } from '../published.ts'
+import { openNewest, openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 
 export interface SchemaOptions {

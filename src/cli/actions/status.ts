@@ -1,10 +1,11 @@
 /** What `tidemark status` does: it reads the books of the newest file that can be read. */
 import { configOf } from '../configOf.ts'
-import { askWorker, depthText, nextText } from '../control/workerStatus.ts'
+import { askWorker, depthText, nextText } from '../workerStatus.ts'
 import { unownedText } from '../control/unowned.ts'
-import { openNewest } from '../published.ts'
+import { openNewest } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { type Standing, standingDocument, standingsOf, standingsText } from '../standing.ts'
+import { type Standing, standingDocument, standingsOf } from '../../status/standing.ts'
+import { standingsText } from '../standingText.ts'
 
 export interface StatusOptions {
   readonly config?: string

@@ -14,8 +14,8 @@ import { attachSql, compareWindow, type Deviation, HELD } from '../../warehouse/
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, grouped, line, table, timeText } from '../layout.ts'
-import { openNewest } from '../published.ts'
-import { clientOf, settingsOf } from '../openContext.ts'
+import { openNewest } from '../../wiring/published.ts'
+import { clientOf, settingsOf } from '../../wiring/openContext.ts'
 import { type Loudness, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { withoutSubject } from '../summary.ts'
@@ -48,7 +48,7 @@ export async function verify(
   await using removing = new AsyncDisposableStack()
   removing.defer(() => rm(folder, { recursive: true, force: true }))
   const warehouse = removing.use(await scratchFor(config, folder))
-  const client = removing.use(clientOf(config, { shell, log }))
+  const client = removing.use(clientOf(config, { clock: shell.clock, log }))
   const settings = { ...settingsOf(config), staging: path.join(folder, 'staging') }
   const { clock, stop } = shell
   const context = {

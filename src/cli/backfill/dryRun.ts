@@ -11,8 +11,8 @@ import { identityOf, type WalkContext } from '../../sync/context.ts'
 import { BackfillBooks } from '../../warehouse/books/backfills.ts'
 import { Fences } from '../../warehouse/books/fences.ts'
 import { heldBooks, nothingHeld } from '../../warehouse/books/held.ts'
-import { openNewest } from '../published.ts'
-import { clientOf } from '../openContext.ts'
+import { openNewest } from '../../wiring/published.ts'
+import { clientOf } from '../../wiring/openContext.ts'
 import type { Shell } from '../shell.ts'
 
 export type { Planned } from '../../sync/backfill/backfillPreview.ts'
@@ -25,7 +25,7 @@ export interface DryRun {
 }
 
 export async function planOnly({ shell, config, log, requests }: DryRun): Promise<Planned[]> {
-  await using client = clientOf(config, { shell, log })
+  await using client = clientOf(config, { clock: shell.clock, log })
   const newest = await openNewest(config)
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())

@@ -5,7 +5,7 @@ import { backfillReport } from '../../sync/backfill/backfill.ts'
 import { type BackfillRequest, nameBackfill } from '../../sync/backfill/backfillRequest.ts'
 import { pullHere } from '../../sync/backfill/pullWindow.ts'
 import type { OwnWork } from '../ownWork.ts'
-import { openContext, type OpenContext } from '../openContext.ts'
+import { openContext, type OpenContext } from '../../wiring/openContext.ts'
 import type { BackfillEnd, BackfillRunner, BackfillWork } from './work.ts'
 
 /** Windows pulled side by side: while one is loaded, others are read. */
@@ -17,7 +17,13 @@ export const backfillHere =
   async (work) => {
     const { shell, config, requests } = work
     const listener = { onProgress: () => undefined, onOutcome: () => undefined }
-    await using open = await openContext(config, { shell, log, listener, observe })
+    await using open = await openContext(config, {
+      clock: shell.clock,
+      signal: shell.stop.signal,
+      log,
+      listener,
+      observe,
+    })
     const ends: BackfillEnd[] = []
     for (const request of requests) ends.push(await backfillOne(open, { ...work, tell }, request))
     try {

@@ -4,7 +4,7 @@ import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
-import { openNewest } from '../published.ts'
+import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 

@@ -1,9 +1,10 @@
 /** A check of what the books know: whether windows reach back far enough for the rows that came late. */
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
-import { advisedOverlap, latenessText, overlapCure } from '../lateness.ts'
-import { openNewest } from '../published.ts'
-import { standingsOf } from '../standing.ts'
+import { advisedOverlap } from '../../status/lateness.ts'
+import { latenessText, overlapCure } from '../standingText.ts'
+import { openNewest } from '../../wiring/published.ts'
+import { standingsOf } from '../../status/standing.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
 /** One line for each report whose overlap should be longer, or one that says that it is enough. */

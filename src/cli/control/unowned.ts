@@ -3,7 +3,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../layout.ts'
 import type { Shell } from '../shell.ts'
-import { SILENT_MS_MAX, silentMs } from '../worker/pulse.ts'
+import { SILENT_MS_MAX, silentMs } from '../../worker/pulse.ts'
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { SyncError } from '../../errors.ts'
 import type { Shell } from '../shell.ts'
-import { LAUNCHER } from '../version.ts'
+import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoService extends AsyncDisposable {
   readonly url: string

@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import { findWorker, type Remote } from '../control/remote.ts'
 import type { Shell } from '../shell.ts'
-import { LAUNCHER } from '../version.ts'
+import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
   readonly remote: Remote

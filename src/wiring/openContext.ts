@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
-import { systemClock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { removeFolder } from '../folders.ts'
 import { MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
@@ -17,7 +17,6 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { logClientEvent } from './clientLog.ts'
 import { pausesBeside } from './pausesBeside.ts'
-import type { Shell } from './shell.ts'
 
 /** Who wants to hear how it goes. */
 export interface Listener {
@@ -27,7 +26,9 @@ export interface Listener {
 }
 
 export interface Wiring {
-  readonly shell: Shell
+  readonly clock: Clock
+  /** Aborted when the work is to stop. */
+  readonly signal: AbortSignal
   readonly log: GuardedLog
   readonly listener: Listener
   readonly observe?: Observe | undefined
@@ -38,10 +39,12 @@ export interface OpenContext extends AsyncDisposable {
   readonly warehouse: Warehouse
 }
 
-export async function openContext(config: Config, { shell, log, listener, observe }: Wiring): Promise<OpenContext> {
-  const { signal } = shell.stop
+export async function openContext(
+  config: Config,
+  { clock, signal, log, listener, observe }: Wiring,
+): Promise<OpenContext> {
   await using opening = new AsyncDisposableStack()
-  const client = opening.use(clientOf(config, { shell, log, observe }))
+  const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
   // Beside other loaders and pullers, whatever lies there may be theirs.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
@@ -52,7 +55,7 @@ export async function openContext(config: Config, { shell, log, listener, observ
   const context: SyncContext & Listener = {
     client,
     warehouse,
-    clock: shell.clock,
+    clock,
     settings: settingsOf(config),
     onProgress: (progress) => listener.onProgress(progress),
     onOutcome: (outcome) => listener.onOutcome(outcome),
@@ -73,7 +76,7 @@ export const settingsOf = (config: Config): SyncSettings => ({
   staging: config.staging,
 })
 
-export interface ClientWiring extends Pick<Wiring, 'shell' | 'log' | 'observe'> {
+export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   /** How often a request is sent before its failure is told; the client's own measure without it. */
   readonly attemptsMax?: number
   /** Where the token and the pauses are shared with other processes; without it, long pauses are kept in a file. */
@@ -83,7 +86,7 @@ export interface ClientWiring extends Pick<Wiring, 'shell' | 'log' | 'observe'> 
 }
 
 export function clientOf(config: Config, wiring: ClientWiring): ReportingClient {
-  const { shell, log, attemptsMax, store, observe } = wiring
+  const { clock, log, attemptsMax, store, observe } = wiring
   guardSecrets(config, log)
   const limits = {
     answerBytesMax: config.limits.pageBytesMax,
@@ -96,8 +99,8 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   }
   const identity = `${config.service.baseUrl.href} ${identityOf(config.service)}`
   const tokenStore = store?.tokens({ identity, secret: config.service.clientSecret })
-  const sharedPauses = store?.pauses({ identity }) ?? pausesBeside(config.warehouse, identity, shell.clock)
-  return openClient({ ...config.service, limits }, { clock: shell.clock, onEvent, observe, tokenStore, sharedPauses })
+  const sharedPauses = store?.pauses({ identity }) ?? pausesBeside(config.warehouse, identity, clock)
+  return openClient({ ...config.service, limits }, { clock, onEvent, observe, tokenStore, sharedPauses })
 }
 
 /** No line of the log holds a secret of the configuration. */

@@ -3,10 +3,8 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
-import { type AskingConfig, coverageDocument, coverageLines, coverageOf, type ScopeCoverage } from './coverage.ts'
-import { advisedOverlap, type Lateness, latenessLine } from './lateness.ts'
-import { offCureLines } from './offCure.ts'
-import { type Column, counted, duration, grouped, line, table, timeText } from './layout.ts'
+import { type AskingConfig, coverageDocument, coverageOf, type ScopeCoverage } from './coverage.ts'
+import { advisedOverlap, type Lateness } from './lateness.ts'
 
 export interface Standing extends Lateness {
   readonly report: ReportName
@@ -112,71 +110,6 @@ const errorOf = (row: Row | undefined): Standing['error'] =>
     ? undefined
     : { code: row.code, message: row.message ?? '', cure: row.cure ?? '' }
 
-const COLUMNS: readonly Column[] = [
-  { head: 'report' },
-  { head: 'state' },
-  { head: 'mark' },
-  { head: 'lag', align: 'right' },
-  { head: 'last run' },
-  { head: 'rows', align: 'right' },
-  { head: 'deleted', align: 'right' },
-  { head: 'rejected', align: 'right' },
-]
-
-export function standingsText(standings: readonly Standing[]): string {
-  const rows = standings.map(({ report, state, mark, lagMs, lastRun, rows, deleted, rejected }) => [
-    report,
-    state,
-    timeText(mark),
-    lagMs === undefined ? '' : duration(Math.max(0, lagMs)),
-    timeText(lastRun),
-    ...[rows, deleted, rejected].map(grouped),
-  ])
-  const notes = standings.flatMap(({ report, state, because, error }) => {
-    if (because !== undefined) {
-      const cure =
-        state === 'paused'
-          ? [`  what to do: ${line(error?.cure ?? `Run: tidemark resume ${report}`)}`]
-          : offCureLines(because)
-      return [`${report} is ${state}: ${line(because)}`, ...cure]
-    }
-    if (error === undefined) return []
-    return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
-  })
-  const empty = standings.flatMap(({ report, state, rows, lastRun, error, explained }) =>
-    state === 'done' && rows === 0 && lastRun !== undefined && error === undefined && explained !== undefined
-      ? [`${report}: ${explained}`]
-      : [],
-  )
-  const on = standings.filter(({ state }) => state !== 'off')
-  const parts = [notes, empty, on.flatMap(({ report, coverage }) => coverageLines(report, coverage)), stampLines(on)]
-  const told = parts.filter((lines) => lines.length > 0).map((lines) => `\n${lines.join('\n')}\n`)
-  return `${table(COLUMNS, rows)}${told.join('')}`
-}
-
-/** What rows' own stamps tell: rows that came late, and stamps that are wrong or missing. */
-function stampLines(standings: readonly Standing[]): string[] {
-  const lines = standings.flatMap((standing) => {
-    const { report, overlapMs, futureRows = 0, unstampedRows = 0 } = standing
-    const late = latenessLine(report, standing, overlapMs)
-    return [
-      ...(late === undefined ? [] : [late]),
-      ...(futureRows === 0
-        ? []
-        : [`${report}: ${counted(futureRows, 'row')} held with a stamp in the future; no mark follows it`]),
-      ...(unstampedRows === 0
-        ? []
-        : [`${report}: ${counted(unstampedRows, 'row')} held without a stamp; no mark follows them`]),
-    ]
-  })
-  const unmeasured = standings.filter(({ lateRows, lastRun }) => lateRows === undefined && lastRun !== undefined)
-  if (unmeasured.length === 0) return lines
-  return [
-    ...lines,
-    `late rows can not be measured, for want of a stamp: ${unmeasured.map(({ report }) => report).join(', ')}`,
-  ]
-}
-
 export const standingDocument = (standing: Standing) => ({
   report: standing.report,
   state: standing.state,
@@ -199,3 +132,13 @@ export const standingDocument = (standing: Standing) => ({
 })
 
 const isoOf = (instant: Instant | undefined): string | null => (instant === undefined ? null : formatInstant(instant))
+
+export type Marks = ReadonlyMap<ReportName, Instant>
+
+/** How far each report is known to be complete. */
+export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> {
+  const rows = await database.rows<{ report: ReportName; mark: Instant }>(
+    'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
+  )
+  return new Map(rows.map(({ report, mark }) => [report, mark]))
+}

@@ -5,10 +5,10 @@
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import type { Answer, Control } from '../../../jobs/control/control.ts'
-import { ControlRequest } from '../../../jobs/control/controlRequest.ts'
-import { SyncError } from '../../errors.ts'
-import { leftRefused } from '../../folders.ts'
+import type { Answer, Control } from '../../jobs/control/control.ts'
+import { ControlRequest } from '../../jobs/control/controlRequest.ts'
+import { SyncError } from '../errors.ts'
+import { leftRefused } from '../folders.ts'
 
 /**
  * Listens until it is closed. Whoever holds the warehouse's lock is its owner, so a socket that lies there is a dead

@@ -1,8 +1,8 @@
 /** What a worker says when it starts: its roles, where it works, and the rhythm of each report. */
-import { reportNames } from '../../../schema/index.ts'
-import type { Config, ReportConfig, Rhythm } from '../../config/config.ts'
-import { isCron } from '../../config/cron.ts'
-import { lakeName } from '../../warehouse/database/lake.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
+import { isCron } from '../config/cron.ts'
+import { lakeName } from '../warehouse/database/lake.ts'
 import type { Role } from './roles.ts'
 
 export function greeting(config: Config, roles: ReadonlySet<Role>): string {

@@ -5,12 +5,11 @@
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import { type Asked, type Change, changesIn, type Coverage, nextCoverage, reasonOf } from '../plan/coverage.ts'
+import { type Asked, type Change, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
-import { counted, grouped, timeText } from './layout.ts'
 
 export interface ScopeCoverage {
   /** The currency, or ''; for audits what stands before the records of an entity. */
@@ -121,40 +120,6 @@ function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
   if (refillUntil === undefined) return undefined
   const records = perRecord === undefined ? undefined : row.records
   return { since: window.required ? start : undefined, until: refillUntil, because, records }
-}
-
-/** Gaps that a line names; what comes behind is counted. */
-const GAPS_TOLD = 3
-
-/** A line for each scope that was read, and one for each that is read again. */
-export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
-  return scopes.flatMap(({ scope, asked, covered, gaps, owed }) => {
-    const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
-    const read =
-      covered.length === 0
-        ? []
-        : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}${asked ? '' : '; not asked for any more'}`]
-    return [...read, ...(owed === undefined ? [] : [`${name}: ${owedText(owed)}`])]
-  })
-}
-
-function coveredText(covered: readonly Span[]): string {
-  const since = covered[0]?.since
-  const until = timeText(covered.at(-1)?.until)
-  return since === undefined ? `everything up to ${until}` : `${timeText(since)} … ${until}`
-}
-
-function gapsText(gaps: readonly Span[]): string {
-  const told = gaps.slice(0, GAPS_TOLD).map(({ since, until }) => `; gap ${timeText(since)} – ${timeText(until)}`)
-  const more = gaps.length - told.length
-  return `${told.join('')}${more === 0 ? '' : `; ${grouped(more)} more`}`
-}
-
-function owedText({ since, until, because, records }: Owed): string {
-  const reason = reasonOf(because) ?? 'the configuration'
-  if (records !== undefined) return `asking again about ${counted(records, 'record')} because ${reason} changed`
-  const from = since === undefined ? 'everything up to' : `${timeText(since)} …`
-  return `reading again ${from} ${timeText(until)} because ${reason} changed`
 }
 
 export const coverageDocument = ({ scope, asked, covered, gaps, owed }: ScopeCoverage) => ({

@@ -3,17 +3,19 @@
  * is published. What goes wrong with showing one is told and no more: readers go on with the copy before.
  */
 import { randomBytes } from 'node:crypto'
-import type { Config } from '../../config/config.ts'
-import { asSyncError } from '../../errors.ts'
-import type { GuardedLog, Log } from '../../log.ts'
-import { Secret } from '../../secret.ts'
-import { LiveServer } from '../../warehouse/publish/liveServer.ts'
-import type { Output } from '../shell.ts'
+import type { Config } from '../config/config.ts'
+import { asSyncError } from '../errors.ts'
+import type { GuardedLog, Log } from '../log.ts'
+import { Secret } from '../secret.ts'
+import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
 /** The token that readers need; one that is made here is printed, once. Undefined: nothing is served. */
-export function serveToken({ serve }: Config, { err, log }: { err: Output; log: GuardedLog }): Secret | undefined {
+export function serveToken(
+  { serve }: Config,
+  { err, log }: { err: { write(text: string): void }; log: GuardedLog },
+): Secret | undefined {
   if (serve === undefined) return undefined
   if (serve.token !== undefined) {
     log.guard(serve.token)

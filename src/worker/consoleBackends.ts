@@ -2,18 +2,18 @@
  * The two backends of a console. The process that owns the warehouse answers from it; any other process reads the
  * published copy and asks the owner through the queue. Both return the same answers as the commands.
  */
-import type { Control } from '../../../jobs/control/control.ts'
-import type { Runs } from '../../../jobs/owner/runs.ts'
-import { runningDocument } from '../../../jobs/owner/runs.ts'
-import type { Clock } from '../../clock.ts'
-import type { Config } from '../../config/config.ts'
-import type { ConsoleBackend, Reader } from '../../console/backend.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
-import type { Warehouse } from '../../warehouse/warehouse.ts'
-import { findWorker } from '../control/remote.ts'
-import { openPublished } from '../published.ts'
-import type { Shell } from '../shell.ts'
-import { standingDocument, standingsOf } from '../standing.ts'
+import type { Control } from '../../jobs/control/control.ts'
+import type { Runs } from '../../jobs/owner/runs.ts'
+import { runningDocument } from '../../jobs/owner/runs.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { ConsoleBackend, Reader } from '../console/backend.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import type { Warehouse } from '../warehouse/warehouse.ts'
+import { findWorker } from '../cli/control/remote.ts'
+import { openPublished } from '../wiring/published.ts'
+import type { Shell } from '../cli/shell.ts'
+import { standingDocument, standingsOf } from '../status/standing.ts'
 
 export interface OwnerBackendParts {
   readonly config: Config

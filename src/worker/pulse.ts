@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Clock } from '../../clock.ts'
-import { type Instant, latest, millisBetween } from '../../instant.ts'
+import type { Clock } from '../clock.ts'
+import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const BEAT_MS = 5_000
 /** A load of many rows may keep the loop busy for some seconds; so long, never. */

@@ -1,7 +1,7 @@
 /**
  * Who sits at the warehouse in this process: nobody yet, the owner with its backend, or a standby. The console asks here.
  */
-import type { ConsoleBackend } from '../../console/backend.ts'
+import type { ConsoleBackend } from '../console/backend.ts'
 
 export class Seat {
   #backend: ConsoleBackend | undefined

@@ -1,38 +1,12 @@
-/** What the worker says of itself: fresher than any file, since nobody else can read the warehouse while it runs. */
-import type { NextTick } from '../../../jobs/queue/requests.ts'
-import { reportNames } from '../../../schema/index.ts'
-import type { Config } from '../../config/config.ts'
-import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
-import { counted, duration, table, timeText } from '../layout.ts'
-import type { Shell } from '../shell.ts'
-import type { Standing } from '../standing.ts'
-import { findWorker } from './remote.ts'
-
-export interface WorkerStatus {
-  readonly standings: readonly Standing[]
-  readonly running: readonly RunningRun[]
-  readonly waiting: readonly { readonly id: string; readonly report: string; readonly kind: string }[]
-  readonly queues: Readonly<Record<string, QueueDepth>>
-  /** Where the console of that worker listens. */
-  readonly console?: string
-  /** When the schedule asks for what. */
-  readonly next: readonly NextTick[]
-}
-
-interface RunningRun {
-  readonly runId: string
-  readonly report: string
-  readonly kind: string
-  readonly startedAt: Instant
-  readonly progress?: { readonly pages: number; readonly rows: number }
-}
-
-interface QueueDepth {
-  readonly waiting: number
-  readonly active: number
-  readonly delayed: number
-  readonly failed: number
-}
+/** Asks the worker for its status and prints it. The status of a worker is fresher than any file that others can read. */
+import type { NextTick } from '../../jobs/queue/requests.ts'
+import { reportNames } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { formatInstant, fromMillis, type Instant, millisBetween } from '../instant.ts'
+import type { WorkerStatus } from '../status/workerStatus.ts'
+import { counted, duration, table, timeText } from './layout.ts'
+import type { Shell } from './shell.ts'
+import { findWorker } from './control/remote.ts'
 
 /** A long load may keep the books busy; then the published copy has to do. */
 const STATUS_MS_MAX = 5_000

@@ -1,5 +1,5 @@
 /** What a worker process takes upon itself. */
-import { SyncError } from '../../errors.ts'
+import { SyncError } from '../errors.ts'
 
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
