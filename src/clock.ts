@@ -1,22 +1,22 @@
 /**
- * The one door through which time and chance come in (house rule: nowhere else `Date.now`, `Math.random`,
- * `setTimeout`). A simulation passes its own clock; everything else uses `systemClock`.
+ * The clock. `Date.now`, `Math.random` and `setTimeout` are called only in this file, so that a simulation can pass a
+ * clock of its own. Everything else uses `systemClock`.
  */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
-  /** This machine's wall clock. It may be wrong: windows are cut on the service's clock instead. */
+  /** This machine's wall clock. It may be wrong, so windows end at the service's time instead. */
   now(): Instant
-  /** Milliseconds that never go back, for durations. */
+  /** Milliseconds that never decrease, for durations. */
   monotonicMs(): number
-  /** Waits; rejects with the signal's reason as soon as it aborts. */
+  /** Waits. Rejects with the signal's reason as soon as the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs `action` once after `ms`; the returned function calls it off. The timer does not keep the process alive. */
+  /** Runs `action` once after `ms`; the returned function cancels it. The timer does not keep the process alive. */
   after(ms: number, action: () => void): () => void
-  /** Lets whatever waits for this process's one thread go first: work that takes longer than a moment is cut by it. */
+  /** Yields to the event loop. Long computations call this between their steps. */
   nextTurn(): Promise<void>
-  /** Uniform in [0, 1). */
+  /** Returns a number in [0, 1), uniformly distributed. */
   random(): number
 }
 

@@ -1,7 +1,7 @@
 /**
- * The closed family of errors. Each has a code (documented in docs/ERRORS.md, held equal by a test), says what
- * happened and where, and carries a cure: what a person can do. Callers switch on `code` or `retry`, never on text.
- * Errors carry names, windows and status codes; never headers, tokens or request objects.
+ * The closed list of errors. Each has a code (docs/ERRORS.md describes exactly these), a message with what happened and
+ * where, and a cure: what a person can do. Callers switch on `code` or `retry`, never on text. Errors contain names,
+ * windows and status codes; never headers, tokens or request objects.
  */
 
 /** `never`: the same call fails again until somebody acts. `transient`: it may work later. */
@@ -76,9 +76,9 @@ export type ErrorCode = keyof typeof CODES
 export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 
 export interface ErrorDetails {
-  /** What a person can do about it; one or two sentences. */
+  /** What a person can do, in one or two sentences. */
   cure: string
-  /** Which report it happened in, where there is one. */
+  /** The report that failed, if the error belongs to one. */
   report?: string
   /** Plain values for logs and `--json`; never secrets, headers or request objects. */
   data?: Readonly<Record<string, unknown>>
@@ -102,7 +102,7 @@ export class SyncError extends Error {
     this.data = details.data ?? {}
   }
 
-  /** Wrong configuration or usage ends the program with 2, everything else with 1 (product contract, commands). */
+  /** Errors of configuration or usage end the program with exit code 2, all others with 1. */
   get isUsage(): boolean {
     return 'usage' in CODES[this.code]
   }
@@ -112,14 +112,14 @@ export class SyncError extends Error {
   }
 }
 
-/** Any thrown value as a member of the family; what is none yet becomes `UNEXPECTED`. */
+/** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // What failed first is what happened; clearing up after it failed as well.
+  // The work failed first and its cleanup failed after it: the first error is the cause.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {
-    return new SyncError('CANCELLED', 'stopped on request', { cure: 'Start it again; it goes on where it stopped.' })
+    return new SyncError('CANCELLED', 'stopped on request', { cure: 'Start it again; it continues where it stopped.' })
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return new SyncError('UNEXPECTED', message, {
@@ -129,8 +129,8 @@ export function asSyncError(thrown: unknown): SyncError {
 }
 
 /**
- * The system gives this process no more open files. Sockets and the pipes of a child process are files, too: without a
- * word of its own this looks like a service that is away, or like a folder that can't be written.
+ * Returns true when the system refuses to open another file. Sockets and pipes count as files, so without a code of its
+ * own this error would look like an unreachable service or a folder that cannot be written.
  */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
@@ -142,7 +142,7 @@ export const filesExhausted = (thrown: unknown): SyncError =>
     cause: thrown,
   })
 
-/** States what must be true; a failed assertion is a defect of ours and is never caught to go on. */
+/** Throws UNEXPECTED when `condition` is false. A failed assertion is a defect of Tidemark. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition)
     throw new SyncError('UNEXPECTED', `assertion failed: ${message}`, { cure: 'Please report this defect.' })

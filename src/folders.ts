@@ -1,10 +1,10 @@
-/** Folders that the configuration names and that can't be used: a mistake on this machine, told in words, no defect. */
+/** Makes and removes folders. A folder that cannot be used is an operator's mistake: its error has a code and a cure. */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/** No right to it, a file system that is read-only, a file where a folder should be, a way that leads nowhere. */
+/** No permission, a read-only file system, a file in place of a folder, a path that does not exist. */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',
@@ -17,12 +17,12 @@ const MISTAKES = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ])
-/** SQLite's own numbers for "attempt to write a readonly database" and "unable to open database file". */
+/** SQLite's numbers for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
 /**
- * Makes the folder and those above it. Node's own way does not end where a file system takes nothing new (/proc): it
- * makes the folder above, which is there, and tries again for ever.
+ * Makes the folder and its parents. Node's `recursive` option never returns on a file system that refuses new entries
+ * (/proc): it makes the parent, which exists, and tries again.
  */
 export function makeFolder(folder: string): void {
   if (isFolder(folder)) return
@@ -31,7 +31,7 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder)
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have made the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
 }
@@ -39,60 +39,55 @@ export function makeFolder(folder: string): void {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Whether there is something at the path. Error: WAREHOUSE_MISSING where this user may not look: to take that for
- * "there is none" would send people off to make another one.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING when this user may not look: treating that as "does
+ * not exist" would lead people to make a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (error) {
-    if (!(error instanceof Error) || !isMistake(error)) throw error
-    throw new SyncError('WAREHOUSE_MISSING', `${path} cannot be reached: ${reasonOf(error)}`, {
-      cure: 'See that this user may enter its folder and those above it, or run this as the user that it belongs to.',
-      data: { path },
-      cause: error,
+    throw asMistake(path, error, {
+      problem: 'cannot be reached',
+      cure: 'Allow this user to enter its folder and the folders above it, or run this as the user that owns it.',
     })
   }
 }
 
-/** What making or writing `folder` met, as WAREHOUSE_MISSING; whatever is no such mistake stays what it is. */
-export function folderRefused(folder: string, thrown: unknown): unknown {
-  if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  return new SyncError('WAREHOUSE_MISSING', `${folder} cannot be made or written: ${reasonOf(thrown)}`, {
-    cure: 'See that it is a folder and that this user may write it, or name another path in the configuration.',
-    data: { path: folder },
-    cause: thrown,
+/** Returns an operator's mistake with a folder of the configuration as WAREHOUSE_MISSING, other errors unchanged. */
+export const folderRefused = (folder: string, thrown: unknown): unknown =>
+  asMistake(folder, thrown, {
+    problem: 'cannot be made or written',
+    cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
-}
 
-/** The same of a file or folder of Tidemark's own, where the folder around it may be written: mostly it is another user's. */
-export function leftRefused(path: string, thrown: unknown): unknown {
-  if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
-  return new SyncError('WAREHOUSE_MISSING', `${path} cannot be opened or written: ${reasonOf(thrown)}`, {
-    cure: 'See whose it is: a process of another user, perhaps root, made it. Once that has ended give it to this user, or remove it.',
-    data: { path },
-    cause: thrown,
+/** Returns a refusal of a file or folder that Tidemark made as WAREHOUSE_MISSING, other errors unchanged. */
+export const ownFileRefused = (path: string, thrown: unknown): unknown =>
+  asMistake(path, thrown, {
+    problem: 'cannot be opened or written',
+    cure: 'Look who owns it: a process of another user, perhaps root, made it. After that process has ended, change the owner to this user, or remove it.',
   })
-}
 
-/** Error: WAREHOUSE_MISSING where it is not this user's, as after a command that root ran and that was killed. */
+/** Removes a folder. Throws WAREHOUSE_MISSING when another user owns it, as after root ran a command that was killed. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })
   } catch (error) {
-    if (!(error instanceof Error) || !isMistake(error)) throw error
-    throw new SyncError('WAREHOUSE_MISSING', `${folder} is left over and cannot be removed: ${reasonOf(error)}`, {
-      cure: 'See whose it is: a process of another user, perhaps root, left it. Give it to this user, or remove it.',
-      data: { path: folder },
-      cause: error,
+    throw asMistake(folder, error, {
+      problem: 'is left over and cannot be removed',
+      cure: 'Look who owns it: a process of another user, perhaps root, left it. Change the owner to this user, or remove it.',
     })
   }
 }
 
-/** Behind the comma Node names the call and the path again. */
-const reasonOf = ({ message }: Error): string => message.split(', ')[0] ?? ''
+function asMistake(path: string, thrown: unknown, words: { readonly problem: string; readonly cure: string }): unknown {
+  if (!(thrown instanceof Error) || !isMistake(thrown)) return thrown
+  // After the comma, Node's message repeats the call and the path.
+  const reason = thrown.message.split(', ')[0] ?? ''
+  const message = `${path} ${words.problem}: ${reason}`
+  return new SyncError('WAREHOUSE_MISSING', message, { cure: words.cure, data: { path }, cause: thrown })
+}
 
 function isMistake({ code, errcode }: Error & { readonly code?: string; readonly errcode?: number }): boolean {
-  // The lowest byte is the error; those above say more of it.
+  // The lowest byte is the error; the other bytes are details.
   return MISTAKES.has(code ?? '') || (errcode !== undefined && SQLITE_MISTAKES.has(errcode % 256))
 }

@@ -1,6 +1,6 @@
 /**
- * A point in time, in whole microseconds since 1970 (UTC). Microseconds because DuckDB's TIMESTAMPTZ has them and
- * milliseconds would lose rows at a window's edge; a plain number because 2^53 µs reach the year 2255.
+ * A point in time, in whole microseconds since 1970 (UTC). DuckDB's TIMESTAMPTZ has
+ * microseconds, and milliseconds would lose rows at the end of a window. A plain number reaches the year 2255.
  */
 declare const instantBrand: unique symbol
 
@@ -10,7 +10,7 @@ export type Instant = number & { readonly [instantBrand]: 'µs' }
 export const MICROS_PER_MS = 1_000
 export const MICROS_PER_SECOND = 1_000_000
 
-/** Lengths of time, in milliseconds: limits and settings are written in them. */
+/** Durations in milliseconds. */
 export const SECOND_MS = 1_000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
@@ -31,12 +31,12 @@ export const earliest = (...instants: readonly Instant[]): Instant => Math.min(.
 
 export const latest = (...instants: readonly Instant[]): Instant => Math.max(...instants) as Instant
 
-/** How long from `from` to `to`, in milliseconds; negative when `to` is earlier. */
+/** Returns the milliseconds from `from` to `to`; negative when `to` is earlier. */
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
 /**
- * Reads an ISO 8601 date or date-time (spec §4, rule 1). No zone means UTC; digits past the microsecond are cut.
- * Gives undefined for anything else, so that the caller can say where the text came from.
+ * Reads an ISO 8601 date or date-time (spec §4, rule 1). No zone means UTC; digits after the microsecond are cut.
+ * Returns undefined for other text.
  */
 export function parseInstant(text: string): Instant | undefined {
   const groups = ISO_DATE_TIME.exec(text)?.groups
@@ -47,7 +47,7 @@ export function parseInstant(text: string): Instant | undefined {
   return (ms * MICROS_PER_MS + micros) as Instant
 }
 
-/** ISO 8601 in UTC with six fractional digits: what the service is asked with and what people read. */
+/** Returns ISO 8601 in UTC with six fractional digits, as in requests and messages. */
 export function formatInstant(instant: Instant): string {
   const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
   const micros = instant - wholeSecond * MICROS_PER_SECOND
@@ -65,7 +65,7 @@ function zoneOf(zone: string | undefined): string {
   return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
-/** Date.parse turns 30 February into 1 March; a date that does not exist is no date. */
+/** Date.parse turns 30 February into 1 March, so the date is compared with the text. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

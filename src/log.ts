@@ -1,7 +1,6 @@
 /**
- * The log: pino on standard error, readable on a terminal and JSON elsewhere. `Secret` keeps secrets out of the log;
- * this is the second wall behind it: fields with telling names are masked, and so is every guarded text, wherever in a
- * line it stands and however it is encoded.
+ * The log: pino on standard error, readable on a terminal and JSON elsewhere. `Secret` keeps secrets out of the log, and
+ * this file masks them a second time: fields such as `password`, and each guarded text in any common encoding.
  */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
@@ -12,7 +11,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogLine {
   (message: string): void
-  /** Fields first; an error goes in as `{ err }`. */
+  /** An error is passed as `{ err }`. */
   (fields: object, message?: string): void
 }
 
@@ -22,22 +21,22 @@ export interface Log {
   readonly info: LogLine
   readonly warn: LogLine
   readonly error: LogLine
-  /** Every line of the child carries `fields`: the run, the report. */
+  /** Returns a log that adds `fields` to each line. */
   child(fields: Readonly<Record<string, unknown>>): Log
 }
 
 export interface GuardedLog extends Log {
-  /** From now on no line, of this log or any child, holds this secret's text. */
+  /** Masks this secret's text in all later lines of this log and of its children. */
   guard(secret: Secret): void
 }
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** Where lines go; standard error unless a test listens. */
+  /** Receives the lines; standard error by default. */
   readonly destination?: { write(text: string): unknown }
-  /** For people rather than machines; says itself whether standard error is a terminal. */
+  /** Lines for people instead of JSON. The default is true on a terminal. */
   readonly pretty?: boolean
-  /** Takes every line from `debug` up as JSON, whatever the level, masked like the rest. */
+  /** Also receives each line from `debug` up as masked JSON, independently of `level`. */
   readonly keep?: ((line: string) => void) | undefined
 }
 
@@ -56,10 +55,10 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** pino looks no deeper than it is told to; what lies deeper is for the guarded texts. */
+/** pino masks only the paths in this list. Deeper fields are masked by the guarded texts only. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** Shorter texts are no secrets, and masking them would tear words apart. */
+/** Shorter texts are not masked, since they would appear inside of ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
@@ -67,7 +66,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   const target = destination ?? pino.destination({ dest: 2, sync: true })
   const readable = pretty ? prettyFactory({ colorize: destination === undefined, ignore: 'pid,hostname' }) : undefined
   const shownFrom = pino.levels.values[level] ?? Infinity
-  const wall = {
+  const masking = {
     write: (line: string) => {
       const masked = withoutSecrets(line, guarded)
       keep?.(masked)
@@ -85,13 +84,13 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   const guard = (secret: Secret) => {
     for (const form of formsOf(secret.reveal())) guarded.add(form)
   }
-  return Object.assign(pino(options, wall), { guard })
+  return Object.assign(pino(options, masking), { guard })
 }
 
-/** A line begins with it. */
+/** Each line begins with its level. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Addresses with credentials in them (a queue's, a proxy's) are masked without being told. */
+/** Credentials in addresses (a queue's, a proxy's) are masked without a call of `guard`. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
@@ -101,8 +100,8 @@ function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
 }
 
 /**
- * As it is, inside JSON (once and twice), in an address or form, and in base64; longest first, so that none leaves a
- * rest.
+ * Returns the text plain, in JSON (once and twice), in an address or form, and in base64. The longest form is first, so
+ * that masking a shorter form leaves no rest of a longer one.
  */
 function formsOf(text: string): readonly string[] {
   if (text.length < GUARDED_LENGTH_MIN) return []

@@ -1,7 +1,6 @@
 /**
- * Which run the code that is executing belongs to. It travels with asynchronous calls, so that what is logged deep
- * inside (a request that was sent again, a statement that was slow) carries the run's name without every room passing
- * it on.
+ * The run that the executing code belongs to. It follows asynchronous calls, so that a log line from deep inside (a retry,
+ * a slow statement) has the run's identifier without a parameter in every function.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -12,8 +11,8 @@ export interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Does the work as that run. */
+/** Does the work as part of that run. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
-/** Undefined outside of runs. */
+/** Returns the present run, or undefined outside of runs. */
 export const runNow = (): RunContext | undefined => runs.getStore()

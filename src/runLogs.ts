@@ -1,22 +1,22 @@
 /**
- * The log lines of runs, kept so that somebody can read what a run did after the terminal has scrolled on. They lie
- * beside the warehouse as lines of JSON, a file for each hour (UTC): a file for each run would be half a million files
- * in a season. What is kept is bounded three times: lines of a run, bytes of an hour, bytes of all.
+ * The log lines of runs, stored so that people can read later what a run did. The files are in the folder `.logs` next to
+ * the warehouse, as lines of JSON, one file for each hour (UTC): one file for each run would be half a million files in a
+ * season. Lines of a run, bytes of an hour and bytes of all files are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
 import { formatInstant, type Instant } from './instant.ts'
 
-/** Where the lines of a warehouse's runs lie. */
+/** Returns the folder of a warehouse's run logs. */
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
-/** What a run says after so many lines is left out. */
+/** Later lines of a run are not stored. */
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
-/** The oldest hours go first. */
+/** Above this, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** Runs whose lines are counted; those that ended long ago are forgotten. */
+/** The number of runs whose lines are counted. The run with the oldest last line is removed first. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -44,7 +44,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Keeps a line of the log if it speaks of a run. Never fails: a full disk must not end a run for want of its log. */
+  /** Stores a line of the log if it has a `runId`. Never throws: a full disk must not end a run because of its log. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -52,17 +52,17 @@ export class RunLogs implements AsyncDisposable {
     this.#writing ??= this.#write()
   }
 
-  /** Everything that was taken is on the disk. */
+  /** Resolves when all lines are on the disk. */
   async written(): Promise<void> {
     await this.#writing
   }
 
-  /** It wrote the first line of an hour. */
+  /** True after this process has begun the file of an hour. */
   get beganHour(): boolean {
     return this.#beganHour
   }
 
-  /** Removes hours that began before, and the oldest beyond what is kept of all. Gives how many files went. */
+  /** Removes the files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns the number of files removed. */
   async trim(before: Instant): Promise<number> {
     const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
     let bytes = 0
@@ -83,7 +83,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // Deleted first, so that the map is ordered by the last line of each.
+    // Deleted first, so that the map is ordered by the last line of each run.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -92,14 +92,14 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lines of the same moment go together.
+    // Lines of the same moment are written together.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
       this.#pending = ''
       await this.#append(text).catch(async (error: unknown) => {
         if ((error as { code?: unknown }).code !== 'ENOENT') return
-        // The folder was removed: it is made anew.
+        // The folder was removed. `#append` makes it again.
         this.#file = ''
         await this.#append(text).catch(() => undefined)
       })
@@ -127,7 +127,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** The lines of a run, earliest first; none when it said nothing or its hours were removed. */
+/** Returns the lines of a run, earliest first; none when the files of its hours were removed. */
 export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -138,25 +138,23 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** From here on a line tells what was done; below it, a run that was skipped says only that it began. */
-const TELLING_LEVEL = 30
+/** `info`. A run that was skipped has only `debug` lines. */
+const INFO_LEVEL = 30
 
-/**
- * The run that last had something to tell of this report, else the one that spoke last; undefined when none is known.
- */
+/** Returns the last run of a report with an `info` line, else the last run with any line, else undefined. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
-  let spoke: string | undefined
+  let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
     const text = await readFile(path.join(directory, name), 'utf8').catch(() => '')
     const lines = parsed(text).filter((line) => line['report'] === report)
-    const last = lines.findLast(({ level }) => level >= TELLING_LEVEL)
+    const last = lines.findLast(({ level }) => level >= INFO_LEVEL)
     if (last !== undefined) return last.runId
-    spoke ??= lines.at(-1)?.runId
+    lastRun ??= lines.at(-1)?.runId
   }
-  return spoke
+  return lastRun
 }
 
-/** A line that is torn, since its process was killed while it wrote, is left out. */
+/** A partial line, whose process was killed while writing, is skipped. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * A secret is a type that cannot be printed: every way JavaScript turns a value into text gives `[secret]`.
- * Whoever needs the value says so with `reveal()`, which is easy to find in a review.
+ * A secret that cannot be printed: each way in which JavaScript turns a value into text returns `[secret]`. The value is
+ * read with `reveal()` only, which is easy to find in a review.
  */
 import { inspect } from 'node:util'
 
@@ -10,13 +10,13 @@ export class Secret {
   #value: string
   readonly #source: (() => Promise<string | undefined>) | undefined
 
-  /** `source`: where it may be read anew, as a file is whose secret is changed now and then. */
+  /** `source` reads the secret again, as from a file whose secret is replaced from time to time. */
   constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
     this.#source = source
   }
 
-  /** Takes what its source holds now, where that holds one; whoever has this secret has the new one. True: it is another. */
+  /** Reads the secret from its source again, for all who have this object. Returns true when the secret has changed. */
   async readAgain(): Promise<boolean> {
     const now = await this.#source?.()
     if (now === undefined || now === this.#value) return false
@@ -24,7 +24,7 @@ export class Secret {
     return true
   }
 
-  /** The value itself. Only the client's authentication calls this. */
+  /** Returns the value itself. */
   reveal(): string {
     return this.#value
   }

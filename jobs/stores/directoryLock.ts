@@ -7,7 +7,7 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSy
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
-import { folderRefused, leftRefused, makeFolder } from '../../src/folders.ts'
+import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** SQLite's own number for "database is locked". */
 const SQLITE_BUSY = 5
@@ -22,7 +22,7 @@ export function lockDirectory(directory: string): Disposable {
     const holder = `${directory}.holder`
     // Node names the file that it could not open; SQLite, which has the lock alone, names none.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
-    throw existsSync(own) && mayWrite(folder) ? leftRefused(own, error) : folderRefused(folder, error)
+    throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
 }
 

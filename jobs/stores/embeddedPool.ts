@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
-import { leftRefused } from '../../src/folders.ts'
+import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
@@ -37,7 +37,7 @@ async function closeToOthers(directory: string): Promise<void> {
   await chmod(directory, 0o700).catch(() => undefined)
   // PGlite would say of that no more than "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    throw leftRefused(directory, error)
+    throw ownFileRefused(directory, error)
   })
 }
 

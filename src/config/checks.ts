@@ -1,15 +1,15 @@
 /**
- * Checks of single settings, each giving the problem in words or undefined. None repeats the value that it refuses
- * where that may hold a password (addresses), since problems are printed and logged.
+ * Checks of single settings. Each returns the problem in words, or undefined. A problem of an address does not repeat the
+ * address, which may contain a password: problems are printed and logged.
  */
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** Node's timers hold 31 bits of milliseconds; further apart than this a cron line says it better. */
+/** Node's timers take at most 2^31 ms. */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Overlap and settle: ten years, so that sums of times stay exact. */
+/** The maximum of overlap and settle: ten years, so that sums of instants stay exact. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -19,18 +19,18 @@ export type Check = (text: string) => string | undefined
 export const baseUrlProblem: Check = (text) => {
   if (!URL.canParse(text)) return 'must be an address such as https://reports.example.com'
   const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
-  if (/[?#]/.test(text)) return 'must not hold a query (?) or a fragment (#)'
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
+  if (/[?#]/.test(text)) return 'must not contain a query (?) or a fragment (#)'
   if (url.protocol === 'https:') return undefined
   if (url.protocol === 'http:' && isLoopback(url.hostname)) return undefined
   return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 }
 
-/** A query is allowed: many receivers know their sender by one. */
+/** Checks the address of a webhook. A query is allowed: many receivers identify the sender by one. */
 export const webhookProblem: Check = (text) => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
   const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return undefined
   return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 }
@@ -46,7 +46,7 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** `s3://bucket` and the like; one letter is a Windows drive. */
+/** An address such as `s3://bucket`. A single letter is a Windows drive. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
@@ -59,22 +59,22 @@ export function lakeAddress(text: string): LakeAddress | undefined {
   return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
 }
 
-/** A DuckDB file, or a lake. */
+/** Checks the warehouse: a DuckDB file or a lake. */
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
   if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
   if (/^(md|motherduck):/i.test(text))
-    return 'cannot be MotherDuck: Tidemark was never run with it, and loads there could not be told apart safely; give a DuckDB file or a lake (ducklake:…)'
+    return 'cannot be MotherDuck: Tidemark was never run with it, and it has no safe way to recognise loads there; name a DuckDB file or a lake (ducklake:…)'
   return fileProblem(text)
 }
 
-/** A directory on this machine, or one that all loaders mount. */
+/** Checks a directory on this machine, or one that all loaders mount. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** A live server for readers; `[::1]` needs its brackets. */
+/** IPv6 addresses need brackets: `[::1]`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>
@@ -83,7 +83,7 @@ export const serveProblem: Check = (text) =>
 export interface ServeAddress {
   readonly host: string
   readonly port: number
-  /** Nobody but this machine reaches it. */
+  /** Only processes of this machine can connect. */
   readonly isLoopback: boolean
 }
 
@@ -101,10 +101,10 @@ export const everyProblem: Check = (text) => {
   return ms > EVERY_MS_MAX ? 'must be at most 24d; write a cron line for anything rarer' : undefined
 }
 
-/** A rhythm, or `never`. */
+/** Checks a duration, a cron line or `never`. */
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 
-/** Names of the IANA list, such as Europe/Paris. */
+/** Checks a time zone against the IANA names, such as Europe/Paris. */
 export const timeZoneProblem: Check = (text) => {
   try {
     return Intl.DateTimeFormat('en', { timeZone: text }) && undefined
@@ -119,11 +119,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Shorter, it would take away what the next runs look up in it. */
+/** Checks how long bookkeeping is kept. Runs look up the bookkeeping of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Every mark is a little behind. */
+/** Checks the lag of notices. It cannot be 0s: every mark is a little behind. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

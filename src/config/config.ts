@@ -1,87 +1,93 @@
 /**
- * Reading the configuration, once, at the start (product contract, configuration): the file, the `.env` beside it and
- * the environment become one frozen value, or one error that lists everything that is wrong.
+ * Reads the configuration once, at the start: the file, the `.env` in its folder and the environment become one frozen
+ * value, or one error that lists every problem.
  */
 import { Secret } from '../secret.ts'
 import {
   clashingFiles,
-  clientSecretOf,
   lakeProblems,
-  missing,
-  onlyReportsOf,
+  missingSettings,
+  reportsInEnvironment,
   servingProblems,
   unknownReports,
-  type WhereOf,
-} from './beyondSchema.ts'
-import { CONSOLE_TOKEN, inEffect, mistyped, override, SERVE_TOKEN, variableOf, type Overridden } from './environment.ts'
+} from './crossChecks.ts'
+import {
+  CONSOLE_TOKEN,
+  type Environment,
+  type MergedSettings,
+  misspellings,
+  namesInEffect,
+  SERVE_TOKEN,
+  variableOf,
+  withEnvironment,
+} from './environment.ts'
 import { findingsOf } from './issues.ts'
-import { notifySecretOf } from './notify.ts'
-import { columnProblems, hashKeyOf } from './privacy.ts'
-import { configInvalid, type Problem } from './problems.ts'
+import { columnProblems } from './privacy.ts'
+import { configInvalid, type Problem, type WhereOf } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'
+import { readClientSecret, readHashKey, readNotifySecret } from './secrets.ts'
 import type { Config, ConfigSources } from './shape.ts'
 import { readSources, type Sources } from './sources.ts'
 import { parseYaml, type YamlFile } from './yamlFile.ts'
 
-export { jsonSchema } from './jsonSchema.ts'
 export type { Problem } from './problems.ts'
+export { jsonSchema } from './raw.ts'
 export type * from './shape.ts'
 
+/** Reads and checks the configuration. Throws CONFIG_INVALID with all problems. */
 export async function loadConfig(given: ConfigSources): Promise<Config> {
   const sources = await readSources(given)
-  const yaml = wellFormed(sources)
-  const merged = override(yaml.value, sources.env)
+  const { env, folder, file } = sources
+  const yaml = readYaml(sources)
+  const merged = withEnvironment(yaml.value, env)
   const whereOf = placesOf(sources, yaml, merged)
-  const checked = check(merged.value, sources, whereOf)
-  const refused = (problems: readonly Problem[]) =>
-    configInvalid(problems, sources.file === undefined ? sources.folder : undefined)
-  const clientSecret = await clientSecretOf(merged.value, sources, whereOf)
-  if (!(clientSecret instanceof Secret)) throw refused([...checked.problems, clientSecret])
-  if (checked.raw === undefined || checked.problems.length > 0) throw refused(checked.problems)
-  const hashKey = await hashKeyOf(checked.raw, sources, whereOf)
-  if (hashKey !== undefined && !(hashKey instanceof Secret)) throw refused([hashKey])
-  const notifySecret = await notifySecretOf(checked.raw.notify, sources, whereOf)
-  if (notifySecret !== undefined && !(notifySecret instanceof Secret)) throw refused([notifySecret])
-  const consoleToken = sources.env[CONSOLE_TOKEN]
-  const serveToken = sources.env[SERVE_TOKEN]
-  const misspelt = mistyped(sources.env)
-  const config = resolve(checked.raw, {
-    folder: sources.folder,
-    onlyReports: onlyReportsOf(sources.env),
-    clientSecret,
-    hashKey,
-    notifySecret,
-    consoleToken: consoleToken === undefined ? undefined : new Secret(consoleToken),
-    serveToken: serveToken === undefined ? undefined : new Secret(serveToken),
-    source: {
-      ...(sources.file !== undefined && { file: sources.file }),
-      env: inEffect(sources.env),
-      ...(misspelt.length > 0 && { mistyped: misspelt }),
-    },
-  })
-  return frozen(config)
+  const { raw, problems } = check(merged.value, sources, whereOf)
+  const places = { sources, whereOf, problems }
+  const clientSecret = await readClientSecret(merged.value, places)
+  const hashKey = raw && (await readHashKey(raw, places))
+  const notifySecret = raw && (await readNotifySecret(raw, places))
+  if (raw === undefined || clientSecret === undefined || problems.length > 0)
+    throw configInvalid(problems, file === undefined ? folder : undefined)
+  const misspelt = misspellings(env)
+  return frozen(
+    resolve(raw, {
+      folder,
+      onlyReports: reportsInEnvironment(env),
+      clientSecret,
+      hashKey,
+      notifySecret,
+      consoleToken: tokenIn(env, CONSOLE_TOKEN),
+      serveToken: tokenIn(env, SERVE_TOKEN),
+      source: {
+        ...(file !== undefined && { file }),
+        env: namesInEffect(env),
+        ...(misspelt.length > 0 && { misspellings: misspelt }),
+      },
+    }),
+  )
 }
 
-function wellFormed({ text, fileLabel }: Sources): YamlFile {
+const tokenIn = (env: Environment, name: string): Secret | undefined =>
+  env[name] === undefined ? undefined : new Secret(env[name])
+
+function readYaml({ text, fileLabel }: Sources): YamlFile {
   const yaml = parseYaml(text)
   if (yaml.malformed.length === 0) return yaml
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/**
- * A key's place is the variable that gave it, else its line in the file, else (without a file) the variable that could.
- */
-function placesOf(sources: Sources, yaml: YamlFile, merged: Overridden): WhereOf {
+/** A key's place is the variable that set it, else its line, else (without a file) the variable that could set it. */
+function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)
     return variable ?? `${sources.fileLabel}:${yaml.lineOf(path)}`
   }
 }
 
-function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawConfig; problems: readonly Problem[] } {
+function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawConfig; problems: Problem[] } {
   const parsed = RawConfig.safeParse(value)
-  const others = [...missing(value, whereOf), ...unknownReports(onlyReportsOf(sources.env) ?? [])]
+  const others = [...missingSettings(value, whereOf), ...unknownReports(sources.env)]
   if (parsed.success) {
     const raw = parsed.data as RawConfig
     return {
@@ -99,10 +105,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Variables have no line and come after the file. */
+/** Problems of variables have no line and are last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Through and through; addresses and secrets guard themselves. */
+/** Freezes a value and everything in it, except for URLs and secrets, which cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

@@ -1,4 +1,4 @@
-/** Which variable sets which key (product contract, configuration), and how its text becomes the key's value. */
+/** Which environment variable sets which key, and how its text becomes the key's value. */
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -39,31 +39,28 @@ export const variables: readonly Variable[] = [
 
 /** Variables that set no key of the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
-export const CLIENT_SECRET_FILE = 'REPORTING_CLIENT_SECRET_FILE'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
-export const HASH_KEY_FILE = 'TIDEMARK_HASH_KEY_FILE'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
-export const NOTIFY_SECRET_FILE = 'TIDEMARK_NOTIFY_SECRET_FILE'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Read where there is no configuration yet, or by the launcher. */
-const UNCONFIGURED = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
+/** Read before there is a configuration, or by the launcher. */
+const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
-/** The variable that a key could be set by, for "is missing". */
+/** Returns the name of the variable that sets the key at a path. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-export interface Overridden {
+export interface MergedSettings {
   readonly value: unknown
-  /** The variable that gave the key at `path`, or a part of it. */
+  /** Returns the variable that set the key at `path`, or a part of that key. */
   variableAt(path: Path): string | undefined
 }
 
-/** The file's value with every variable that is set laid over it; the file's own value is left as it is. */
-export function override(fileValue: unknown, env: Environment): Overridden {
+/** Returns a copy of the file's settings in which each variable that is set replaces its key. */
+export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
     (whole, variable) => placed(whole, variable.path, valueOf(variable, env)),
@@ -74,17 +71,17 @@ export function override(fileValue: unknown, env: Environment): Overridden {
   return { value, variableAt }
 }
 
-/** `EUR, USD` and `EUR USD` are the same list. */
+/** Returns the items of a list in a variable: `EUR, USD` and `EUR USD` are the same. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** A number that is none stays text, for the schema to refuse. */
+/** Text that is no number stays text, so that the schema refuses it. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** A section that is no map is the file's mistake, and stays in sight of the schema. */
+/** A section that is no map stays as it is, so that the schema refuses it. */
 function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -105,17 +102,18 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
-/** The names of the variables that had a say. */
-export const inEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
+/** Returns the names of the variables that are set. */
+export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
 
-export interface Mistyped {
+/** A variable that nothing reads. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
+export interface Misspelling {
   readonly name: string
   readonly meant: string
 }
 
-/** Variables that nothing reads and that look like one that is read: others may have theirs beside ours. */
-export function mistyped(env: Environment): readonly Mistyped[] {
-  const known = [...NAMES, ...UNCONFIGURED]
+/** Returns the variables that look like one of Tidemark's. A variable that resembles none belongs to another program. */
+export function misspellings(env: Environment): readonly Misspelling[] {
+  const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {
     const prefix = /^(?:TIDEMARK|REPORTING)_/.exec(name)?.[0]
     if (prefix === undefined || known.includes(name)) return []

@@ -1,11 +1,9 @@
-/**
- * The building stones of the configuration schema: text that is checked, sizes, lists without doubles, filters by type.
- */
+/** The building blocks of the configuration schema: checked text, sizes, lists without duplicates, filters by type. */
 import { z } from 'zod'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Text that passes `check`; a failed check speaks for itself. */
+/** Returns a schema for text that passes `check`. Its error is what `check` returns. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -15,7 +13,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** The number's own bounds keep their own words. */
+/** Returns a schema for whole numbers. Errors about bounds keep zod's code and are put into words in issues.ts. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
@@ -23,7 +21,7 @@ export const text = (meaning: string) => z.string().min(1).describe(meaning)
 
 const SIZE_WORDS = { error: 'must be a size such as 256MB, 1GiB or 1048576' }
 
-const isSome = (size: string): boolean => (parseByteSize(size) ?? 0) >= 1
+const isPositive = (size: string): boolean => (parseByteSize(size) ?? 0) >= 1
 
 export const byteSize = (meaning: string) =>
   z
@@ -33,7 +31,7 @@ export const byteSize = (meaning: string) =>
         z
           .string()
           .regex(BYTE_SIZE, { ...SIZE_WORDS, abort: true })
-          .refine(isSome, 'must be at least 1B'),
+          .refine(isPositive, 'must be at least 1B'),
       ],
       SIZE_WORDS,
     )

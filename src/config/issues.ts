@@ -1,4 +1,4 @@
-/** What the schema finds wrong, in an operator's words: which key, what it must be, and what was probably meant. */
+/** Puts the schema's errors into an operator's words: which key, what it must be, and what was probably meant. */
 import { z } from 'zod'
 import { pathText, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -9,7 +9,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** An unknown key is a finding of its own, so that each gets its own line. */
+/** Returns the findings of a failed check. Each unknown key is a finding, so that each has a line in the message. */
 export function findingsOf(error: z.ZodError): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
@@ -24,13 +24,13 @@ function unknownKey(path: Path, key: string): string {
   const name = pathText([...path, key])
   const known = keysAt(path)
   if (/secret|password|token/i.test(key) && !known.includes(key)) {
-    return `${name} is refused: secrets do not belong in this file. Put it in REPORTING_CLIENT_SECRET or in the file that service.client_secret_file names, and have this one replaced if others could read it`
+    return `${name} is refused: secrets do not belong in this file. Put it in REPORTING_CLIENT_SECRET or in the file that service.client_secret_file names, and have this secret replaced if others could read the file`
   }
   if (path.join('.') === 'reports') return `there is no report "${key}"${hint(key, known)}`
   return `${name} is not a setting${hint(key, known)}`
 }
 
-/** The keys that the schema knows at `path`. */
+/** The keys that the schema has at `path`. */
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** A schema that speaks for itself begins with "must"; the rest is put into words here. */
+/** The schema's own messages begin with "must". All others are put into words here. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

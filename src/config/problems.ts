@@ -1,6 +1,6 @@
 /**
  * What is wrong with a configuration, and where. Problems are collected rather than thrown one by one, so that an
- * operator mends the file once. Their words name keys, never values that may be secret.
+ * operator corrects the file once. A problem names keys, never values, which may be secret.
  */
 import { SyncError } from '../errors.ts'
 
@@ -10,21 +10,33 @@ export interface Problem {
   readonly problem: string
 }
 
+/** Steps to a setting. Example: `['reports', 'events', 'expand', 2]`. */
 export type Path = readonly (string | number)[]
 
-/** `reports.events.expand[2]` */
+/** Returns the line or the variable that sets the key at a path. */
+export type WhereOf = (path: Path) => string
+
+/** Returns a path as people write it. Example: `reports.events.expand[2]`. */
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** `withoutFileIn`: the folder that a file was looked for in, where there is none. */
-export function configInvalid(problems: readonly Problem[], withoutFileIn?: string): SyncError {
+/** Returns the setting at a path of a configuration that is not checked yet. */
+export const valueAt = (value: unknown, steps: Path): unknown =>
+  steps.reduce<unknown>(
+    (inner, step) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>)[step] : undefined,
+    value,
+  )
+
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder without a `tidemark.yaml`, if there is none. */
+export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`
-  const noFile = withoutFileIn === undefined ? '' : `there is no tidemark.yaml in ${withoutFileIn}, and without one `
+  const noFile = emptyFolder === undefined ? '' : `there is no tidemark.yaml in ${emptyFolder}, and without one `
   const lines = problems.map(({ where, problem }) => `  ${where}  ${problem}`)
   return new SyncError('CONFIG_INVALID', [`${noFile}${heading}`, ...lines].join('\n'), {
     cure:
-      withoutFileIn === undefined
+      emptyFolder === undefined
         ? 'Correct the lines and variables named above, then run "tidemark check". tidemark.example.yaml shows every key.'
         : 'Run "tidemark init", which makes one, or name yours with --config FILE; or set the variables named above, then run "tidemark check".',
     data: { problems },

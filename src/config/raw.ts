@@ -1,6 +1,6 @@
 /**
- * The configuration file as a schema: every key, its form and its meaning. The keys of each report follow from its
- * declaration. Unknown keys are errors. The JSON Schema for editors is made from this, so both say the same.
+ * The schema of `tidemark.yaml`: every key, its form and its meaning. The keys of each report follow from its
+ * declaration. Unknown keys are errors. The JSON Schema for editors is made from this schema.
  */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
@@ -8,19 +8,20 @@ import {
   baseUrlProblem,
   currencyProblem,
   directoryProblem,
-  historyProblem,
   fileProblem,
+  historyProblem,
+  lagProblem,
   queueProblem,
   serveProblem,
   warehouseProblem,
+  webhookProblem,
 } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
-import { notifySection } from './notify.ts'
 import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** One in 100 s: what is slower looks like a hang. */
+/** One request in 100 s. A slower worker would look as if it hangs. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -61,6 +62,27 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
+const notify = z
+  .strictObject({
+    webhook: checked(
+      webhookProblem,
+      'Address that notices are posted to: https, or http on this machine (TIDEMARK_NOTIFY_WEBHOOK)',
+    ).optional(),
+    secret_file: text(
+      'File that holds the secret that notices are signed with (TIDEMARK_NOTIFY_SECRET_FILE, or the secret itself in TIDEMARK_NOTIFY_SECRET); never in this file',
+    ).optional(),
+    lag: checked(lagProblem, 'A notice is sent when a mark is further behind than this (TIDEMARK_NOTIFY_LAG)').default(
+      '1h',
+    ),
+    failures: whole()
+      .min(1)
+      .max(100)
+      .default(3)
+      .describe('A notice is sent when a report fails this many times in a row'),
+  })
+  .prefault({})
+  .describe('Where the worker posts notices for operators; no notices without a webhook')
+
 const defaults = z
   .strictObject({
     every: rhythm.every.default('5m'),
@@ -73,9 +95,9 @@ const defaults = z
     schema_contract: schemaContract.default('evolve'),
   })
   .prefault({})
-  .describe('What holds for every report that does not say otherwise (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
+  .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Kept as it is written, for DuckDB to read. */
+/** The text is passed to DuckDB as it is written. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()
@@ -135,7 +157,7 @@ export const RawConfig = z
     hash_key_file: text(
       'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),
-    notify: notifySection,
+    notify,
     currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),
@@ -151,3 +173,6 @@ export const RawConfig = z
 export type RawConfig = Omit<z.output<typeof RawConfig>, 'reports'> & {
   readonly reports: Readonly<Record<string, RawReport | undefined>>
 }
+
+/** Returns the JSON Schema for editors (`tidemark.schema.json`), in draft 7, which YAML editors support best. */
+export const jsonSchema = (): Record<string, unknown> => z.toJSONSchema(RawConfig, { target: 'draft-7', io: 'input' })

@@ -6,7 +6,7 @@ import { reports, type Declaration, type ReportName } from '../../schema/index.t
 import { durationProblem, everyProblem, instantProblem, reconcileEveryProblem, timeZoneProblem } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
-/** Reports that can be followed: those that find changed rows by themselves. */
+/** The reports whose changed rows can be audited: all that do not depend on another report's rows. */
 export const followable: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -28,7 +28,7 @@ export const reconcileEvery = checked(
 export const schemaContract = z
   .enum(['evolve', 'freeze', 'reject'])
   .describe(
-    'What becomes of fields and types that are new: columns change (evolve), values stay in _extra (freeze), rows are rejected (reject)',
+    'What happens to new fields and types: columns change (evolve), values stay in _extra (freeze), rows are rejected (reject)',
   )
 
 const columns = z
@@ -40,7 +40,7 @@ const entity = z.strictObject({
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
 })
 
-/** The settings of one report: only what its declaration has. */
+/** Returns the schema of one report's settings. A setting exists only where the declaration has what it sets. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
@@ -76,7 +76,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** What `reportSection` gives; keys that a report does not have are never there. */
+/** A checked section of `reportSection`. Keys that the report does not have are always missing. */
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string

@@ -1,20 +1,17 @@
-/**
- * From checked settings to the configuration that everything else uses: defaults applied, paths absolute, units plain.
- */
+/** Turns checked settings into the configuration that the rest uses: absolute paths, milliseconds, bytes. */
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
-import { resolveNotify } from './notify.ts'
 import type { RawConfig } from './raw.ts'
 import { resolveReport } from './resolveReport.ts'
 import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig } from './shape.ts'
 import { parseDuration } from './units.ts'
 
-/** What resolving needs besides the settings themselves. */
-export interface Resolving {
+export interface Surroundings {
+  /** Paths in the settings are relative to this folder. */
   readonly folder: string
-  /** From TIDEMARK_REPORTS; undefined runs all. */
+  /** The reports that TIDEMARK_REPORTS names; undefined runs all. */
   readonly onlyReports: readonly string[] | undefined
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
@@ -24,7 +21,8 @@ export interface Resolving {
   readonly source: Config['source']
 }
 
-export function resolve(raw: RawConfig, given: Resolving): Config {
+/** Returns the configuration that the settings describe. */
+export function resolve(raw: RawConfig, given: Surroundings): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
   const lake = lakeOf(raw, given.folder)
   return {
@@ -39,7 +37,7 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
-    ...resolveNotify(raw.notify, given.notifySecret),
+    ...notifyOf(raw.notify, given.notifySecret),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),
@@ -49,14 +47,14 @@ export function resolve(raw: RawConfig, given: Resolving): Config {
   }
 }
 
-/** The published copy lies beside the warehouse unless it is told otherwise. */
+/** Returns the absolute paths of the warehouse and of the published copy, which is in the warehouse's folder by default. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** A catalogue elsewhere leaves staging, queue and socket without a place of their own. */
+/** With a catalogue in PostgreSQL, staging, queue and socket need a local path. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -77,7 +75,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Address and identifier are known to be there: what is missing was a problem before. */
+/** A missing address or identifier was reported as a problem before. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),
@@ -87,6 +85,11 @@ function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConf
     concurrency: raw.concurrency,
     ...(raw.requests_per_second !== undefined && { requestsPerSecond: raw.requests_per_second }),
   }
+}
+
+function notifyOf({ webhook, lag, failures }: RawConfig['notify'], secret: Secret | undefined): Pick<Config, 'notify'> {
+  if (webhook === undefined || secret === undefined) return {}
+  return { notify: { webhook: new URL(webhook), secret, lagMs: parseDuration(lag) ?? 0, failures } }
 }
 
 function limitsOf(raw: RawConfig['limits']): Limits {

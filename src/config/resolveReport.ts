@@ -1,4 +1,4 @@
-/** One report's settings: its own where it has them, else the defaults; and whether it runs, with the reason if not. */
+/** Resolves one report's settings: its own, else the defaults. Decides whether the report runs, and why not. */
 import { reports, type Declaration } from '../../schema/index.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawConfig } from './raw.ts'
@@ -6,15 +6,16 @@ import type { RawReport } from './reportSection.ts'
 import type { OffReason, ReportConfig, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 
-type Registered = (typeof reports)[number]
+type RegisteredReport = (typeof reports)[number]
 
+/** Returns the configuration of one report. */
 export function resolveReport(
-  report: Registered,
+  report: RegisteredReport,
   raw: RawConfig,
   onlyReports: readonly string[] | undefined,
 ): ReportConfig {
   const own: RawReport = raw.reports[report.name] ?? { enabled: true }
-  const { name, expand, created }: Declaration & Registered = report
+  const { name, expand, created }: Declaration & RegisteredReport = report
   const offReason = offReasonOf(report, { own, raw, onlyReports })
   return {
     name,
@@ -27,7 +28,7 @@ export function resolveReport(
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // In the declaration's order, so that the same flags always read the same.
+    // In the declaration's order, so that the order in the file does not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: own.filters ?? {},
     contract: own.schema_contract ?? raw.defaults.schema_contract,
@@ -43,7 +44,7 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Entries of audits never change, so there is nothing to compare. */
+/** Audit entries never change, so audit reports are not reconciled. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
@@ -53,7 +54,7 @@ interface Situation {
   readonly onlyReports: readonly string[] | undefined
 }
 
-/** The operator's own word comes first, then what is missing. */
+/** The operator's decision is named before a missing setting. */
 function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
   if (!own.enabled) return 'enabled: false'
   if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'

@@ -1,13 +1,12 @@
 /**
- * Configuration as the rest of Tidemark sees it: one frozen value, made once at the start from a file, a `.env` beside
- * it and the environment (product contract, configuration). Everything in it has been checked; nothing reads it twice.
+ * The configuration as the rest of Tidemark uses it: one frozen value, read and checked once at the start.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
-import type { Mistyped } from './environment.ts'
+import type { Misspelling } from './environment.ts'
 
-/** An audited kind of record: the service's number for it, and the report whose changed rows are asked about. */
+/** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
   readonly entityId: number
   readonly follows: ReportName
@@ -19,18 +18,18 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** When something is done again and again. */
+/** How often something is done. */
 export interface Rhythm {
   /** As written: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
-  /** The same in milliseconds, when it is a duration. */
+  /** `every` in milliseconds; undefined for a cron line. */
   readonly everyMs?: number
 }
 
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 export interface Privacy {
-  /** `column` or `collection.column` → what becomes of it. */
+  /** The rule by `column` or `collection.column`. */
   readonly columns: Readonly<Record<string, 'hash' | 'drop' | 'keep'>>
   readonly excludePayload: boolean
 }
@@ -38,28 +37,28 @@ export interface Privacy {
 export interface ReportConfig extends Rhythm {
   readonly name: ReportName
   readonly enabled: boolean
-  /** Why it is off, in words, when it is. */
+  /** Why the report is off; undefined when it is on. */
   readonly offReason?: OffReason
-  /** The zone that cron lines are read in. */
+  /** The time zone of cron lines. */
   readonly timeZone: string
-  /** When a worker compares the whole report with the service; undefined: never by itself. */
+  /** How often a worker compares the whole report with the service; undefined: only on request. */
   readonly reconcile?: Rhythm
   readonly pageSize: number
   readonly overlapMs: number
   readonly settleMs: number
   readonly start: Instant
-  /** Flags of `expand` that are switched on; all of them unless the report names a subset. */
+  /** The flags of `expand` that requests have: all of them unless the settings name some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What becomes of fields and types that the service brings anew. */
+  /** What happens to fields and types that the declaration does not have. */
   readonly contract: SchemaContract
-  /** Every version of each row is kept. */
+  /** Keep every version of each row in schema `history`. */
   readonly keepsHistory: boolean
-  /** What of the rows may not be kept in clear. */
+  /** Which values are hashed or dropped before they are written. */
   readonly privacy: Privacy
-  /** Incremental runs also ask the created filters, where the report has them. */
+  /** Incremental runs also request rows by creation time. Only for reports with such a filter. */
   readonly askCreated: boolean
-  /** Only `audit_entries` has any. */
+  /** Empty for every report but `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
 }
 
@@ -76,13 +75,13 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
-  /** From `TIDEMARK_CONSOLE_TOKEN`; without one the console makes its own at the start. */
+  /** From `TIDEMARK_CONSOLE_TOKEN`; when undefined, the console makes one at the start. */
   readonly token?: Secret
 }
 
 export interface LakeConfig {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The catalogue's file, or a connection string; it can hold a password. */
+  /** The catalogue's file, or a connection string, which may contain a password. */
   readonly at: string
   /** Directory of the Parquet files, with a slash at its end. */
   readonly data: string
@@ -94,13 +93,13 @@ export interface ServeConfig {
   readonly host: string
   readonly port: number
   readonly isLoopback: boolean
-  /** From `TIDEMARK_SERVE_TOKEN`; without one the worker makes its own at the start. */
+  /** From `TIDEMARK_SERVE_TOKEN`; when undefined, the worker makes one at the start. */
   readonly token?: Secret
 }
 
-/** Whom the worker tells when somebody should look. */
+/** Where the worker posts notices for operators. */
 export interface NotifyConfig {
-  /** It may hold what only the receiver should know: never printed beyond its host. */
+  /** Only its host is ever printed: the path or the query may be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -115,36 +114,40 @@ export interface Limits {
   readonly walkAttemptsMax: number
   /** Passed to DuckDB as written, such as `1GB`. */
   readonly warehouseMemory: string
-  /** The same, for what reads. */
+  /** Passed to DuckDB as written; for reading. */
   readonly queryMemory: string
   readonly warehouseThreads?: number
 }
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute, as are the other two paths. Of a lake: where its local files stand. */
+  /** Absolute path. For a lake: the path that its local files (staging, queue, socket) are named after. */
   readonly warehouse: string
-  /** The lake that is the warehouse, where it is one. */
+  /** Set when the warehouse is a lake. */
   readonly lake?: LakeConfig
   readonly published: string
-  /** A directory beside the warehouse, so that moving a file between them is a rename. */
+  /** A directory on the warehouse's file system, so that a file is moved between them by a rename. */
   readonly staging: string
-  /** Directory of DuckDB's extensions; there wherever one is needed. */
+  /** Directory of DuckDB's extensions; always set when one is needed. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long the books keep each run and each window by itself. */
+  /** How long each run and window is kept in the bookkeeping tables before it becomes part of a sum. */
   readonly historyMs: number
-  /** With which hashed columns are made; there wherever a report has one. */
+  /** The key for hashed columns; always set when a report has one. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
-  /** ISO 4217. */
+  /** ISO 4217 codes. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** Where it came from: the file, the names of the variables that took effect, and those that probably should have. */
-  readonly source: { readonly file?: string; readonly env: readonly string[]; readonly mistyped?: readonly Mistyped[] }
+  /** The file, the names of the variables that are set, and names that were probably misspelt. */
+  readonly source: {
+    readonly file?: string
+    readonly env: readonly string[]
+    readonly misspellings?: readonly Misspelling[]
+  }
 }
 
 export interface ConfigSources {

@@ -1,99 +1,86 @@
 /**
- * Everything that configuration reads from outside: the file, the `.env` beside it and the file with the secret. The
- * one place in this room that touches the disk; the environment comes in through `ConfigSources`.
+ * Reads everything that the configuration takes from the disk: the file, the `.env` in its folder and the files with
+ * secrets. No other file of this room reads from the disk.
  */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import {
-  CLIENT_SECRET,
-  CLIENT_SECRET_FILE,
-  type Environment,
-  HASH_KEY,
-  HASH_KEY_FILE,
-  NOTIFY_SECRET,
-  NOTIFY_SECRET_FILE,
-} from './environment.ts'
-import { configInvalid, type Problem } from './problems.ts'
+import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET } from './environment.ts'
+import { configInvalid } from './problems.ts'
 import type { ConfigSources } from './shape.ts'
 
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute; none when the environment says it all. */
+  /** Absolute path; undefined when there is no file and the environment sets everything. */
   readonly file?: string
-  /** As people are told about it: from the working directory where that is shorter. */
+  /** The file's name in messages: relative to the working directory when the file is inside it. */
   readonly fileLabel: string
   readonly text: string
-  /** Paths in the configuration count from here. */
+  /** Paths in the configuration are relative to this folder. */
   readonly folder: string
-  /** `.env` with the real environment over it; an empty variable is one that is not set. */
+  /** The variables of `.env`, overridden by the real environment. A variable with empty text counts as not set. */
   readonly env: Environment
 }
 
+/** Reads the configuration file and `.env`. Throws CONFIG_INVALID for a file that cannot be read. */
 export async function readSources({ file, env, cwd }: ConfigSources): Promise<Sources> {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
   const text = await contentOf(chosen)
-  if (named !== undefined && typeof text !== 'string') throw unreadable(file === undefined, named, text)
-  if (typeof text !== 'string' && text.code !== 'ENOENT') throw unreadable(false, FILE_NAME, text)
+  if (named !== undefined && typeof text !== 'string') throw fileUnreadable(file === undefined, named, text)
+  if (typeof text !== 'string' && text.code !== 'ENOENT') throw fileUnreadable(false, FILE_NAME, text)
   const folder = typeof text === 'string' ? path.dirname(chosen) : cwd
   const dotEnv = await contentOf(path.join(folder, '.env'))
-  // A folder of that name is somebody's Python environment.
-  if (typeof dotEnv !== 'string' && !['ENOENT', 'EISDIR'].includes(dotEnv.code)) throw unreadable(false, '.env', dotEnv)
+  // A folder named .env is usually a Python environment.
+  if (typeof dotEnv !== 'string' && !['ENOENT', 'EISDIR'].includes(dotEnv.code))
+    throw fileUnreadable(false, '.env', dotEnv)
   const environment = withDotEnv(env, dotEnv)
   if (typeof text !== 'string') return { fileLabel: FILE_NAME, text: '', folder, env: environment }
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** The secret in `file`, without the line break that editors and secret stores put at its end; or what is wrong. */
-export async function readSecret(file: string, where: string, what = 'client secret'): Promise<Secret | Problem> {
+/** Reads a secret, without the line break that editors and secret stores add at the end. */
+export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
-  if (typeof text !== 'string') return { where, problem: `the file with the ${what} cannot be read (${text.code})` }
+  if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
-  if (secret === undefined) return { where, problem: `the file with the ${what} is empty` }
-  // One that is being replaced may be away, or empty, for a moment.
+  if (secret === undefined) return { problem: `the file with the ${name} is empty` }
+  // While a secret is replaced, its file may be missing or empty for a moment: then the present secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 
-function secretIn(text: string | Unreadable): string | undefined {
+function secretIn(text: string | FileError): string | undefined {
   if (typeof text !== 'string') return undefined
   const secret = text.replace(/\r?\n$/, '')
   return secret.trim() === '' ? undefined : secret
 }
 
-/** Each secret by itself, or by the file that holds it. */
-const SECRETS = [
-  [CLIENT_SECRET, CLIENT_SECRET_FILE],
-  [HASH_KEY, HASH_KEY_FILE],
-  [NOTIFY_SECRET, NOTIFY_SECRET_FILE],
-] as const
+const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 
-function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | Unreadable): Environment {
+function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
-  const beside = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // The two say the same thing; where the environment says one, a `.env` that says the other is the weaker voice.
-  for (const [direct, file] of SECRETS) {
-    if (real[direct] === undefined && real[file] === undefined) continue
-    delete beside[direct]
-    delete beside[file]
+  const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
+  // A secret and its _FILE variable set the same thing: when the real environment has either, both are ignored in `.env`.
+  for (const name of SECRETS) {
+    if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
+    delete inDotEnv[name]
+    delete inDotEnv[`${name}_FILE`]
   }
-  return { ...beside, ...real }
+  return { ...inDotEnv, ...real }
 }
 
 function present(env: NodeJS.Dict<string>): Record<string, string> {
   const filled = Object.entries(env).filter((entry): entry is [string, string] => (entry[1] ?? '').trim() !== '')
-  return Object.fromEntries(
-    filled.map(([name, text]) => [name, SECRETS.some(([direct]) => direct === name) ? text : text.trim()]),
-  )
+  return Object.fromEntries(filled.map(([name, text]) => [name, SECRETS.includes(name) ? text : text.trim()]))
 }
 
-interface Unreadable {
+interface FileError {
   readonly code: string
 }
 
-async function contentOf(file: string): Promise<string | Unreadable> {
+async function contentOf(file: string): Promise<string | FileError> {
   try {
     return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '')
   } catch (error) {
@@ -101,7 +88,7 @@ async function contentOf(file: string): Promise<string | Unreadable> {
   }
 }
 
-function unreadable(fromEnv: boolean, named: string, { code }: Unreadable) {
+function fileUnreadable(fromEnv: boolean, named: string, { code }: FileError) {
   const reason = code === 'ENOENT' ? 'there is no such file' : `the file cannot be read (${code})`
   return configInvalid([
     { where: fromEnv ? 'TIDEMARK_CONFIG' : named, problem: fromEnv ? `${named}: ${reason}` : reason },

@@ -1,18 +1,19 @@
 /**
- * A YAML text as a plain value, with the line that each of its keys stands on. What the parser says about malformed
- * text is passed on without the text itself, which may hold a secret that does not belong there.
+ * Reads a YAML text as a plain value, with the line of each key. Errors do not quote the text: an operator may have put a
+ * secret into it by mistake.
  */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import type { Path } from './problems.ts'
 
 export interface YamlFile {
   readonly value: unknown
-  /** The line of the deepest part of `path` that is there, from 1. */
+  /** Returns the line of the deepest part of `path` that exists, counted from 1. */
   lineOf(path: Path): number
-  /** Of text that could not be read; then `value` is undefined. */
+  /** Errors of the text. If there are any, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
 }
 
+/** Parses a YAML text. Never throws. */
 export function parseYaml(text: string): YamlFile {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
@@ -28,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Aliases are followed only now; an unknown one, or a bomb of them, is refused here. */
+/** Resolves aliases. Refuses an unknown alias, and aliases that expand to a huge value. */
 function plainValueOf(document: Document): unknown {
   try {
     return withoutNulls(document.toJS({ maxAliasCount: 100 }))
@@ -37,7 +38,7 @@ function plainValueOf(document: Document): unknown {
   }
 }
 
-/** A key without a value is a key left out: what remains when all lines of a section are comments. */
+/** A key without a value counts as missing, so that all lines of a section may be comments. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value) || typeof value !== 'object' || value === null) return value ?? undefined
   return Object.fromEntries(
@@ -71,12 +72,12 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** The parser's messages that end in a piece of the text are replaced or cut. */
+/** Some of the parser's messages end with a piece of the text. Such messages are replaced or cut. */
 function wordsOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')
     return 'tags (!name) are not supported'
-  if (error.code === 'MULTIPLE_DOCS') return 'the file holds several documents (---)'
+  if (error.code === 'MULTIPLE_DOCS') return 'the file contains several documents (---)'
   if (error.code === 'BAD_DQ_ESCAPE') return 'not YAML: an escape sequence in double quotes is not valid'
   const words = error.message.split(/: "|: (?=\S*$)|Block scalar header/)[0] ?? ''
   return `not YAML: ${words === '' ? 'a block header has extra characters' : words}`

@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers'
 import type { Answer, Control } from '../../jobs/control/control.ts'
 import { ControlRequest } from '../../jobs/control/controlRequest.ts'
 import { SyncError } from '../errors.ts'
-import { leftRefused } from '../folders.ts'
+import { ownFileRefused } from '../folders.ts'
 
 /**
  * Listens until it is closed. Whoever holds the warehouse's lock is its owner, so a socket that lies there is a dead
@@ -16,7 +16,7 @@ import { leftRefused } from '../folders.ts'
  */
 export async function listenAt(path: string, control: Pick<Control, 'answer'>): Promise<AsyncDisposable> {
   await rm(path, { force: true }).catch((error: unknown) => {
-    throw leftRefused(path, error)
+    throw ownFileRefused(path, error)
   })
   const server = createServer((request, response) => void serve(control, request, response))
   await new Promise<void>((resolve, reject) => {

@@ -38,7 +38,7 @@ describe('tidemark.example.yaml', () => {
     const keys = JSON.stringify(jsonSchema()).matchAll(/"([a-z]+(?:_[a-z]+)+)":\{/g)
     const missing = [...keys].map(([, key]) => key ?? '').filter((key) => !text.includes(key))
     expect(missing).toEqual([])
-    const ofSecret = [environment.CLIENT_SECRET, environment.CLIENT_SECRET_FILE]
+    const ofSecret = [environment.CLIENT_SECRET, `${environment.CLIENT_SECRET}_FILE`]
     expect([...VARIABLES, ...ofSecret].filter((name) => !text.includes(name))).toEqual([])
   })
 

@@ -1,4 +1,4 @@
-/** A folder of one test's own with the files it needs, and the environment that every configuration needs. */
+/** Test support: a folder with the files of one test, and the variables that every configuration needs. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -23,25 +23,25 @@ export async function aFolder(files: Readonly<Record<string, string>> = {}): Pro
   return { path: folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
 }
 
-interface Given {
+interface ConfigTexts {
   readonly yaml?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** What `tidemark.yaml` with this text, beside the required variables and these, means. */
-export async function configOf({ yaml, env }: Given = {}): Promise<Config> {
+/** Loads a `tidemark.yaml` of this text, with `env` and the required variables. */
+export async function configOf({ yaml, env }: ConfigTexts = {}): Promise<Config> {
   await using folder = await aFolder(yaml === undefined ? {} : { 'tidemark.yaml': yaml })
   return await loadConfig({ env: { ...REQUIRED_ENV, ...env }, cwd: folder.path })
 }
 
-/** The error of a configuration that must not load. */
+/** Returns the error of a configuration that must not load. */
 export async function refusalOf(loading: Promise<Config>): Promise<SyncError> {
   const outcome = await loading.catch((error: unknown) => error)
   if (outcome instanceof SyncError) return outcome
   throw new TypeError('the configuration was accepted', { cause: outcome })
 }
 
-export async function problemsOf(given: Given): Promise<readonly string[]> {
+export async function problemsOf(given: ConfigTexts): Promise<readonly string[]> {
   const { data } = await refusalOf(configOf(given))
   return (data['problems'] as readonly Problem[]).map(({ where, problem }) => `${where} ${problem}`)
 }

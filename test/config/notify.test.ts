@@ -24,7 +24,7 @@ describe('notify', () => {
 
   it.each([
     ['notify: { webhook: "http://hooks.example.com" }', SECRET, 'must begin with https://'],
-    ['notify: { webhook: "https://a:b@hooks.example.com" }', SECRET, 'must not hold a user name'],
+    ['notify: { webhook: "https://a:b@hooks.example.com" }', SECRET, 'must not contain a user name'],
     ['notify: { webhook: "https://hooks.example.com" }', {}, 'notices are signed: set TIDEMARK_NOTIFY_SECRET'],
     [
       'notify: { webhook: "https://hooks.example.com" }',

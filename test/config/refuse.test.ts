@@ -157,11 +157,11 @@ describe('settings of a report', () => {
     ['events: { every: "0 25 * * *" }', 'reports.events.every is no cron line: "25" is no hour (0-23)'],
     [
       'events: { every: "*/61 * * * *" }',
-      'reports.events.every steps further in "*/61" than its minute goes (0-59), so it is "0": write that, or a duration such as 90m',
+      'reports.events.every cannot step further than its minute (0-59) in "*/61": write a duration such as 90m',
     ],
     [
       'events: { reconcile_every: "30 5,6/25 * * *" }',
-      'reports.events.reconcile_every steps further in "6/25" than its hour goes (0-23), so it is "6": write that, or a duration such as 90m',
+      'reports.events.reconcile_every cannot step further than its hour (0-23) in "6/25": write a duration such as 90m',
     ],
     ['events: { time_zone: Mars/Olympus }', 'reports.events.time_zone must be a time zone such as UTC or Europe/Paris'],
     [

@@ -253,9 +253,9 @@ describe('exclude_payload', () => {
 describe('settings about privacy', () => {
   const refusals = [
     [{ columns: { office_reservation_id: 'drop' } }, 'is part of the key'],
-    [{ columns: { status: 'hash' } }, "is BIGINT and can't hold a hash"],
+    [{ columns: { status: 'hash' } }, "is BIGINT and can't be hashed"],
     [{ columns: { 'guests.email': 'drop' } }, 'guests is no collection of office_reservations'],
-    [{ columns: { 'attendees.id': 'drop' } }, 'tells the items of attendees apart'],
+    [{ columns: { 'attendees.id': 'drop' } }, 'id identifies the items of attendees'],
     [{ columns: { bookerEmail: 'drop' } }, 'named as in the tables (booker_email?)'],
     [{ columns: { is_deleted: 'drop' } }, "is Tidemark's own column"],
     [{ columns: { attendees: 'hash' } }, 'is a collection'],

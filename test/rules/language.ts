@@ -38,7 +38,7 @@ const WORDS =
 
 /** A process may hold a lock and give up. */
 const VAGUE_VERBS =
-  /\b(?:gives?(?!\s+up)|gave|tells|gave|tells?|says?|said|comes?|came|lies|speaks?|spoke|holds?(?!\s+(?:\S+\s+)?(?:lock|lease)))\b/gi
+  /\b(?:gives?(?!\s+up)|gave|tells|gave|tells?|says?|said|comes?(?!\s+(?:from|first|last|next|after|before))|came(?!\s+from)|lies|speaks?|spoke|holds?(?!\s+(?:\S+\s+)?(?:lock|lease)))\b/gi
 
 const SENTENCE_WORDS_MAX = 30
 
@@ -140,7 +140,7 @@ const sentencesOf = (text: string) =>
 const wordsIn = (sentence: string): number => sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}`]/u.test(word)).length
 
 const VERB =
-  /^(?!(?:Is|Was|This|Its|Gives|Tells|Says|Holds|Comes|Stands|Lies|Knows)\b)(?:Never [a-z]+s|[A-Z][a-z]*s)\b(?!\s+(?:of|that|which|whose|who|in|from|with|and|are)\b)/
+  /^(?!(?:Is|Was|This|Its|Gives|Tells|Says|Holds|Comes|Stands|Lies|Knows)\b)(?:Never [a-z]+s|[A-Z][a-z]*s)\b(?!\s+(?:of|that|which|whose|who|in|from|with|are)\b)/
 
 /** The docstring ends on the line before the export. A function without one needs none. */
 function docstringFindings(file: SourceFile): readonly Finding[] {

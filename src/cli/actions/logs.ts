@@ -4,7 +4,7 @@
 import { access, constants } from 'node:fs/promises'
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
-import { isThere, leftRefused } from '../../folders.ts'
+import { isThere, ownFileRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
 import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -29,7 +29,7 @@ export async function logs(shell: Shell, name: string, { config: file, json = fa
 /** Error: WAREHOUSE_MISSING. Else no line would be found, as if none had been written. */
 async function mayRead(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
-    throw leftRefused(directory, error)
+    throw ownFileRefused(directory, error)
   })
 }
 

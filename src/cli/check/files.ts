@@ -15,10 +15,10 @@ import { fail, type Finding, ok, warn } from './finding.ts'
 export function checkConfiguration({ source, service }: Config): Finding {
   const from = [source.file ?? 'no file', ...(source.env.length === 0 ? [] : [source.env.join(', ')])]
   const found = `${from.join(' and ')}; service ${service.baseUrl.origin}`
-  const { mistyped = [] } = source
-  if (mistyped.length === 0) return ok('configuration', found)
-  const names = mistyped.map(({ name }) => name).join(', ')
-  const meant = mistyped.map(({ name, meant }) => `${meant} in place of ${name}`).join(', ')
+  const { misspellings = [] } = source
+  if (misspellings.length === 0) return ok('configuration', found)
+  const names = misspellings.map(({ name }) => name).join(', ')
+  const meant = misspellings.map(({ name, meant }) => `${meant} in place of ${name}`).join(', ')
   return warn('configuration', `${found}; nothing reads ${names}`, `Set ${meant}, or take it away.`)
 }
 

@@ -1,0 +1,80 @@
+/** Checks that a schema of the file cannot make: settings that a variable may set, and settings that clash. */
+import { reportNames } from '../../schema/index.ts'
+import { lakeAddress, serveAddress } from './checks.ts'
+import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
+import { pathText, valueAt, type Problem, type WhereOf } from './problems.ts'
+import type { RawConfig } from './raw.ts'
+import { filesOf } from './resolve.ts'
+import { hint } from './suggest.ts'
+
+const REQUIRED = [
+  ['service', 'base_url'],
+  ['service', 'client_id'],
+] as const
+
+/** Returns a problem for each required setting that is nowhere. The schema refuses settings with a wrong value. */
+export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
+  REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
+    where: whereOf(required),
+    problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
+  }))
+
+/** Returns the reports that TIDEMARK_REPORTS names, or undefined when it is not set. */
+export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
+  env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
+
+/** Returns a problem for each name in TIDEMARK_REPORTS that is no report. */
+export const unknownReports = (env: Environment): readonly Problem[] =>
+  (reportsInEnvironment(env) ?? [])
+    .filter((name) => !reportNames.some((known) => known === name))
+    .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
+
+/** Others in the network may try tokens. */
+const TOKEN_CHARS_MIN = 16
+/** The extension's own minimum. Only processes of this machine can try tokens. */
+const LOOPBACK_TOKEN_CHARS_MIN = 4
+
+/** Returns what is wrong with `serve`, which needs DuckDB's extensions and a token that others cannot guess. */
+export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
+  const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
+  if (address === undefined) return []
+  const where = whereOf(['serve'])
+  const problems: Problem[] = []
+  if (raw.extensions === undefined) problems.push({ where, problem: `serve ${needsExtensions('quack and httpfs')}` })
+  const token = env[SERVE_TOKEN]
+  if (address.isLoopback && token !== undefined && token.length < LOOPBACK_TOKEN_CHARS_MIN)
+    problems.push({ where: SERVE_TOKEN, problem: `must have at least ${LOOPBACK_TOKEN_CHARS_MIN} characters` })
+  if (!address.isLoopback && (token?.length ?? 0) < TOKEN_CHARS_MIN) {
+    const problem = `serve beyond this machine needs a token: set ${SERVE_TOKEN} to at least ${TOKEN_CHARS_MIN} characters; "openssl rand -hex 32" makes one`
+    problems.push({ where, problem })
+  }
+  return problems
+}
+
+/** Returns the settings that do not fit a lake, which has several writers and which readers attach themselves. */
+export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
+  const lake = lakeAddress(raw.warehouse)
+  const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
+  if (lake === undefined)
+    return raw.lake_data === undefined ? [] : [problemOf('lake_data', 'is for a lake (warehouse: ducklake:…)')]
+  const problems: Problem[] = []
+  const scanner = lake.catalogue === 'sqlite' ? 'sqlite_scanner' : 'postgres_scanner'
+  if (raw.extensions === undefined) problems.push(problemOf('warehouse', needsExtensions(`ducklake and ${scanner}`)))
+  if (lake.catalogue === 'postgres' && raw.lake_data === undefined)
+    problems.push(problemOf('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files'))
+  if (raw.serve !== undefined)
+    problems.push(problemOf('serve', 'serves a published copy; readers attach a lake themselves'))
+  if (raw.queue !== 'embedded')
+    problems.push(problemOf('queue', 'must be embedded: each worker that loads into a lake has a queue of its own'))
+  return problems
+}
+
+const needsExtensions = (names: string): string =>
+  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/READING.md shows where to get them`
+
+/** Returns a problem when the published copy is the warehouse itself: publishing would replace and lose the warehouse. */
+export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
+  const { warehouse, published } = filesOf(raw, folder)
+  if (warehouse !== published) return []
+  return [{ where: whereOf(['published']), problem: 'published must be another file than warehouse' }]
+}

@@ -1,0 +1,105 @@
+/**
+ * The three secrets of the configuration: each in a variable of its own, or in a file that a setting or the variable
+ * with `_FILE` names. A secret is never in `tidemark.yaml` itself.
+ */
+import path from 'node:path'
+import { Secret } from '../secret.ts'
+import { CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET } from './environment.ts'
+import { pathText, valueAt, type Path, type Problem, type WhereOf } from './problems.ts'
+import type { RawConfig } from './raw.ts'
+import { readSecretFile, type Sources } from './sources.ts'
+
+interface SecretSetting {
+  readonly name: string
+  readonly variable: string
+  readonly path: Path
+  readonly charsMin: number
+}
+
+/** Shorter keys can be found by trying. */
+const KEY_CHARS_MIN = 16
+
+const clientSecret: SecretSetting = {
+  name: 'client secret',
+  variable: CLIENT_SECRET,
+  path: ['service', 'client_secret_file'],
+  charsMin: 1,
+}
+const hashKey: SecretSetting = {
+  name: 'hash key',
+  variable: HASH_KEY,
+  path: ['hash_key_file'],
+  charsMin: KEY_CHARS_MIN,
+}
+const notifySecret: SecretSetting = {
+  name: 'secret of notices',
+  variable: NOTIFY_SECRET,
+  path: ['notify', 'secret_file'],
+  charsMin: KEY_CHARS_MIN,
+}
+
+interface SecretSources {
+  readonly sources: Sources
+  readonly whereOf: WhereOf
+  /** Receives what is wrong with a secret; the function then returns undefined. */
+  readonly problems: Problem[]
+}
+
+/** Reads the client secret, which is always required. */
+export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
+  const secret = await readSecret(clientSecret, value, from)
+  if (secret === 'none')
+    return refuse(from, CLIENT_SECRET, `the client secret is missing: ${instruction(clientSecret)}`)
+  return secret
+}
+
+/** Reads the key for hashed columns. It is required when a report hashes a column. */
+export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
+  const key = await readSecret(hashKey, raw, from)
+  if (key !== 'none') return key
+  const column = firstHashedColumn(raw)
+  return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(hashKey)}`)
+}
+
+/** Reads the secret that notices are signed with. It is read and required when a webhook is set. */
+export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
+  if (raw.notify.webhook === undefined) return undefined
+  const secret = await readSecret(notifySecret, raw, from)
+  if (secret !== 'none') return secret
+  return refuse(from, from.whereOf(['notify', 'webhook']), `notices are signed: ${instruction(notifySecret)}`)
+}
+
+const instruction = ({ variable, path: setting }: SecretSetting): string =>
+  `set ${variable}, ${variable}_FILE or ${pathText(setting)}`
+
+function refuse({ problems }: SecretSources, where: string, problem: string): undefined {
+  problems.push({ where, problem })
+}
+
+async function readSecret(
+  { name, variable, path: setting, charsMin }: SecretSetting,
+  value: unknown,
+  from: SecretSources,
+): Promise<Secret | undefined | 'none'> {
+  const { env, folder } = from.sources
+  const direct = env[variable]
+  if (direct !== undefined && env[`${variable}_FILE`] !== undefined)
+    return refuse(from, variable, `${variable}_FILE is set too: keep one of the two`)
+  const file = valueAt(value, setting)
+  if (direct === undefined && (typeof file !== 'string' || file === '')) return 'none'
+  const where = direct === undefined ? from.whereOf(setting) : variable
+  const secret =
+    direct === undefined ? await readSecretFile(path.resolve(folder, String(file)), name) : new Secret(direct)
+  if (!(secret instanceof Secret)) return refuse(from, where, secret.problem)
+  if (secret.reveal().length >= charsMin) return secret
+  return refuse(from, where, `the ${name} must have at least ${charsMin} characters; "openssl rand -hex 32" makes one`)
+}
+
+function firstHashedColumn({ reports }: RawConfig): Path | undefined {
+  const paths = Object.entries(reports).flatMap(([report, own]) =>
+    Object.entries(own?.columns ?? {}).flatMap(([column, rule]) =>
+      rule === 'hash' ? [['reports', report, 'columns', column]] : [],
+    ),
+  )
+  return paths[0]
+}
