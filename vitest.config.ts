@@ -1,17 +1,56 @@
+/**
+ * The tests, as projects that the scripts of package.json choose by name. `short` and `long` need Redis and Chromium,
+ * which they install where that is possible. The others need a container engine, a registry or DuckDB's extensions.
+ * docs/TESTING.md explains which command runs which project.
+ */
 import { defineConfig } from 'vitest/config'
+
+const LONG = 'test/**/*.long.test.ts'
+const ELSEWHERE = ['test/containers/**', 'test/install/**', 'test/lake/**']
+const INSTALLED = ['./test/support/redis.ts', './test/support/chromium.ts']
+/** The tests of whole runs are repeated with a lake as the warehouse, also with history and privacy. */
+const WHOLE_RUNS = 'test/sync/conformance*.test.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // These need a container engine, a registry or DuckDB's extensions, and have commands of their own: npm run
-    // test:containers, test:install, test:lake.
-    exclude: ['test/containers/**', 'test/install/**', 'test/lake/**'],
-    globalSetup: ['./test/support/redis.ts', './test/support/chromium.ts'],
-    // Ends what hangs, also on a machine ten times as slow; how long something takes is told by bench/ alone.
+    // The limits only end tests that hang, also on a machine that is ten times slower. No test asserts a duration.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // Two cores: real servers and DuckDB files share them, so more forks only make each other slow.
-    maxWorkers: 2,
+    setupFiles: ['./test/support/processorTime.ts'],
     reporters: ['default', './test/support/countReporter.ts'],
+    projects: [
+      {
+        extends: true,
+        // Test files share the loaded modules of a process: a file must leave no global state behind.
+        test: {
+          name: 'short',
+          include: ['test/**/*.test.ts'],
+          exclude: [LONG, ...ELSEWHERE],
+          globalSetup: INSTALLED,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'long', include: [LONG], globalSetup: INSTALLED, isolate: false } },
+      lake('lake', { include: ['test/lake/**/*.test.ts'] }),
+      lake('lake-sqlite', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'sqlite' } }),
+      lake('lake-postgres', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'postgres' } }),
+      {
+        extends: true,
+        test: {
+          name: 'containers',
+          include: ['test/containers/**/*.test.ts'],
+          globalSetup: ['./test/support/containerEngine.ts'],
+        },
+      },
+      { extends: true, test: { name: 'install', include: ['test/install/**/*.test.ts'] } },
+    ],
+    // Two cores; the third process uses them while the other two wait for a process or for the disk.
+    maxWorkers: 3,
   },
 })
+
+/** Each statement on a lake queries its catalogue, which takes about ten times as long as on a file. */
+function lake(name: string, more: { include: string[]; env?: Record<string, string> }) {
+  const limits = { testTimeout: 600_000, hookTimeout: 600_000, maxWorkers: 1 }
+  return { extends: true as const, test: { name, globalSetup: ['./test/support/extensions.ts'], ...limits, ...more } }
+}

@@ -1,5 +1,5 @@
 /**
- * Where a tide's rows go: into a DuckDB file, or into the lake that TIDEMARK_TEST_LAKE names (vitest.lake.config.ts),
+ * Where a tide's rows go: into a DuckDB file, or into the lake that TIDEMARK_TEST_LAKE names (vitest.config.ts),
  * so that the same tests say the same of both.
  */
 import { join } from 'node:path'
