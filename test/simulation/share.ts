@@ -1,17 +1,17 @@
 /**
- * The seeds of the test command, in shares of equal size. `SIMULATE_SEEDS` says how many there are, `SIMULATE_FIRST`
- * where they begin: not other ones each time, since nobody could repeat a red test.
+ * The seeds of the tests: the first 40 with the short tests, 460 more in shares of equal size with the long ones. They
+ * are the same each time, so that a failure can be repeated.
  */
 import { describe, expect, it } from 'vitest'
 import { failureText } from './failure.ts'
 import { simulate } from './simulate.ts'
 
-const SEEDS = Number(process.env['SIMULATE_SEEDS'] ?? 500)
-const FIRST = Number(process.env['SIMULATE_FIRST'] ?? 1)
-/** Files in seeds/. */
+const SHORT_SEEDS = 40
+const SEEDS = 500
+/** Long test files in seeds/. */
 const SHARES = 5
 export const TEST_MS_MAX = 10 * 60_000
-/** So many seeds a test: a red one then says in which of them to look. */
+/** Few enough that a failed test names a short range to look at. */
 const SEEDS_A_TEST = 20
 
 export async function pass(seed: number): Promise<void> {
@@ -19,9 +19,16 @@ export async function pass(seed: number): Promise<void> {
   expect(result.broken, failureText(result)).toEqual([])
 }
 
-/** `share` counts from 1. */
+export const runShortSeeds = (): void => runSeeds(1, SHORT_SEEDS + 1)
+
+/** Runs one share of the long seeds; `share` counts from 1. */
 export function runShare(share: number): void {
-  const [from, end] = [share - 1, share].map((part) => FIRST + Math.round((part * SEEDS) / SHARES)) as [number, number]
+  const begin = (part: number) => SHORT_SEEDS + 1 + Math.round((part * (SEEDS - SHORT_SEEDS)) / SHARES)
+  runSeeds(begin(share - 1), begin(share))
+}
+
+/** `end` is the first seed that is not run. */
+function runSeeds(from: number, end: number): void {
   const groups = Array.from({ length: Math.ceil((end - from) / SEEDS_A_TEST) }, (_, group) => {
     const first = from + group * SEEDS_A_TEST
     return { first, last: Math.min(first + SEEDS_A_TEST, end) - 1 }

@@ -1,6 +1,6 @@
 /**
  * The real engine in seeded worlds where everything goes wrong: seeds that once found something, and what a seed has to
- * be. The many seeds of the test command are in seeds/; `npm run simulate` runs more of them.
+ * be. The other seeds are in seeds/; `npm run simulate` runs more of them.
  */
 import { describe, expect, it } from 'vitest'
 import { CORPUS } from './corpus.ts'

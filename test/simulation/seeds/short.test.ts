@@ -1,0 +1,4 @@
+/** The seeds of the short tests. */
+import { runShortSeeds } from '../share.ts'
+
+runShortSeeds()
