@@ -6,8 +6,8 @@ import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { type BackfillOutcome, wasCancelled, windowsFailed } from '../../src/sync/backfill/backfillEnd.ts'
-import { noFigures } from '../../src/sync/figures.ts'
-import { endedAs, type RunAsk, watchedRun } from '../../src/sync/oneRun.ts'
+import { noFigures } from '../../src/sync/reportOutcome.ts'
+import { runToEnd, type RunRequest, observeRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { BackfillJob } from '../queue/queues.ts'
@@ -42,11 +42,11 @@ export const backfillStory =
  */
 export function watchedBackfill(
   context: SyncContext,
-  run: Omit<RunAsk, 'kind'> & { readonly kind: 'backfill' },
+  run: Omit<RunRequest, 'kind'> & { readonly kind: 'backfill' },
   story: () => Promise<BackfillOutcome>,
 ): Promise<{ outcome: ReportOutcome; result: BackfillOutcome | undefined }> {
-  return watchedRun(context, run, async () => {
-    const { outcome, run: done } = await endedAs(context, run, async () => asRun(await story()))
+  return observeRun(context, run, async () => {
+    const { outcome, run: done } = await runToEnd(context, run, async () => asRun(await story()))
     const result = done?.ended
     const error = result && missingOf(result)
     return { outcome: error === undefined ? outcome : { ...outcome, state: 'failed', error }, result }

@@ -12,7 +12,7 @@ import { outcomeDocument } from './wire.ts'
 /** Takes what happens meanwhile, as plain values. */
 export type Tell = (event: object) => void
 
-export interface FollowedParts {
+export interface ChangedRecords {
   readonly kind: RunName
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
@@ -30,9 +30,9 @@ export interface EndedRun {
 const LOOK_EVERY_MS = 2_000
 
 export class Followed {
-  readonly #parts: FollowedParts
+  readonly #parts: ChangedRecords
 
-  constructor(parts: FollowedParts) {
+  constructor(parts: ChangedRecords) {
     this.#parts = parts
   }
 

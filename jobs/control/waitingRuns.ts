@@ -1,7 +1,7 @@
 /** Runs that were asked for and have not begun, or wait for their next try: what they are, and how they are called off. */
 import type { Job } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
-import { noFigures } from '../../src/sync/figures.ts'
+import { noFigures } from '../../src/sync/reportOutcome.ts'
 import { CALLED_OFF, calledOffError } from '../queue/jobOutcome.ts'
 import type { BackfillJob } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'

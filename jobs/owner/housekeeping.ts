@@ -7,7 +7,7 @@ import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
 import type { RunLogs } from '../../src/runLogs.ts'
-import { removeForgotten } from '../../src/sync/forgotten.ts'
+import { removeStaleStaging } from '../../src/sync/staleStaging.ts'
 import type { OwnerContext } from './ownerContext.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
@@ -91,9 +91,9 @@ export class Housekeeping {
       for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
         jobs += (await requests.queue(name).clean(keptMs, JOBS_REMOVED_MAX, state)).length
     }
-    const staged = await removeForgotten(context.settings.staging, context.clock.now(), STAGED_KEPT_MS)
+    const staged = await removeStaleStaging(context.settings.staging, context.clock.now(), STAGED_KEPT_MS)
     const before = minusMs(context.clock.now(), historyMs)
-    const books = await context.warehouse.trimHistory(before)
+    const books = await context.warehouse.trimBooks(before)
     const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
     const removed = { jobs, staged: staged.length, runLogs, ...books }
     log.info(removed, 'removed what is no longer needed')

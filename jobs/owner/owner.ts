@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { inRun } from '../../src/runContext.ts'
-import { endedAs, oneRun } from '../../src/sync/oneRun.ts'
+import { runToEnd, oneRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { pausedReports, UNTIL_RESUMED } from '../../src/sync/pauses.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
@@ -179,6 +179,6 @@ async function pausedOutcome(
   report: ReportName,
   error: ReportOutcome['error'],
 ): Promise<ReportOutcome> {
-  const { outcome } = await endedAs(context, { report, runId: '' }, () => Promise.reject(error))
+  const { outcome } = await runToEnd(context, { report, runId: '' }, () => Promise.reject(error))
   return { ...outcome, runId: undefined, state: 'paused' }
 }

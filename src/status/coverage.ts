@@ -92,13 +92,13 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
       .filter((row) => row.scope === scope)
       .map(({ since, until }) => ({ since: since ?? undefined, until }))
     const row = rows.find((each) => each.scope === scope)
-    const asked = isAsked(asks, scope)
+    const asked = isConfigured(asks, scope)
     const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
     return { scope, asked, covered, gaps, owed: row === undefined || !asked ? undefined : owedOf(row, asks) }
   })
 }
 
-const isAsked = ({ config, report }: Asks, scope: string): boolean =>
+const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
 /** What the books say is owed, or what the next run will find to be, as the configuration is now. */

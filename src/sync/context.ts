@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Limits, ReportConfig } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
 import type { Secret } from '../secret.ts'
-import type { Fence } from '../warehouse/books/fences.ts'
+import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
@@ -76,3 +76,13 @@ export const scopesOf = (
 /** The client and its scopes as one text; no secret. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
+
+/**
+ * Returns the context with a fence for this run: from now on, earlier runs of its kind and report can commit nothing. A
+ * fence that the caller has taken for the run is kept.
+ */
+export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
+  const { fence, warehouse } = context
+  if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context
+  return { ...context, fence: await warehouse.takeFence(request) }
+}

@@ -17,8 +17,8 @@ import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '
 import { checkSegment } from '../staging/stagedFiles.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
 import type { AuditedRecord, ChangesLoad, EntryWindow, LoadInput, LoadResult } from '../warehouse/load/loadInput.ts'
-import { noFigures } from './figures.ts'
-import { loadRules } from './loadRules.ts'
+import { noFigures } from './reportOutcome.ts'
+import { loadRules } from './privacy.ts'
 import type { WalkContext } from './context.ts'
 
 export interface IntakeOptions {

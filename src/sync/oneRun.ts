@@ -8,19 +8,19 @@ import { asSyncError } from '../errors.ts'
 import { type Facts, unobserved } from '../observe.ts'
 import { inRun } from '../runContext.ts'
 import type { RunKind, RunRecord } from '../warehouse/books/books.ts'
-import { noFigures } from './figures.ts'
+import { noFigures } from './reportOutcome.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 import { pauseAfter } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import type { ReportRun } from './syncReport.ts'
 
-export interface RunAsk {
+export interface RunRequest {
   readonly report: ReportName
   readonly kind: RunKind
   readonly runId: string
 }
 
-export interface Ended<R> {
+export interface RunEnd<R> {
   readonly outcome: ReportOutcome
   /** What the story gave; undefined when it failed. */
   readonly run?: R
@@ -29,14 +29,14 @@ export interface Ended<R> {
 /** Carries out the story, which records its own good end in the transaction of its last rows. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
-  ask: RunAsk,
+  ask: RunRequest,
   story: () => Promise<R>,
-): Promise<Ended<R>> {
+): Promise<RunEnd<R>> {
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
   const begun = { ...ask, startedAt: context.clock.now(), ...none }
-  const ended = await watchedRun(context, ask, () => {
+  const ended = await observeRun(context, ask, () => {
     context.warehouse.beginRun(begun)
-    return endedAs(context, ask, story)
+    return runToEnd(context, ask, story)
   })
   const { error } = ended.outcome
   if (error === undefined) return ended
@@ -50,9 +50,9 @@ export async function oneRun<R extends ReportRun>(
 }
 
 /** Lets whoever watches see the run and what became of it. */
-export function watchedRun<E extends Pick<Ended<unknown>, 'outcome'>>(
+export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
   { observe = unobserved }: Pick<SyncContext, 'observe'>,
-  { report, kind, runId }: RunAsk,
+  { report, kind, runId }: RunRequest,
   work: () => Promise<E>,
 ): Promise<E> {
   return observe({ what: 'run', report, facts: { kind, run_id: runId } }, async (note) => {
@@ -70,11 +70,11 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
 }
 
 /** Carries out a story that keeps its own record, and says what became of it. */
-export async function endedAs<R extends Pick<ReportRun, 'pages' | 'figures'>>(
+export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
-  { report, runId }: Omit<RunAsk, 'kind'>,
+  { report, runId }: Omit<RunRequest, 'kind'>,
   story: () => Promise<R>,
-): Promise<Ended<R>> {
+): Promise<RunEnd<R>> {
   const startedMs = clock.monotonicMs()
   const elapsed = () => clock.monotonicMs() - startedMs
   try {

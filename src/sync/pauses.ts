@@ -46,11 +46,11 @@ export function refuseAgain(held: readonly Pause[], report: ReportName, { identi
 }
 
 /** Repeats why a report is paused; nothing was asked meanwhile. */
-class StillPaused extends SyncError {}
+class PauseError extends SyncError {}
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   const message = code === 'REPORT_PAUSED' ? reason : `nothing was asked: ${reason}`
-  return new StillPaused(code as ErrorCode, message, { report, cure })
+  return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
 /**
@@ -59,7 +59,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
  */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
-  if (!PAUSING.includes(error.code) || ofRecords || error instanceof StillPaused) return
+  if (!PAUSING.includes(error.code) || ofRecords || error instanceof PauseError) return
   const { code, message: reason, cure } = error
   // An operator may have paused it while it ran: their word stays, since a check lifts what the service refused.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'

@@ -1,21 +1,27 @@
-/**
- * What of a report's rows may not be kept in clear, as this process is configured: for its pages, and as a text to
- * compare.
- */
+/** How the configuration of a report limits what the warehouse keeps of its rows. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'
 import { keyPrint, PrivatePages } from '../staging/privatePage.ts'
+import type { ReportConfig } from '../config/config.ts'
+import type { LoadRules } from '../warehouse/load/stage.ts'
 import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 
-/** What takes private values out of the report's pages; undefined: nothing is private. */
+/** Returns the filter that removes or hashes private values in the report's pages; undefined when nothing is private. */
 export function privatePagesOf({ reports, hashKey }: Settings, report: Declaration): PrivatePages | undefined {
   const rules = rowRules(report, reports[report.name as ReportName].privacy)
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** The same for the same rules and key, which it doesn't tell; undefined: nothing is private. */
+/** Returns a text that is equal for equal rules and hash keys, and from which the key cannot be read; undefined when
+ * nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
+
+/** Returns what the configuration of a report allows its loads: which columns may change, and what may be kept as sent. */
+export const loadRules = ({ contract, privacy }: ReportConfig): LoadRules => ({
+  contract,
+  excludePayload: privacy.excludePayload,
+})

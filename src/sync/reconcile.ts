@@ -11,7 +11,7 @@ import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
 import type { GoneKey } from './walk/difference.ts'
-import { fenced } from './fenced.ts'
+import { withFence } from './context.ts'
 import type { Proven } from './walk/pageWalk.ts'
 import { type SyncContext, scopesOf } from './context.ts'
 import { type Axis, Scope, totalNow, totalOfCreated } from './walk/scope.ts'
@@ -50,7 +50,7 @@ export async function reconcileReport(
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
   const before = await (options.before?.() ?? syncReport(given, report, options.runId))
-  const context = await fenced(given, { report, kind: 'reconcile', holder: options.runId })
+  const context = await withFence(given, { report, kind: 'reconcile', holder: options.runId })
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before

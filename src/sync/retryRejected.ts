@@ -14,10 +14,10 @@ import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
 import type { Instant } from '../instant.ts'
 import type { EntryWindow } from '../warehouse/load/loadInput.ts'
-import type { RejectedBatch, RejectedRow } from '../warehouse/load/rejected.ts'
+import type { RejectedBatch, RejectedRow } from '../warehouse/load/rejectedRows.ts'
 import type { GoneKey } from './walk/difference.ts'
 import { followersOf } from './audit/followers.ts'
-import { loadRules } from './loadRules.ts'
+import { loadRules } from './privacy.ts'
 import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 
@@ -62,13 +62,17 @@ export async function retryRejected(context: RetryContext, report: ReportName): 
   return { report, ...counts, ...(withheld > 0 && { withheld }) }
 }
 
-interface Kept {
+interface RejectedLoads {
   readonly loads: readonly { loadId: number; rows: number }[]
   readonly isLast: boolean
 }
 
 /** False when a load beside it took out some of them, since the service has mended those: then they are listed anew. */
-async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: Kept): Promise<boolean> {
+async function allLoadedAgain(
+  context: RetryContext,
+  report: ReportName,
+  { loads, isLast }: RejectedLoads,
+): Promise<boolean> {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
     cure: 'Run it again: nothing was lost.',
@@ -92,7 +96,7 @@ const otherColumns = (report: ReportName): SyncError =>
     cure: `Run "tidemark sync ${report}" first: it forgets the rows that were refused before and reads them again.`,
   })
 
-function batches(loads: Kept['loads']): Omit<RejectedBatch, 'moved'>[] {
+function batches(loads: RejectedLoads['loads']): Omit<RejectedBatch, 'moved'>[] {
   const found: { loadIds: number[]; rows: number }[] = []
   for (const { loadId, rows } of loads) {
     const last = found.at(-1)

@@ -9,8 +9,8 @@ import { previousRead, type LastWindow } from '../plan/lateness.ts'
 import { type Before, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books/books.ts'
 import { readEverything } from './everything.ts'
-import { fenced } from './fenced.ts'
-import { addFigures, type Figures, noFigures } from './figures.ts'
+import { withFence } from './context.ts'
+import { addFigures, type Figures, noFigures } from './reportOutcome.ts'
 import { Marks } from './marks.ts'
 import { openCoverage } from './refill.ts'
 import { type SyncContext, scopesOf } from './context.ts'
@@ -29,7 +29,7 @@ export interface ReportRun {
 export async function syncReport(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
-  const context = await fenced(given, { report, kind: 'incremental', holder: runId })
+  const context = await withFence(given, { report, kind: 'incremental', holder: runId })
   const scopes = scopesOf(context.settings, declaration)
   const run = { runId, report, startedAt, pages: 0, figures: noFigures() }
   for (const [index, scope] of scopes.entries()) {

@@ -9,7 +9,7 @@ import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Pause } from '../warehouse/books/books.ts'
-import type { Compared } from '../warehouse/publish/compared.ts'
+import type { WindowComparison } from '../warehouse/publish/compareWindow.ts'
 import { refuseAgain } from './pauses.ts'
 import { type SyncContext, scopesOf } from './context.ts'
 import { Scope } from './walk/scope.ts'
@@ -28,7 +28,7 @@ export interface VerifyAsk {
   /** What is paused, as the books have it. */
   readonly pauses: readonly Pause[]
   /** Compares what was read of a scope with what readers have of it. */
-  readonly compare: (ask: CompareAsk) => Promise<Compared>
+  readonly compare: (ask: CompareAsk) => Promise<WindowComparison>
 }
 
 export interface ComparedScope {
@@ -43,7 +43,7 @@ export interface CompareAsk extends ComparedScope {
   readonly mark: Instant
 }
 
-export interface Verified extends ComparedScope, Compared {
+export interface Verified extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 

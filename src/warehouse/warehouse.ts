@@ -24,28 +24,27 @@ import {
 import { BackfillBooks } from './books/backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './books/coverage.ts'
 import { type AroundStatement, Database, type Sql } from './database/duckdb.ts'
-import { type Fence, type FenceAsk, Fences } from './books/fences.ts'
-import { heldBooks, type HeldBooks } from './books/held.ts'
+import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
+import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import {
   dueRecords,
   type DueRecord,
   lastAsked,
-  type RecordsAgain,
-  type RecordsAsk,
+  type RepeatRequest,
+  type RecordsRequest,
   recordsToAskAgain,
-} from './books/followed.ts'
-import { type Trimmed, trimHistory } from './books/history.ts'
+} from './books/auditRecords.ts'
+import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { load, type LoadInput, type LoadPlace, type LoadResult } from './load/load.ts'
 import { loadBesideOthers } from './load/loadBesideOthers.ts'
 import { stagedBytes } from './load/recordLoad.ts'
-import { makeFile } from './database/newFile.ts'
-import { OwnFile } from './database/ownFile.ts'
+import { makeFile, OwnFile } from './database/warehouseFile.ts'
 import { learnPageSizes, type PageSizePlace, pageSizesOf } from './books/pageSizes.ts'
-import { publish, type Published } from './publish/publish.ts'
+import { publish, type PublishResult } from './publish/publish.ts'
 import {
   beginReconcile,
-  type Ending,
+  type ReconcileEnd,
   endReconcile,
   type OpenReconcile,
   openReconcile,
@@ -53,12 +52,17 @@ import {
   reconciledRows,
   type ReconcileResult,
 } from './load/reconcile.ts'
-import { type RejectedAsk, type RejectedRow, rejectedRows, rejectingLoads, withheldRows } from './load/rejected.ts'
-import { withMemory } from './database/shortMemory.ts'
+import {
+  type RejectedRowsRequest,
+  type RejectedRow,
+  rejectedRows,
+  rejectingLoads,
+  withheldRows,
+} from './load/rejectedRows.ts'
 import { SpillFolder } from './database/spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
 import { discoveredColumns } from './tables/tables.ts'
-import { beside } from './database/threads.ts'
+import { withMemory, withThreads } from './database/loadResources.ts'
 
 export interface WarehouseSettings {
   /** Absolute path, or `:memory:`. */
@@ -73,16 +77,16 @@ export interface WarehouseSettings {
 }
 
 /** Whatever a run writes carries the run's right to write it. */
-export interface Fenced {
+export interface WithFence {
   readonly fence?: Fence | undefined
 }
 
-export interface CoveragePlace extends Fenced {
+export interface CoveragePlace extends WithFence {
   readonly report: ReportName
   readonly scope: string
 }
 
-interface Opened {
+interface OpenResources {
   readonly database: Database
   readonly spill: SpillFolder | undefined
   readonly file: OwnFile | undefined
@@ -113,7 +117,7 @@ export class Warehouse implements AsyncDisposable {
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(
-    { database, spill, file }: Opened,
+    { database, spill, file }: OpenResources,
     mark: string,
     discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>,
   ) {
@@ -172,7 +176,7 @@ export class Warehouse implements AsyncDisposable {
     // A load that fails may have committed all the same, and made columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
-    const result = await beside(this.#database, stagedBytes(input.segment), () =>
+    const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
       withMemory(this.#database, () => load(place, input)),
     )
     if (result.changes.length === 0) this.#discovered = discovered
@@ -180,7 +184,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
-  takeFence(ask: FenceAsk): Promise<Fence> {
+  takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
       // Beside others nobody knows whether an older run still lives; it can commit nothing any more.
@@ -212,12 +216,12 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Records that were shown as modified, or never asked about, since they were last asked. */
-  dueRecords(ask: RecordsAsk): Promise<DueRecord[]> {
+  dueRecords(ask: RecordsRequest): Promise<DueRecord[]> {
     return dueRecords(this.#database, ask)
   }
 
   /** Records to ask about again from the start, since they were last asked with another question; newest first. */
-  recordsToAskAgain(ask: RecordsAgain): Promise<DueRecord[]> {
+  recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
   }
 
@@ -235,7 +239,7 @@ export class Warehouse implements AsyncDisposable {
     return withheldRows(this.#database, report)
   }
 
-  rejectedRows(ask: RejectedAsk): Promise<RejectedRow[]> {
+  rejectedRows(ask: RejectedRowsRequest): Promise<RejectedRow[]> {
     return rejectedRows(this.#database, ask)
   }
 
@@ -275,7 +279,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Goes on with the report's reconcile that was stopped, or begins one. `startedAt`: the service's clock. */
-  async reconcile(place: ReconcilePlace & Fenced, begun: OpenReconcile): Promise<OpenReconcile> {
+  async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
     await this.#fenced(place.fence, (sql) => beginReconcile(sql, place, begun))
@@ -287,13 +291,13 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Error: MASS_DELETE_STOPPED. */
-  endReconcile(ending: Ending & Fenced): Promise<ReconcileResult> {
+  endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
   /** What is known of reports before a backfill is planned. */
-  get held(): HeldBooks {
-    return heldBooks(this.#database)
+  get held(): BackfillBasis {
+    return backfillBasis(this.#database)
   }
 
   /** What the report's pages were seen to hold when `pageSize` rows were asked for. */
@@ -302,12 +306,12 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Remembers what was seen, beside what others have seen meanwhile. */
-  learnPageSizes(place: PageSizePlace & Fenced, sizes: PageSizes): Promise<void> {
+  learnPageSizes(place: PageSizePlace & WithFence, sizes: PageSizes): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPageSizes(sql, place, sizes))
   }
 
   /** Replaces the published copy, unless it holds this state already. */
-  publish(to: string): Promise<Published> {
+  publish(to: string): Promise<PublishResult> {
     // A lake is read where it is: each of its snapshots is a cut.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
@@ -339,8 +343,8 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Shortens the books of what ended before. */
-  trimHistory(before: Instant): Promise<Trimmed> {
-    return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimHistory(sql, before)))
+  trimBooks(before: Instant): Promise<TrimResult> {
+    return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
 
   interrupt(): void {

@@ -11,7 +11,7 @@ import { MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
 import type { Observe } from '../observe.ts'
-import { removeForgotten } from '../sync/forgotten.ts'
+import { removeStaleStaging } from '../sync/staleStaging.ts'
 import { identityOf, type Progress, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
@@ -125,7 +125,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
   const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   const warehouse = await Warehouse.open({ path, lake, memory, threads })
-  if (isShared) await removeForgotten(staging, systemClock.now(), LEFT_MS)
+  if (isShared) await removeStaleStaging(staging, systemClock.now(), LEFT_MS)
   else await removeFolder(staging)
   return warehouse
 }

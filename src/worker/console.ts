@@ -37,14 +37,14 @@ export interface KeptConsole extends AsyncDisposable {
 const TRY_AGAIN_MS = 5_000
 
 /**
- * `isAsked`: the role was asked for by name, so that a port that is taken is an error.
+ * `isConfigured`: the role was asked for by name, so that a port that is taken is an error.
  * Errors: CONFIG_INVALID; CONSOLE_PORT_TAKEN.
  */
-export async function keptConsole(wiring: ConsoleWiring, isAsked: boolean): Promise<KeptConsole> {
+export async function keptConsole(wiring: ConsoleWiring, isConfigured: boolean): Promise<KeptConsole> {
   const { log, shell } = wiring
   const ending = new AbortController()
   let console = await consoleOf(wiring).catch((error: unknown) => {
-    if (isAsked || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
+    if (isConfigured || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
     log.warn(`${asSyncError(error).message}: this worker goes on without a console, and takes the port when it is free`)
     return undefined
   })

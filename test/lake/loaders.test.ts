@@ -65,7 +65,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
         (SELECT count(*) FROM enquiries) AS enquiries, (SELECT count(*) FROM tidemark.loads) AS loads,
         (SELECT count(DISTINCT load_id) FROM tidemark.loads) AS numbers`)
     expect(found).toEqual({ events: 60, keys: 60, enquiries: 30, loads: 12, numbers: 12 })
-    await Promise.all([one, two].map(({ warehouse }) => warehouse.trimHistory(at('2100-01-01T00:00:00Z'))))
+    await Promise.all([one, two].map(({ warehouse }) => warehouse.trimBooks(at('2100-01-01T00:00:00Z'))))
     expect(await texts(one, 'events', { columns: ['event_id'] })).toHaveLength(60)
   })
 

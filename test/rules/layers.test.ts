@@ -1,6 +1,6 @@
 /** Rooms import only the rooms below them; time, chance and the environment come in through one door each. */
 import { describe, expect, it } from 'vitest'
-import { cyclesIn, strayImports } from './layers.ts'
+import { cyclesIn, FOLDERS, strayFolders, strayImports } from './layers.ts'
 import { productFiles, roomOf, sourceOf, type SourceFile } from './source.ts'
 
 const files = productFiles()
@@ -8,6 +8,37 @@ const files = productFiles()
 describe('imports', () => {
   it('go only to the rooms below', () => {
     expect(strayImports(files, roomOf)).toEqual([])
+  })
+
+  it('go only to the folders below, within a room', () => {
+    expect(strayFolders(files)).toEqual([])
+    const known = new Set(files.map(({ name }) => name))
+    const missing = Object.entries(FOLDERS).flatMap(([room, rows]) =>
+      Object.keys(rows).filter(
+        (row) =>
+          row !== '.' && !known.has(`${room}/${row}`) && ![...known].some((name) => name.startsWith(`${room}/${row}/`)),
+      ),
+    )
+    expect(missing).toEqual([])
+  })
+
+  it.each([
+    [
+      'src/x/low/a.ts',
+      `import type { B } from '../high/b.ts'`,
+      'src/x/low/a.ts:1 imports src/x/high/b.ts: low may import top.ts of src/x. Move the code down, or pass the value in.',
+    ],
+    [
+      'src/x/top.ts',
+      `import './low/a.ts'`,
+      'src/x/top.ts:1 imports src/x/low/a.ts: top.ts may import no other folder of src/x. Move the code down, or pass the value in.',
+    ],
+    ['src/x/low/a.ts', `import './b.ts'; import '../top.ts'; import '../../y/c.ts'`, undefined],
+    ['src/x/main.ts', `import './low/a.ts'; import './top.ts'`, undefined],
+    ['src/x/new/a.ts', '', 'src/x/new/a.ts is in no known folder: add new to FOLDERS in test/rules/layers.ts.'],
+  ])('within a room are seen when they go up: %s with %s', (name, text, message) => {
+    const rows = { 'top.ts': [], low: ['top.ts'], high: ['low', 'top.ts'], '.': ['low', 'high', 'top.ts'] }
+    expect(strayFolders([sourceOf(name, text)], { 'src/x': rows })).toEqual(message === undefined ? [] : [message])
   })
 
   it('make no ring', () => {

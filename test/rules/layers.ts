@@ -99,6 +99,22 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
 }
 
+/**
+ * Within a room: folder → the folders of the same room that it may import. A file that is in no folder of the room counts
+ * as the folder `.`, or as a folder of its own when it has a row. Example: `'context.ts': []` in src/sync, so that
+ * folders may import `context.ts` and nothing else of the top. A room without rows is not checked.
+ */
+export const FOLDERS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'src/warehouse': {
+    database: [],
+    tables: ['database'],
+    books: ['database', 'tables'],
+    load: ['database', 'tables', 'books'],
+    publish: ['database', 'tables', 'books'],
+    '.': ['database', 'tables', 'books', 'load', 'publish'],
+  },
+}
+
 /** Package → where it may be imported, as the beginning of a file's name. */
 const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: string }>> = {
   undici: { home: 'src/client/', cure: 'Move the call to src/client.' },
@@ -130,14 +146,40 @@ export function strayImports(files: readonly SourceFile[], roomOf: (name: string
   )
 }
 
-interface Asked {
+/** Returns the imports that go up from one folder of a room to another; those of types count too. */
+export function strayFolders(files: readonly SourceFile[], folders = FOLDERS): readonly string[] {
+  return files.flatMap((file) => {
+    const rows = folders[file.room]
+    if (rows === undefined) return []
+    const own = folderOf(file.name, file.room, rows)
+    const allowed = rows[own]
+    if (allowed === undefined)
+      return [`${file.name} is in no known folder: add ${own} to FOLDERS in test/rules/layers.ts.`]
+    return file.imports.flatMap(({ file: target, line }) => {
+      if (target === undefined || !target.startsWith(`${file.room}/`)) return []
+      const folder = folderOf(target, file.room, rows)
+      if (folder === own || allowed.includes(folder)) return []
+      const may = allowed.length === 0 ? 'no other folder' : allowed.join(', ')
+      return [
+        `${file.name}:${line} imports ${target}: ${own} may import ${may} of ${file.room}. Move the code down, or pass the value in.`,
+      ]
+    })
+  })
+}
+
+function folderOf(name: string, room: string, rows: Readonly<Record<string, unknown>>): string {
+  const [first = '', second] = name.slice(room.length + 1).split('/')
+  return second !== undefined || first in rows ? first : '.'
+}
+
+interface ImportedRoom {
   readonly room: Room
   readonly own: string
   readonly asked: string
   readonly typeOnly: boolean
 }
 
-function strayRoom(place: string, { room, own, asked, typeOnly }: Asked): readonly string[] {
+function strayRoom(place: string, { room, own, asked, typeOnly }: ImportedRoom): readonly string[] {
   if (asked === own || asked === 'ground' || room.mayImport.includes(asked)) return []
   if (room.typesOf?.includes(asked) !== true) return [`${place} ${asked}: ${room.is}. ${room.cure}`]
   return typeOnly ? [] : [`${place} ${asked}: only its types may be named here. Write "import type", or: ${room.cure}`]

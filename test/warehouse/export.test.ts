@@ -15,7 +15,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { privacyText } from '../../src/plan/privacy.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { type Exported, exportTo } from '../../src/warehouse/publish/export.ts'
+import { type ExportResult, exportTo } from '../../src/warehouse/publish/export.ts'
 import { filesOf, type ManifestBody } from '../../src/warehouse/publish/exportManifest.ts'
 import { until } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
@@ -27,7 +27,7 @@ const placesOf = ({ folder }: { folder: string }) => ({
 })
 
 /** Publishes and exports, as `tidemark sync` and `tidemark export` do one after the other. */
-async function exported(opened: OpenWarehouse, wanted: readonly ReportName[] = ['enquiries']): Promise<Exported> {
+async function exported(opened: OpenWarehouse, wanted: readonly ReportName[] = ['enquiries']): Promise<ExportResult> {
   const { published, out } = placesOf(opened)
   await opened.warehouse.publish(published)
   await using copy = await Database.open(published, { readOnly: true, memory: '256MB' })

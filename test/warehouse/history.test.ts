@@ -42,14 +42,14 @@ it('joins old windows where they touch, keeps every gap, and leaves newer ones a
   const closes = [aWindow(undefined, 2), aWindow(2, 5), aWindow(4, 6), aWindow(10, 11), aWindow(11, 12)]
   await loadRows(opened, events, [{ eventId: 1 }], { closes, now: minutes(1) })
   await loadRows(opened, events, [{ eventId: 1 }], { closes: [aWindow(12, 20)], now: minutes(600) })
-  const trimmed = await warehouse.trimHistory(minutes(300))
+  const trimmed = await warehouse.trimBooks(minutes(300))
   expect(await covered()).toEqual([
     { since: null, until: 6 },
     { since: 10, until: 12 },
     { since: 12, until: 20 },
   ])
   expect(trimmed.windows).toBe(3)
-  expect(await warehouse.trimHistory(minutes(300))).toMatchObject({ windows: 0 })
+  expect(await warehouse.trimBooks(minutes(300))).toMatchObject({ windows: 0 })
 })
 
 it('keeps the last run of each kind and end, and what is newer', async () => {
@@ -59,7 +59,7 @@ it('keeps the last run of each kind and end, and what is newer', async () => {
   await warehouse.recordRun(aRun('failed', { state: 'failed' }))
   await warehouse.recordRun(aRun('new', { report: 'budgets', endedAt: minutes(400) }))
   await warehouse.recordRun(aRun('newer', { report: 'budgets', endedAt: minutes(500) }))
-  await warehouse.trimHistory(minutes(300))
+  await warehouse.trimBooks(minutes(300))
   const runs = await warehouse.rows<{ run_id: string }>('SELECT run_id FROM tidemark.runs ORDER BY 1')
   expect(runs.map((run) => run.run_id)).toEqual(['failed', 'last', 'new', 'newer'])
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { SyncError } from '../../src/errors.ts'
 import { type AroundStatement, Database } from '../../src/warehouse/database/duckdb.ts'
-import { withMemory } from '../../src/warehouse/database/shortMemory.ts'
+import { withMemory } from '../../src/warehouse/database/loadResources.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
 

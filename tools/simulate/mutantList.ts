@@ -106,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a stamp in the future counts',
-    file: 'src/warehouse/load/newest.ts',
+    file: 'src/warehouse/load/rowVersion.ts',
     from: '`${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`',
     to: '`${observedAt} + INTERVAL 100 YEARS`',
   },
@@ -142,7 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'audit entries that are there are added again',
-    file: 'src/warehouse/load/entries.ts',
+    file: 'src/warehouse/load/auditEntries.ts',
     from: '      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)',
     to: '      WHERE true`)',
   },
@@ -221,7 +221,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
     needs: 'futureStamp',
-    file: 'src/warehouse/load/newest.ts',
+    file: 'src/warehouse/load/rowVersion.ts',
     from: '`CASE WHEN ${isWrong} THEN',
     to: '`CASE WHEN ${isWrong} AND false THEN',
   },

@@ -1,7 +1,7 @@
 /** What `tidemark export` does: it opens the published copy, writes what changed, and says what that was. */
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
-import { type Exported, exportTo } from '../../warehouse/publish/export.ts'
+import { type ExportResult, exportTo } from '../../warehouse/publish/export.ts'
 import { SPILL } from '../../warehouse/publish/exportFolder.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
@@ -42,7 +42,7 @@ interface Line {
   readonly bytes: number
 }
 
-function linesOf({ manifest, written }: Exported): Line[] {
+function linesOf({ manifest, written }: ExportResult): Line[] {
   return manifest.reports.map((report) => {
     const tables = manifest.tables.filter((each) => each.report === report)
     const files = tables.flatMap((each) => each.files)
@@ -62,7 +62,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, each)
 const FIGURES = ['tables', 'rows', 'files', 'written', 'bytes'] as const
 const COLUMNS: readonly Column[] = [{ head: 'report' }, ...FIGURES.map((head): Column => ({ head, align: 'right' }))]
 
-function summaryOf(exported: Exported): string {
+function summaryOf(exported: ExportResult): string {
   const { to, manifest, replaced, written } = exported
   const rows = linesOf(exported).map((each) => [each.report, ...FIGURES.map((figure) => grouped(each[figure]))])
   const told = replaced
@@ -71,7 +71,7 @@ function summaryOf(exported: Exported): string {
   return `${table(COLUMNS, rows)}\n${told}\n`
 }
 
-function documentOf(exported: Exported): object {
+function documentOf(exported: ExportResult): object {
   const { to, manifest, replaced, written } = exported
   return {
     to,

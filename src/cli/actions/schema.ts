@@ -5,8 +5,8 @@ import { dbtSources } from '../../../schema/dbt.ts'
 import { dictionary } from '../../../schema/dictionary.ts'
 import type { Config } from '../../config/config.ts'
 import { isThere } from '../../folders.ts'
-import { catalogueOf, columnsIn, type HeldTable } from '../../warehouse/database/catalogue.ts'
-import { definitionSql } from '../../warehouse/tables/definition.ts'
+import { catalogueOf, columnsIn, type CatalogueTable } from '../../warehouse/database/catalogue.ts'
+import { definitionSql } from '../../warehouse/database/catalogue.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
@@ -24,7 +24,7 @@ export async function schema(shell: Shell, { config: file, format }: SchemaOptio
 }
 
 /** The published copy is what readers query; before there is one, what the first sync will make. */
-async function heldBy(config: Config): Promise<HeldTable[]> {
+async function heldBy(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)
       ? await openPublished(config)
@@ -34,7 +34,7 @@ async function heldBy(config: Config): Promise<HeldTable[]> {
   return await catalogueOf(empty)
 }
 
-function textOf(catalogue: readonly HeldTable[], config: Config, format: SchemaOptions['format']): string {
+function textOf(catalogue: readonly CatalogueTable[], config: Config, format: SchemaOptions['format']): string {
   if (format === 'sql') return definitionSql(catalogue)
   const held = columnsIn(catalogue, 'main')
   if (format === 'markdown') return dictionary(held)

@@ -10,7 +10,7 @@ import type { BackfillRequest } from '../../sync/backfill/backfillRequest.ts'
 import { identityOf, type WalkContext } from '../../sync/context.ts'
 import { BackfillBooks } from '../../warehouse/books/backfills.ts'
 import { Fences } from '../../warehouse/books/fences.ts'
-import { heldBooks, nothingHeld } from '../../warehouse/books/held.ts'
+import { backfillBasis, EMPTY_BASIS } from '../../warehouse/books/backfillBasis.ts'
 import { openNewest } from '../../wiring/published.ts'
 import { clientOf } from '../../wiring/openContext.ts'
 import type { Shell } from '../shell.ts'
@@ -29,7 +29,7 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   const newest = await openNewest(config)
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
-  const held = database === undefined ? nothingHeld : heldBooks(database)
+  const held = database === undefined ? EMPTY_BASIS : backfillBasis(database)
   const context = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
   for (const request of requests) planned.push(await previewBackfill(context, { books, held }, request))

@@ -21,7 +21,7 @@ import { runningOf } from '../running.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { Backfill, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './shapes.ts'
 
-export interface ReadingParts {
+export interface FieldSource {
   readonly clock: Clock
   readonly settings: AllSettings
   /** Where the log lines of runs lie. */
@@ -32,7 +32,7 @@ const RUNS_OF_REPORT = 60
 const BACKFILLS_SHOWN = 20
 const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max(max).default(usual)
 
-export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
+export const readingEndpoints = (parts: FieldSource): readonly Endpoint[] => [
   endpoint({
     method: 'GET',
     path: '/api/overview',
@@ -95,7 +95,7 @@ export const readingEndpoints = (parts: ReadingParts): readonly Endpoint[] => [
   }),
 ]
 
-async function overview(backend: ConsoleBackend, { settings, clock }: ReadingParts): Promise<Overview> {
+async function overview(backend: ConsoleBackend, { settings, clock }: FieldSource): Promise<Overview> {
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
   const pauses = await pausesOf(backend.books)
@@ -131,7 +131,7 @@ async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activi
   return { running: backend.running(), waiting: [], queues: {} }
 }
 
-async function detail(backend: ConsoleBackend, { settings }: ReadingParts, report: z.infer<typeof Report>) {
+async function detail(backend: ConsoleBackend, { settings }: FieldSource, report: z.infer<typeof Report>) {
   const standing = (await backend.standings()).find((each) => each.report === report)
   if (standing === undefined) throw noRun(report)
   const { every, settleMs, overlapMs, start } = settings[report]

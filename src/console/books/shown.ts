@@ -105,7 +105,7 @@ export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
 /** A row may be megabytes; nobody reads those in a page. */
 const ROW_CHARACTERS_MAX = 20_000
 
-export interface RejectedAsk {
+export interface RejectedRowsRequest {
   readonly report?: ReportName | undefined
   readonly limit: number
   readonly offset: number
@@ -124,7 +124,7 @@ export interface RejectedShown {
 /** Newest first, and how many there are. */
 export async function rejectedOf(
   books: Reader,
-  { report, limit, offset }: RejectedAsk,
+  { report, limit, offset }: RejectedRowsRequest,
 ): Promise<{ total: number; rows: RejectedShown[] }> {
   const where = report === undefined ? '' : `WHERE report = ${text(report)}`
   const rows = await books.rows<RejectedShown>(`

@@ -12,10 +12,10 @@ import { NO_PAGE_SIZES } from '../../plan/pageSizes.ts'
 import type { AskedAbout } from '../../plan/question.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
 import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
-import type { DueRecord } from '../../warehouse/books/followed.ts'
+import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
 import { type Again, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from '../walk/bounded.ts'
-import { fenced } from '../fenced.ts'
+import { withFence } from '../context.ts'
 import { Intake } from '../intake.ts'
 import { type FetchedPage, PageReader } from '../walk/pages.ts'
 import type { Proven } from '../walk/pageWalk.ts'
@@ -56,7 +56,7 @@ interface Subject {
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
-  const context = await fenced(given, { report, kind: 'incremental', holder: runId })
+  const context = await withFence(given, { report, kind: 'incremental', holder: runId })
   await using intake = new Intake(context, { report: declaration, runId, source: { kind: 'audit' } })
   const trail = new Trail(context, { declaration, intake })
   const subjects = subjectsOf(report, context.settings.reports[report])

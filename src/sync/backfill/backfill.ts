@@ -12,7 +12,7 @@ import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRange.ts'
 import { type BackfillProgress, BackfillTally } from './backfillTally.ts'
 import { eachBounded } from '../walk/bounded.ts'
-import { fenced } from '../fenced.ts'
+import { withFence } from '../context.ts'
 import type { PulledWindow } from './handover.ts'
 import { loadPulled } from './loadPulled.ts'
 import { pausedReports } from '../pauses.ts'
@@ -67,7 +67,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
-  const context = await fenced(given, { report, kind: 'backfill', holder })
+  const context = await withFence(given, { report, kind: 'backfill', holder })
   const startedAt = context.clock.now()
   try {
     await refuseWhilePaused(context, report)

@@ -20,7 +20,7 @@ import type { Question } from '../../plan/question.ts'
 import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { PlannedWindow } from '../../warehouse/books/backfills.ts'
-import type { HeldBooks } from '../../warehouse/books/held.ts'
+import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { refuseAgain } from '../pauses.ts'
 import { PageReader } from '../walk/pages.ts'
 import { type WalkContext, scopesOf } from '../context.ts'
@@ -30,7 +30,7 @@ export interface PlanAsk {
   readonly since: Range['since']
   readonly until: Range['until']
   /** What the warehouse, or its published copy, knows of the report before. */
-  readonly held: HeldBooks
+  readonly held: BackfillBasis
 }
 
 export interface BackfillPlan {

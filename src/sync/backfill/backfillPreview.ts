@@ -3,7 +3,7 @@
  * small questions. Nothing is written.
  */
 import type { BackfillBooks, PlannedWindow } from '../../warehouse/books/backfills.ts'
-import type { HeldBooks } from '../../warehouse/books/held.ts'
+import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
 import type { WalkContext } from '../context.ts'
@@ -21,7 +21,7 @@ export interface Planned {
 export interface PreviewBooks {
   /** Undefined: there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
-  readonly held: HeldBooks
+  readonly held: BackfillBasis
 }
 
 /** Error: USAGE_INVALID for a range that can't be; those of the client. */

@@ -1,16 +1,36 @@
 /**
- * What metrics and notices want to know of the books, again and again: only the books are read, never the rows, so that
- * it costs the same for a warehouse of any size.
+ * Figures of each report that metrics, notices and the view `tidemark.freshness` read. They follow from the books alone,
+ * so reading them costs the same however many rows a warehouse has.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
-import { REPORT_MARKS } from './askedScopes.ts'
+import { READ_UP_TO } from '../../plan/marks.ts'
 import type { Sql } from '../database/duckdb.ts'
+import { text } from '../database/sqlText.ts'
+
+/** Late rows older than this are ignored, so that the advice to raise `overlap` disappears after the cause is fixed. */
+export const LATE_DAYS = 30
+
+/** Returns the condition that the configuration still names the scope. It needs `tidemark.report_states` as `s`. */
+export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
+
+/** Condition: the row `m` of `tidemark.marks` is the time up to which its scope was read. */
+export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
+
+/**
+ * Query of the mark of each report. It is the lowest mark of its currencies, and NULL until each currency was read. The
+ * records of an audit report are read one by one, so its mark is the highest of theirs.
+ */
+export const REPORT_MARKS = `
+  SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
+    WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
+  FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
+  WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
-  /** When a run of any kind last ended well. */
+  /** The end of the last successful run of any kind. */
   readonly lastSuccess: Instant | undefined
   readonly rejected: number
   readonly isPaused: boolean
@@ -35,7 +55,7 @@ const FIGURES = `
   LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
   LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)`
 
-/** One for each report that the books know. */
+/** Returns the figures of each report that the books contain. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   const rows = await database.rows<Row>(FIGURES)
   return rows.map(({ report, mark, success, rejected, code, reason }) => ({

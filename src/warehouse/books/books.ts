@@ -7,9 +7,9 @@ import { type Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { LastWindow } from '../../plan/lateness.ts'
 import type { MarkName } from '../../plan/marks.ts'
-import { IS_READ_UP_TO } from './askedScopes.ts'
+import { IS_READ_UP_TO } from './bookFigures.ts'
 import { forgetCoverage } from './coverage.ts'
-import { cover } from './covered.ts'
+import { cover } from './coveredIntervals.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { text, time } from '../database/sqlText.ts'
 import { freeVersionNames } from '../tables/tables.ts'
@@ -79,7 +79,7 @@ export async function nextLoadId(sql: Sql): Promise<number> {
   return row?.id ?? 1
 }
 
-export interface Closing {
+export interface WindowsToClose {
   readonly report: Declaration
   readonly loadId: number
   readonly now: Instant
@@ -87,7 +87,7 @@ export interface Closing {
 }
 
 /** Records the windows that are proven and moves their marks, never back. */
-export async function closeWindows(sql: Sql, { report, loadId, now, windows }: Closing): Promise<void> {
+export async function closeWindows(sql: Sql, { report, loadId, now, windows }: WindowsToClose): Promise<void> {
   if (windows.length === 0) return
   const rows = windows.map((window) => {
     const since = window.since === undefined ? 'NULL' : time(window.since)

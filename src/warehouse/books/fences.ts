@@ -18,12 +18,12 @@ export interface Fence extends FencePlace {
   readonly epoch: number
 }
 
-export interface FenceAsk extends FencePlace {
+export interface FenceRequest extends FencePlace {
   /** Who takes it: a run's identifier. */
   readonly holder: string
 }
 
-interface Taken {
+interface FenceRecord {
   readonly epoch: number
   readonly holder: string
 }
@@ -34,7 +34,7 @@ interface Taken {
  * other loaders every fence is written when it is taken.
  */
 export class Fences {
-  readonly #newest = new Map<string, Taken>()
+  readonly #newest = new Map<string, FenceRecord>()
   readonly #isAlone: boolean
 
   constructor({ isAlone = true } = {}) {
@@ -42,7 +42,7 @@ export class Fences {
   }
 
   /** Gives the next epoch; from now on every older one of that report and kind is refused. */
-  async take(sql: Sql, { report, kind, holder }: FenceAsk): Promise<Fence> {
+  async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const held = await heldIn(sql, { report, kind })
     const place = placeOf({ report, kind })
     const epoch = Math.max(held?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
@@ -68,7 +68,7 @@ const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 /** Windows of a backfill are pulled by other processes, which go on when this one ends; so does a reconcile. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
-async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<Taken | undefined> {
+async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
   const [held] = await sql.rows<{ epoch: number; holder: string }>(
     'SELECT epoch, holder FROM tidemark.fences WHERE report = $1 AND kind = $2 ORDER BY epoch DESC LIMIT 1',
     [report, kind],
@@ -76,12 +76,12 @@ async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<Taken | u
   return held
 }
 
-async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & Taken): Promise<void> {
+async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & FenceRecord): Promise<void> {
   await sql.run('DELETE FROM tidemark.fences WHERE report = $1 AND kind = $2', [report, kind])
   await sql.run('INSERT INTO tidemark.fences VALUES ($1, $2, $3, $4, now())', [report, kind, epoch, holder])
 }
 
-function overtaken({ report, kind, epoch }: Fence, newest: Taken | undefined): SyncError {
+function overtaken({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
   const by = newest === undefined ? 'nobody holds it' : `${newest.holder} holds it`
   return new SyncError('FENCED', `${report}: this ${kind} run was overtaken by a newer one (${by})`, {
     report,

@@ -5,12 +5,12 @@
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { isAsked, REPORT_MARKS } from './askedScopes.ts'
-import { EXPLAINED_COMMENT, explainedSql } from './explained.ts'
-import { LATE_DAYS } from './lateDays.ts'
+import { isConfigured, REPORT_MARKS } from './bookFigures.ts'
+import { EXPLAINED_COMMENT, explainedSql } from './freshnessText.ts'
+import { LATE_DAYS } from './bookFigures.ts'
 import { name, text } from '../database/sqlText.ts'
 
-export { LATE_DAYS } from './lateDays.ts'
+export { LATE_DAYS } from './bookFigures.ts'
 
 /** One row per report: how far it is known to be complete, and what stands in the way. */
 export function freshnessSql(): string {
@@ -42,7 +42,7 @@ export function freshnessSql(): string {
         SELECT k.report, max(k.ended_at) AS ended_at, arg_max(k.missed, k.ended_at) AS missed,
           arg_max(k.differed, k.ended_at) AS differed, arg_max(k.deleted, k.ended_at) AS deleted
         FROM tidemark.reconciles k JOIN tidemark.report_states s USING (report)
-        WHERE k.ended_at IS NOT NULL AND ${isAsked('k.scope')} GROUP BY k.report, k.scope)
+        WHERE k.ended_at IS NOT NULL AND ${isConfigured('k.scope')} GROUP BY k.report, k.scope)
       GROUP BY report
     ) q USING (report)`)};
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`

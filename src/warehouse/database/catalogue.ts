@@ -3,8 +3,9 @@
  * ones included. So what is told of a warehouse is what is there, not what some list says should be.
  */
 import type { Sql } from './duckdb.ts'
+import { name, text } from './sqlText.ts'
 
-export interface HeldColumn {
+export interface CatalogueColumn {
   readonly name: string
   readonly type: string
   readonly nullable: boolean
@@ -12,11 +13,11 @@ export interface HeldColumn {
   readonly comment: string
 }
 
-export interface HeldTable {
+export interface CatalogueTable {
   readonly schema: string
   readonly name: string
   readonly comment: string
-  readonly columns: readonly HeldColumn[]
+  readonly columns: readonly CatalogueColumn[]
   /** The statement that makes it, where it is a view. */
   readonly view: string | undefined
 }
@@ -25,15 +26,15 @@ export interface HeldTable {
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
 /** Every table and view of the database, in an order in which they can be made again. */
-export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<HeldTable[]> {
-  const tables = await sql.rows<Omit<HeldTable, 'columns' | 'view'> & { view: string | null }>(`
+export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> {
+  const tables = await sql.rows<Omit<CatalogueTable, 'columns' | 'view'> & { view: string | null }>(`
     SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, NULL AS view
     FROM duckdb_tables() WHERE database_name = current_database()
     UNION ALL
     SELECT schema_name, view_name, coalesce(comment, ''), sql
     FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
     ORDER BY name`)
-  const columns = await sql.rows<HeldColumn & { schema: string; table: string }>(`
+  const columns = await sql.rows<CatalogueColumn & { schema: string; table: string }>(`
     SELECT schema_name AS schema, table_name AS "table", column_name AS name,
       replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ') AS type, is_nullable AS nullable,
       coalesce(comment, '') AS comment
@@ -53,12 +54,40 @@ export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<HeldTable[]> 
     .toSorted((a, b) => rank(a) - rank(b))
 }
 
-const rank = ({ schema, view }: HeldTable): number =>
+const rank = ({ schema, view }: CatalogueTable): number =>
   (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
 
 /** The columns of a schema's tables, by table. */
 export const columnsIn = (
-  catalogue: readonly HeldTable[],
+  catalogue: readonly CatalogueTable[],
   schema: string,
-): ReadonlyMap<string, readonly HeldColumn[]> =>
+): ReadonlyMap<string, readonly CatalogueColumn[]> =>
   new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))
+
+/** Returns the catalogue as SQL: statements that create the same tables, views and comments, empty, in another database. */
+export function definitionSql(catalogue: readonly CatalogueTable[]): string {
+  const schemas = [...new Set(catalogue.map(({ schema }) => schema))].filter((schema) => schema !== 'main')
+  return [
+    ...schemas.map((schema) => `CREATE SCHEMA IF NOT EXISTS ${name(schema)};`),
+    ...catalogue.map((table) => `\n${tableSql(table)}`),
+    '',
+  ].join('\n')
+}
+
+function tableSql(table: CatalogueTable): string {
+  const target = `${name(table.schema)}.${name(table.name)}`
+  const kind = table.view === undefined ? 'TABLE' : 'VIEW'
+  const definition = table.view === undefined ? createSql(target, table) : table.view.trim()
+  const comments = table.columns
+    .filter(({ comment }) => comment !== '')
+    .map((column) => `COMMENT ON COLUMN ${target}.${name(column.name)} IS ${text(column.comment)};`)
+  const own = table.comment === '' ? [] : [`COMMENT ON ${kind} ${target} IS ${text(table.comment)};`]
+  return [definition, ...own, ...comments].join('\n')
+}
+
+function createSql(target: string, { columns }: CatalogueTable): string {
+  const lines = columns.map(
+    ({ name: column, type, nullable }) => `  ${name(column)} ${type}${nullable ? '' : ' NOT NULL'}`,
+  )
+  return `CREATE TABLE ${target} (\n${lines.join(',\n')}\n);`
+}

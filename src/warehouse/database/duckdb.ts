@@ -22,7 +22,7 @@ import {
 import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY } from './databaseError.ts'
-import { untilFirst } from './outrun.ts'
+import { untilFirst } from './retryConflicts.ts'
 import { CLEARED_MIN, type FileOptions, settings } from './settings.ts'
 import { name, text } from './sqlText.ts'
 

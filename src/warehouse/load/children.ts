@@ -10,13 +10,13 @@ import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { StagedCollection } from '../../staging/spool.ts'
 import { exactCast } from './casts.ts'
-import { CHILD_DELETED_FIELD } from './childFields.ts'
+import { CHILD_DELETED_FIELD } from './items.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 import { itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
 import { name, names } from '../database/sqlText.ts'
 
-export interface ChildParts {
+export interface ChildMerge {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
@@ -35,7 +35,7 @@ export interface ChildParts {
 }
 
 /** Writes one collection of the rows in `win`; gives how many child rows were written. */
-export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number> {
+export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
   const keysAreSure = items === undefined || items.ids !== 'unsure'
@@ -45,7 +45,7 @@ export async function mergeChildren(sql: Sql, parts: ChildParts): Promise<number
   return insertChildren(sql, parts, replaces ? await meetHeldChildren(sql, parts) : 'kids')
 }
 
-async function insertChildren(sql: Sql, parts: ChildParts, kids: string): Promise<number> {
+async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promise<number> {
   const target = `main.${name(parts.child.name)}`
   const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
   const [written] = await sql.rowsInOrder<{ Count: number }>(
@@ -58,12 +58,12 @@ const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /** What the items of the load's rows were seen to carry. */
-function itemFields(parts: ChildParts): readonly CatalogField[] {
+function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
 /** What fills a child's `_child_key` and `is_deleted`. */
-function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: string } {
+function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
   return {
@@ -73,7 +73,7 @@ function ownMarks(parts: ChildParts): { readonly id: string; readonly deleted: s
 }
 
 /** The rows are held in memory, their items are read through: so it has to be run in the order in which it is written. */
-function kidsSql(parts: ChildParts): string {
+function kidsSql(parts: ChildMerge): string {
   const { id, deleted } = ownMarks(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
   const key = names(parts.table.key)
@@ -115,7 +115,7 @@ async function mendKeys(sql: Sql): Promise<void> {
  * Removes the held children that are replaced, and marks those that left as deleted; equal ones stay as they are.
  * Gives those of `kids` that are to be written.
  */
-async function meetHeldChildren(sql: Sql, parts: ChildParts): Promise<string> {
+async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -162,7 +162,7 @@ const leftSql = (target: string, loadId: number): string => `
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${LEFT}`
 
-function freshChildSql(parts: ChildParts): string {
+function freshChildSql(parts: ChildMerge): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'

@@ -4,7 +4,7 @@ import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan
 import { has, NESTED } from '../../plan/kinds.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from '../tables/tables.ts'
-import { CHILD_DELETED_FIELD } from './childFields.ts'
+import { CHILD_DELETED_FIELD } from './items.ts'
 import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
 
 export interface ColumnPlan {

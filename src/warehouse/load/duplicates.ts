@@ -6,8 +6,8 @@
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { newestOfKeySql } from './newest.ts'
-import type { StagedColumn } from './reading.ts'
+import { newestOfKeySql } from './rowVersion.ts'
+import type { StagedColumn } from './fieldSql.ts'
 import { name, names } from '../database/sqlText.ts'
 
 /** Rows that come before those of `staged`, at most one a key, in a temporary table of the same columns. */
@@ -16,7 +16,7 @@ export interface Earlier {
   readonly rows: number
 }
 
-export interface DuplicateParts {
+export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
@@ -25,7 +25,7 @@ export interface DuplicateParts {
 }
 
 /** Leaves one row a key in `staged`; gives what has to be merged before it, oldest first. */
-export async function splitDuplicates(sql: Sql, parts: DuplicateParts): Promise<Earlier[]> {
+export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
   const { report, table, shapes } = parts
   const columns = parts.columns.map((column) => column.name)
   const earlier: string[] = []
@@ -61,7 +61,7 @@ async function counting(sql: Sql, table: string): Promise<Earlier> {
 }
 
 /** Pairs of shapes, of a row and the newest of its key, where the first carries what the second doesn't. */
-async function metShapes(sql: Sql, shapes: DuplicateParts['shapes'], pairs: string): Promise<string[]> {
+async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
     `SELECT DISTINCT o."~shape" AS older, n."~shape" AS newer FROM ${pairs}`,

@@ -9,6 +9,9 @@ import type { StagedCollection } from '../../staging/spool.ts'
 import { memberOf } from './casts.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
+/** The field of an item that fills `is_deleted`. */
+export const CHILD_DELETED_FIELD = 'isDeleted'
+
 /** DuckDB holds a few buffers of this size for each thread, so it is no larger than the longest line needs. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 

@@ -6,17 +6,18 @@ import { assert } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
-import { recordAudited, noteFollowed } from '../books/followed.ts'
+import { recordAudited } from '../books/auditRecords.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
 import { clearedBy } from '../database/settings.ts'
+import { recordChangedRecords } from './changedRecords.ts'
 import { type ColumnPlan, makeColumns, planColumns } from './columnPlan.ts'
 import { type LoadInput, type LoadPlace, type LoadResult, goneKeysOf, readsUnmodified } from './loadInput.ts'
 import { mayBeAllNew, NotAllNew } from './newRows.ts'
-import { noteReconciled } from './reconcile.ts'
+import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
-import { forgetMended, recordRejected, takeRejected } from './rejected.ts'
-import { type LoadRules, type Staged, stage } from './stage.ts'
-import { refuses } from './unreadable.ts'
+import { forgetMended, recordRejected, takeRejected } from './rejectedRows.ts'
+import { type LoadRules, type StagedRows, stage } from './stage.ts'
+import { refuses } from './stage.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
 
 export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
@@ -87,7 +88,8 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     await noteRecords(sql, { input, staged })
     if (input.kind !== 'retry') await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
     if (input.kind === 'backfill' && input.completes) await completeWindow(sql, input.completes, loadId)
-    if (input.kind === 'reconcile') await noteReconciled(sql, { report, staged, progress: input.reconcile, merged })
+    if (input.kind === 'reconcile')
+      await recordReconcileStep(sql, { report, staged, progress: input.reconcile, merged })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun }, figures)
     return { ...figures, changes }
@@ -98,7 +100,7 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
 
 interface Settling {
   readonly input: LoadInput
-  readonly staged: Staged | undefined
+  readonly staged: StagedRows | undefined
 }
 
 /**
@@ -126,7 +128,8 @@ async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void>
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   const { followers = [] } = input
-  if (staged !== undefined) await noteFollowed(sql, { report, staged, followers, rereads: readsUnmodified(input) })
+  if (staged !== undefined)
+    await recordChangedRecords(sql, { report, staged, followers, rereads: readsUnmodified(input) })
 }
 
 async function mustBeThere(database: Database, { loadId }: Pick<LoadResult, 'loadId'>): Promise<void> {

@@ -7,12 +7,13 @@ import type { Segment } from '../../staging/spool.ts'
 import type { CompletedWindow } from '../books/backfills.ts'
 import type { ClosedWindow, RunRecord } from '../books/books.ts'
 import type { Fence, Fences } from '../books/fences.ts'
-import type { AuditedRecord, Follower } from '../books/followed.ts'
-import type { EntryWindow } from '../books/told.ts'
+import type { AuditedRecord } from '../books/auditRecords.ts'
+import type { Follower } from './changedRecords.ts'
+import type { EntryWindow } from './inputTables.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
-import type { MergedWithItems } from './merge.ts'
+import type { LoadCounts } from './merge.ts'
 import type { ReconcileProgress } from './reconcile.ts'
-import type { RejectedBatch } from './rejected.ts'
+import type { RejectedBatch } from './rejectedRows.ts'
 import type { LoadRules } from './stage.ts'
 
 /** Fields of every load. */
@@ -107,7 +108,7 @@ export const readsUnmodified = ({ kind }: LoadInput): boolean =>
 /** Returns whether the rows were read some time ago, so that a stored version with the same time stays. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
-export interface LoadResult extends MergedWithItems {
+export interface LoadResult extends LoadCounts {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number

@@ -9,17 +9,17 @@ import type { PreviousRead } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { memberOf } from './casts.ts'
-import { countLate, type Late } from './late.ts'
+import { countLate, type Late } from './lateRows.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
-import { isNewerSql } from './newest.ts'
-import type { StagedColumn } from './reading.ts'
-import type { Staged } from './stage.ts'
+import { isNewerSql } from './rowVersion.ts'
+import type { StagedColumn } from './fieldSql.ts'
+import type { StagedRows } from './stage.ts'
 
-export interface MergeParts {
+export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
-  readonly staged: Staged
+  readonly staged: StagedRows
   /** All columns that the service fills: asked, documented and discovered. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
@@ -37,7 +37,7 @@ export interface MergeParts {
   readonly previousRead?: PreviousRead | undefined
 }
 
-export interface Merged {
+export interface MergeCounts {
   readonly inserted: number
   readonly updated: number
   readonly unchanged: number
@@ -46,12 +46,12 @@ export interface Merged {
   readonly late?: Late | undefined
 }
 
-export interface MergedWithItems extends Merged {
+export interface LoadCounts extends MergeCounts {
   readonly childrenWritten: number
 }
 
 /** What two merges did, one behind the other; late is what the newest of a key is. */
-export const oneThenOther = (one: MergedWithItems, other: MergedWithItems): MergedWithItems => ({
+export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
   unchanged: one.unchanged + other.unchanged,
@@ -63,7 +63,7 @@ export const oneThenOther = (one: MergedWithItems, other: MergedWithItems): Merg
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /** Merges `staged`; leaves the winners in the temporary table `win` (staged row, replaced row) for the children. */
-export async function merge(sql: Sql, parts: MergeParts): Promise<Merged> {
+export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(winSql(parts, target))
   const [counts] = await sql.rows<{ wins: number; updated: number; deleted: number }>(
@@ -107,7 +107,7 @@ const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's
  * `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't
  * carry.
  */
-async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string): Promise<string> {
+async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
     FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL`)
@@ -122,7 +122,7 @@ async function extraSql(sql: Sql, { staged, mark }: MergeParts, target: string):
 }
 
 /** Which staged rows are to be written, which rows they replace, and whether these are deleted with it. */
-function winSql(parts: MergeParts, target: string): string {
+function winSql(parts: RowMerge, target: string): string {
   const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
   const stagedColumns = staged.columns.map((column) => column.name)
@@ -155,7 +155,7 @@ function heldAhead(report: Declaration, serviceNow: Instant | undefined): string
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */
-function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, held: string): string {
+function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
   return parts.knowsGone ? goneSql(parts.table) : 'false'
 }
@@ -163,7 +163,7 @@ function deletedSql(parts: Pick<MergeParts, 'report' | 'table' | 'knowsGone'>, h
 const goneSql = (table: ReportTable): string =>
   `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
 
-export interface FreshParts extends Pick<MergeParts, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
+export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
   readonly columns: readonly StagedColumn[]
   /** What stands behind FROM: staged rows, as `s`, and `win` as `w` where rows are replaced. */
   readonly rows: string
@@ -173,7 +173,7 @@ export interface FreshParts extends Pick<MergeParts, 'report' | 'table' | 'table
  * The rows as they will stand: carried columns from the service, the others from the row that is replaced. Without
  * `held` no row of the load replaces another.
  */
-export function freshSql(parts: FreshParts, held?: { target: string; extra: string }): string {
+export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {

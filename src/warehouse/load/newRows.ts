@@ -5,9 +5,9 @@
  */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { freshSql, type Merged } from './merge.ts'
+import { freshSql, type MergeCounts } from './merge.ts'
 import { name, names } from '../database/sqlText.ts'
-import { readRows, type StageParts } from './stage.ts'
+import { readRows, type StageInput } from './stage.ts'
 
 /** Thrown in the transaction that wrote them, so that it is rolled back: some of the rows are not new, or don't fit. */
 export class NotAllNew extends Error {
@@ -20,7 +20,7 @@ export class NotAllNew extends Error {
  */
 export async function mayBeAllNew(
   sql: Sql,
-  { report, segment }: Pick<StageParts, 'report' | 'segment'>,
+  { report, segment }: Pick<StageInput, 'report' | 'segment'>,
 ): Promise<boolean> {
   if (segment.rows === 0 || segment.rejected.length > 0 || segment.collections.length > 0) return false
   const others = await sql.rows(
@@ -30,14 +30,14 @@ export async function mayBeAllNew(
   return others.length === 0
 }
 
-export interface NewRowsParts extends StageParts {
+export interface NewRowInsert extends StageInput {
   /** All columns that the service fills: asked, documented and discovered. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
 }
 
 /** Writes the load's rows. Undefined: they are not all new, or not all fit; then nothing of this may stay. */
-export async function insertNew(sql: Sql, parts: NewRowsParts): Promise<Merged | undefined> {
+export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
   const target = `main.${name(table.name)}`

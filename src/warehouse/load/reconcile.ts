@@ -9,10 +9,10 @@ import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { keySql } from './rejected.ts'
+import { keySql } from './rejectedRows.ts'
 import { name, text, time } from '../database/sqlText.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
-import type { Staged } from './stage.ts'
+import type { StagedRows } from './stage.ts'
 
 /** Share of a table that one reconcile may mark as deleted without being asked to. */
 export const DELETED_SHARE_MAX = 0.1
@@ -27,7 +27,7 @@ export interface ReconcileProgress {
 }
 
 /** What a reconcile asks the service for: it says nothing of rows that this leaves out. */
-export interface ReconcileAsked {
+export interface ReconcileQuestion {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
@@ -41,10 +41,10 @@ export interface ReconcilePlace {
   readonly report: Declaration
   /** The currency, or ''. */
   readonly scope: string
-  readonly asked: ReconcileAsked
+  readonly asked: ReconcileQuestion
 }
 
-const askedText = ({ start, filters }: ReconcileAsked): string =>
+const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
 
 /** The reconcile that was begun with this question and not ended, if any. */
@@ -77,9 +77,9 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
   )
 }
 
-export interface Reconciled {
+export interface ReconcileStep {
   readonly report: Declaration
-  readonly staged: Staged | undefined
+  readonly staged: StagedRows | undefined
   readonly progress: ReconcileProgress
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
@@ -88,7 +88,10 @@ export interface Reconciled {
  * Remembers, in the load's transaction, which keys came, what was repaired and how far the reconcile is: one that is
  * stopped goes on with it.
  */
-export async function noteReconciled(sql: Sql, { report, staged, progress, merged }: Reconciled): Promise<void> {
+export async function recordReconcileStep(
+  sql: Sql,
+  { report, staged, progress, merged }: ReconcileStep,
+): Promise<void> {
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
     // A refused row was returned too: it is there, it just could not be stored.
@@ -106,7 +109,7 @@ export async function noteReconciled(sql: Sql, { report, staged, progress, merge
     WHERE reconcile_id = ${id}`)
 }
 
-export interface Ending extends ReconcilePlace {
+export interface ReconcileEnd extends ReconcilePlace {
   readonly reconcileId: string
   readonly runId: string
   readonly startedAt: Instant
@@ -139,7 +142,7 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
  * Ends a complete reconcile: marks as deleted what was absent twice, remembers what is absent for the first time.
  * Error: MASS_DELETE_STOPPED; then nothing is marked and the next reconcile asks again.
  */
-export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileResult> {
+export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
   const target = `main.${name(report.name)}`
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
@@ -182,7 +185,7 @@ export async function endReconcile(sql: Sql, ending: Ending): Promise<ReconcileR
  * edited and left them so: nothing that is held tells the two apart. A start counts where the report is read by
  * modification alone; then a row without a stamp is not asked for either.
  */
-async function coveredSql(sql: Sql, { report, asked }: Ending): Promise<string> {
+async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'
   const columns = await sql.rows<{ name: string }>(

@@ -5,14 +5,14 @@
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
-import { assert } from '../../errors.ts'
+import { asSyncError, assert, SyncError } from '../../errors.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { Reading, type StagedColumn } from './reading.ts'
-import { refuseItems } from './contract.ts'
+import { FieldSql, type StagedColumn } from './fieldSql.ts'
+import { refuseItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
 import { type Earlier, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
@@ -20,7 +20,7 @@ import { name, pointer, text, time } from '../database/sqlText.ts'
 /** DuckDB reserves twice this for each thread, and no less for smaller ones. */
 const OBJECT_BYTES_MIN = 16 * 1024 * 1024
 
-export interface StageParts {
+export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
@@ -47,7 +47,7 @@ export interface CarriedCollection {
   readonly items: StagedCollection | undefined
 }
 
-export interface Staged {
+export interface StagedRows {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
   /** Rows set aside, each counted once however often it was read. */
@@ -66,13 +66,13 @@ export interface RowReading {
   readonly collections: readonly CarriedCollection[]
   /** A query of the load's rows as `staged` holds them; it needs the temporary table `staged_pages`. */
   readonly sql: string
-  readonly carries: Staged['carries']
+  readonly carries: StagedRows['carries']
 }
 
 /** Fills the temporary table `staged_pages`, and says how the rows are read: through, while their pages are held. */
-export async function readRows(sql: Sql, parts: StageParts): Promise<RowReading> {
+export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, discovered, mark, rules } = parts
-  const reading = new Reading({ report, table, discovered, catalog: segment.catalog, mark })
+  const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, mark })
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
@@ -101,7 +101,7 @@ export async function readRows(sql: Sql, parts: StageParts): Promise<RowReading>
 }
 
 /** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
-export async function stage(sql: Sql, parts: StageParts): Promise<Staged> {
+export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, mark, rules } = parts
   const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
@@ -142,7 +142,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-interface RefuseParts {
+interface Refusal {
   readonly segment: Segment
   readonly mark: string
   /** Staged rows with a reason. */
@@ -150,7 +150,7 @@ interface RefuseParts {
 }
 
 /** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent; gives how many different ones. */
-async function refuse(sql: Sql, { segment, mark, refused }: RefuseParts): Promise<number> {
+async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -186,4 +186,26 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
     FROM refused f LEFT JOIN (
       SELECT ordinal, string_agg(sent, ',' ORDER BY position) AS sent FROM ${itemsSql(items, field?.elements?.fields)}
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
+}
+
+/** For a statement that reads the segment's file. Error: LOAD_REFUSED, for what has no code of its own. */
+export const refuses =
+  ({ report, segment }: StageInput) =>
+  (error: unknown): never => {
+    throw stagingRefused(error, report, segment)
+  }
+
+function stagingRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
+  const known = asSyncError(error)
+  if (known.code !== 'UNEXPECTED') return known
+  return new SyncError(
+    'LOAD_REFUSED',
+    `the rows of ${report.name} could not be read into the warehouse: ${known.message}`,
+    {
+      report: report.name,
+      cure: 'Nothing of this load was kept. Run it again with a smaller page_size to narrow it down, and report it with this message.',
+      data: { rows: segment.rows, bytes: segment.bytes, pages: segment.pages.length },
+      cause: error,
+    },
+  )
 }

@@ -5,24 +5,24 @@
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
-import { entryWindowsSql, goneKeysSql } from '../books/told.ts'
+import { entryWindowsSql, goneKeysSql } from './inputTables.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { type History, historyOf } from '../tables/versions.ts'
 import { mergeChildren } from './children.ts'
 import { type ColumnPlan, filledColumns } from './columnPlan.ts'
 import { oneAfterTheOther } from './duplicates.ts'
-import { dropEntries, mergeEntries } from './entries.ts'
+import { dropEntries, mergeEntries } from './auditEntries.ts'
 import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
-import { merge, type Merged, type MergedWithItems, oneThenOther } from './merge.ts'
+import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
-import type { Staged, StageParts } from './stage.ts'
-import { refuses } from './unreadable.ts'
+import type { StagedRows, StageInput } from './stage.ts'
+import { refuses } from './stage.ts'
 
 /** Where a load's rows are: in its file, staged, or nowhere, since none came. */
 export interface LoadRows {
   /** Still in the file: rows that are taken to be new, each of them. */
-  readonly allNew?: StageParts | undefined
-  readonly staged?: Staged | undefined
+  readonly allNew?: StageInput | undefined
+  readonly staged?: StagedRows | undefined
 }
 
 export interface Writing {
@@ -33,17 +33,17 @@ export interface Writing {
   readonly loadId: number
 }
 
-const NOTHING: MergedWithItems = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
+const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
 
 /** Throws `NotAllNew` where it was told that all rows are. */
-export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<MergedWithItems> {
+export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<LoadCounts> {
   if (allNew !== undefined) return writeNew(sql, writing, allNew)
   if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NOTHING
   const merging = { ...writing, history: await historyOf(sql, writing.input.report.name) }
   return staged === undefined ? dropAll(sql, merging) : mergeAll(sql, merging, staged)
 }
 
-async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: StageParts): Promise<MergedWithItems> {
+async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: StageInput): Promise<LoadCounts> {
   const tableColumns = filledColumns(table, plan)
   const written = await insertNew(sql, { ...parts, tableColumns, loadId }).catch(refuses(parts))
   if (written === undefined) throw new NotAllNew()
@@ -63,13 +63,13 @@ const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
 /** Deletes all entries of the windows, since the service returned none. */
-async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<MergedWithItems> {
+async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
 /** Merges rows and their items: first those that are needed before others of their key. */
-async function mergeAll(sql: Sql, merging: Merging, staged: Staged): Promise<MergedWithItems> {
+async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
   const all = await oneAfterTheOther(sql, staged, async (rows) => {
     const some = { ...staged, rows }
     const merged = await mergeStaged(sql, merging, some)
@@ -80,7 +80,7 @@ async function mergeAll(sql: Sql, merging: Merging, staged: Staged): Promise<Mer
   return all.reduce(oneThenOther)
 }
 
-async function mergeStaged(sql: Sql, merging: Merging, staged: Staged): Promise<Merged> {
+async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Promise<MergeCounts> {
   const { input, table, plan, mark, loadId, history } = merging
   const { report } = input
   const tableColumns = filledColumns(table, plan)
@@ -101,8 +101,8 @@ async function mergeStaged(sql: Sql, merging: Merging, staged: Staged): Promise<
 
 async function mergeCollections(
   sql: Sql,
-  { input, table, plan, loadId, mark, merged, history }: Merging & { readonly merged: Merged },
-  staged: Staged,
+  { input, table, plan, loadId, mark, merged, history }: Merging & { readonly merged: MergeCounts },
+  staged: StagedRows,
 ): Promise<number> {
   let written = 0
   for (const { field, column, items } of staged.collections) {

@@ -29,7 +29,7 @@ export interface ExportOrder {
   readonly now: Instant
 }
 
-export interface Exported {
+export interface ExportResult {
   readonly to: string
   readonly manifest: ManifestBody
   /** False: the folder held this cut already and was left as it was. */
@@ -42,7 +42,7 @@ export interface Exported {
  * `database` is the published copy, opened to read: one cut over all tables.
  * Errors: EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL; the last export stays as it was.
  */
-export async function exportTo(database: Database, order: ExportOrder): Promise<Exported> {
+export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
   await using _claimed = await claimFolder(to)
   const before = await readManifest(to)
@@ -103,7 +103,7 @@ interface Writing {
   readonly source: Source
 }
 
-async function writeExport(database: Database, { order, before, source }: Writing): Promise<Exported> {
+async function writeExport(database: Database, { order, before, source }: Writing): Promise<ExportResult> {
   const { to } = order
   const generation = (before?.generation ?? 0) + 1
   const known = new Map((before?.tables ?? []).map((table) => [table.name, table]))

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { assert } from '../../errors.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
-import type { HeldTable } from '../database/catalogue.ts'
+import type { CatalogueTable } from '../database/catalogue.ts'
 import { keptAs } from '../books/coverage.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { sync } from './exportFolder.ts'
@@ -28,7 +28,7 @@ export interface ReportExport {
   readonly to: string
   readonly report: Declaration
   readonly generation: number
-  readonly catalogue: readonly HeldTable[]
+  readonly catalogue: readonly CatalogueTable[]
   /** The tables of the manifest before, by name. */
   readonly before: ReadonlyMap<string, ExportedTable>
 }
@@ -75,12 +75,12 @@ function rangeColumn(table: ReportTable): string {
   return column
 }
 
-interface Ranged {
+interface KeyColumn {
   readonly table: string
   readonly column: string
 }
 
-async function widthOf(sql: Sql, { table, column }: Ranged, held: string | undefined): Promise<bigint> {
+async function widthOf(sql: Sql, { table, column }: KeyColumn, held: string | undefined): Promise<bigint> {
   const ranges = async (width: bigint): Promise<number> => {
     const [row] = await sql.rows<{ n: number }>(
       `SELECT count(DISTINCT ${rangeSql(column, width)}) AS n FROM main.${name(table)}`,
@@ -143,7 +143,7 @@ interface Range {
 }
 
 /** Each version of a row has a load of its own; a row that goes is missed in the count and the sums. */
-async function rangesOf(sql: Sql, table: OneTable, held: HeldTable): Promise<Range[]> {
+async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
     SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,

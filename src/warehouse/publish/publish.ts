@@ -20,14 +20,14 @@ const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
-export interface Published {
+export interface PublishResult {
   readonly path: string
   /** False: the copy held this state already. */
   readonly replaced: boolean
 }
 
 /** Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED; the copy that was there stays. */
-export async function publish(database: Database, to: string): Promise<Published> {
+export async function publish(database: Database, to: string): Promise<PublishResult> {
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
   if (existsSync(place) && (await stateOfFile(place)) === state) return { path: to, replaced: false }

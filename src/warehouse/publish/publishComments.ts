@@ -9,7 +9,7 @@ import { name, text } from '../database/sqlText.ts'
 import { closedName } from '../tables/versions.ts'
 
 /** What a COMMENT statement says, without its first words. */
-type Told = string
+type CommentClause = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
   const told = [...(await viewsOfTables(sql)), ...(await columnsOfVersions(sql)), ...(await columnsOfBooks(sql))]
@@ -17,7 +17,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 }
 
 /** The `current` views say what their tables say. */
-async function viewsOfTables(sql: Sql): Promise<Told[]> {
+async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
     FROM duckdb_views() v JOIN duckdb_tables() t
@@ -37,7 +37,7 @@ async function viewsOfTables(sql: Sql): Promise<Told[]> {
 }
 
 /** A version's columns say what those of its table say, ended or open; `history` has one view and one table for each. */
-async function columnsOfVersions(sql: Sql): Promise<Told[]> {
+async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`
     SELECT h.table_name AS "table", h.column_name AS "column", coalesce(o.comment, m.comment) AS comment
@@ -50,7 +50,7 @@ async function columnsOfVersions(sql: Sql): Promise<Told[]> {
   return bare.map(({ table, column, comment }) => `COLUMN history.${name(table)}.${name(column)} IS ${text(comment)}`)
 }
 
-async function columnsOfBooks(sql: Sql): Promise<Told[]> {
+async function columnsOfBooks(sql: Sql): Promise<CommentClause[]> {
   const bare = await sql.rows<{ table: string; column: string }>(`
     SELECT table_name AS "table", column_name AS "column" FROM duckdb_columns()
     WHERE database_name = current_database() AND schema_name = 'tidemark' AND comment IS NULL`)

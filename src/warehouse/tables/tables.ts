@@ -34,10 +34,10 @@ export const childColumns = (table: ReportTable): Column[] => [
 ]
 
 /** Column → how it is compressed, where DuckDB isn't to choose. */
-type Compressed = Readonly<Record<string, string>>
+type Compression = Readonly<Record<string, string>>
 
 /** Makes the reports' tables and views where they aren't there yet. */
-export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compressed): Promise<void> {
+export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {
   const rows = await sql.rows<{ name: string }>(
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
   )
@@ -53,7 +53,7 @@ export async function createTables(sql: Sql, tables: readonly ReportTable[], com
 async function createTable(
   sql: Sql,
   table: Pick<ChildTable, 'name' | 'comment'>,
-  { columns, compressed }: { columns: Column[]; compressed: Compressed },
+  { columns, compressed }: { columns: Column[]; compressed: Compression },
 ): Promise<void> {
   const target = `main.${name(table.name)}`
   const definitions = columns.map(({ name: column, type }) => {

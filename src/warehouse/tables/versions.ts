@@ -46,7 +46,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
 const validFrom = (alias: string, { reopened }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
 
-export interface Closing {
+export interface VersionsToClose {
   readonly table: string
   /** Columns that name a row. */
   readonly key: readonly string[]
@@ -55,7 +55,7 @@ export interface Closing {
 }
 
 /** Keeps rows that are about to be replaced or removed. */
-export async function closeVersions(sql: Sql, history: History | undefined, closing: Closing): Promise<void> {
+export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
   await sql.run(`

@@ -7,14 +7,14 @@ import type { Instant } from '../../instant.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { time } from '../database/sqlText.ts'
 
-export interface Trimmed {
+export interface TrimResult {
   readonly runs: number
   readonly windows: number
   readonly loads: number
 }
 
 /** Trims what ended before `before`, in the caller's transaction. */
-export async function trimHistory(sql: Sql, before: Instant): Promise<Trimmed> {
+export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = async (table: string) => {
     const [row] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.${table}`)
     return row?.rows ?? 0

@@ -20,7 +20,7 @@ import {
 } from './casts.ts'
 import { name, text } from '../database/sqlText.ts'
 
-export interface ReadingParts {
+export interface FieldSource {
   readonly report: Declaration
   readonly table: ReportTable
   readonly discovered: readonly DiscoveredColumn[]
@@ -36,11 +36,11 @@ export interface StagedColumn {
   readonly carried: string
 }
 
-export class Reading {
-  readonly #parts: ReadingParts
+export class FieldSql {
+  readonly #parts: FieldSource
   readonly #documented: ReadonlySet<string>
 
-  constructor(parts: ReadingParts) {
+  constructor(parts: FieldSource) {
     this.#parts = parts
     this.#documented = documentedFields(parts.report)
   }

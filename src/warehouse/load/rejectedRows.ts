@@ -11,7 +11,7 @@ import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { name, names, text } from '../database/sqlText.ts'
-import type { Staged } from './stage.ts'
+import type { StagedRows } from './stage.ts'
 
 /** A row that was refused, as it was sent. */
 export interface RejectedRow {
@@ -36,14 +36,14 @@ export interface RejectedBatch {
   readonly moved: SyncError
 }
 
-export interface RejectedAsk {
+export interface RejectedRowsRequest {
   readonly report: string
   readonly loadIds: readonly number[]
   readonly offset: number
   readonly limit: number
 }
 
-export interface Refusing {
+export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
   /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
@@ -51,7 +51,7 @@ export interface Refusing {
 }
 
 /** Keeps refused rows once each, with the reason. */
-export async function recordRejected(sql: Sql, refusing: Refusing, loadId: number): Promise<void> {
+export async function recordRejected(sql: Sql, refusing: Rejection, loadId: number): Promise<void> {
   const { report, excludePayload, knowsGone } = refusing
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
@@ -127,7 +127,7 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
  */
 export async function forgetMended(
   sql: Sql,
-  { report, staged }: { report: Declaration; staged: Pick<Staged, 'carries'> },
+  { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
 ): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await hasRejected(sql, report.name))) return
@@ -155,7 +155,7 @@ const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
 
-function isSummarySql(report: Declaration, staged: Pick<Staged, 'carries'>): string {
+function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>): string {
   const carried = summaryFields(report).map((field) => staged.carries(field).replaceAll('r."$"', 's."~shape"'))
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
@@ -178,7 +178,10 @@ export async function withheldRows(sql: Sql, report: string): Promise<number> {
 }
 
 /** Some of the rows that those loads refused, scope by scope and in order of time. */
-export async function rejectedRows(sql: Sql, { report, loadIds, offset, limit }: RejectedAsk): Promise<RejectedRow[]> {
+export async function rejectedRows(
+  sql: Sql,
+  { report, loadIds, offset, limit }: RejectedRowsRequest,
+): Promise<RejectedRow[]> {
   return sql.rows(
     `SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
        r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"

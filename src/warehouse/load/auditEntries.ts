@@ -6,14 +6,14 @@
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import type { Sql } from '../database/duckdb.ts'
-import type { Merged } from './merge.ts'
+import type { MergeCounts } from './merge.ts'
 import { name, names, time } from '../database/sqlText.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
-import type { Staged } from './stage.ts'
+import type { StagedRows } from './stage.ts'
 
-export interface EntryParts {
+export interface EntryMerge {
   readonly table: ReportTable
-  readonly staged: Staged
+  readonly staged: StagedRows
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly gone: GoneEntries
@@ -31,7 +31,7 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
  * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One
  * that ends before it begins replaces nothing: its record only gets entries that it lacks.
  */
-export async function mergeEntries(sql: Sql, parts: EntryParts): Promise<Merged> {
+export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts
   const target = `main.${name(table.name)}`
   const record = names(table.asked.map((column) => column.name))
@@ -88,7 +88,7 @@ export async function mergeEntries(sql: Sql, parts: EntryParts): Promise<Merged>
 }
 
 /** The windows were read and hold nothing: what the records had there goes. Needs `asked_windows`, too. */
-export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<Merged> {
+export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
   await sql.run(`

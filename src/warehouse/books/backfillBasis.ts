@@ -13,7 +13,7 @@ import { type Pause, pauses } from './books.ts'
 import { pageSizesOf } from './pageSizes.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
-export interface HeldAsk {
+export interface DensityRequest {
   readonly report: Declaration
   /** The currency, or ''. */
   readonly scope: string
@@ -21,20 +21,20 @@ export interface HeldAsk {
 }
 
 /** What a plan asks of a warehouse, or of a published copy. */
-export interface HeldBooks {
-  readonly stretches: (ask: HeldAsk) => Promise<Counted[] | undefined>
+export interface BackfillBasis {
+  readonly stretches: (ask: DensityRequest) => Promise<Counted[] | undefined>
   readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
   readonly pauses: () => Promise<readonly Pause[]>
 }
 
-export const heldBooks = (sql: Sql): HeldBooks => ({
-  stretches: (ask) => heldStretches(sql, ask),
+export const backfillBasis = (sql: Sql): BackfillBasis => ({
+  stretches: (ask) => densityOf(sql, ask),
   pageSizes: (report, pageSize) => pageSizesOf(sql, { report, pageSize }),
   pauses: () => pauses(sql),
 })
 
 /** Where there is no warehouse yet. */
-export const nothingHeld: HeldBooks = {
+export const EMPTY_BASIS: BackfillBasis = {
   stretches: () => Promise.resolve(undefined),
   pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
   pauses: () => Promise.resolve([]),
@@ -44,7 +44,7 @@ export const nothingHeld: HeldBooks = {
 const STRETCHES = 512
 
 /** The span in stretches that hold about equally many rows; undefined when nothing is held there. */
-async function heldStretches(sql: Sql, { report, scope, span }: HeldAsk): Promise<Counted[] | undefined> {
+async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<Counted[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
   const [best, other = best] = report.newerBy.map((column) => name(column))

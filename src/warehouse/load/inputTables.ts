@@ -2,7 +2,7 @@
 import type { ReportTable } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { Kind } from '../../plan/kinds.ts'
-import { castOf } from '../load/casts.ts'
+import { castOf } from './casts.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface EntryWindow {

@@ -16,7 +16,7 @@ export interface Deviation {
   readonly keys: readonly string[]
 }
 
-export interface Compared {
+export interface WindowComparison {
   /** Rows that the service has in the window. */
   readonly rows: number
   /** The service has them, the tables don't. */
@@ -45,7 +45,7 @@ export const HELD = 'held_by_readers'
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${HELD} (READ_ONLY)`
 
 /** Compares the tables of this database with those attached as `HELD`. */
-export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<Compared> {
+export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
   const held = `${HELD}.${table}`

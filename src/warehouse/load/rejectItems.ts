@@ -8,20 +8,20 @@ import { has, NESTED } from '../../plan/kinds.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { exactly, holdsAll, misfitReason } from './casts.ts'
-import { CHILD_DELETED_FIELD } from './childFields.ts'
+import { CHILD_DELETED_FIELD } from './items.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { itemIsNested, itemsSql, itemText } from './items.ts'
-import { unknownField } from './reading.ts'
+import { unknownField } from './fieldSql.ts'
 import { text } from '../database/sqlText.ts'
 
-export interface ItemsParts {
+export interface CollectionItems {
   readonly table: ReportTable
   readonly segment: Segment
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
 /** Gives rows of `staged` a reason. */
-export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: ItemsParts): Promise<void> {
+export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
     const fields = segment.catalog.field(items.field)?.elements?.fields ?? []

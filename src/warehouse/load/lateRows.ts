@@ -15,7 +15,7 @@ export interface Late {
   readonly latenessMs: number | undefined
 }
 
-export interface LateParts {
+export interface LateRowCount {
   readonly report: Declaration
   /** Columns that the staged rows carry, and those of the table. */
   readonly staged: readonly string[]
@@ -26,7 +26,7 @@ export interface LateParts {
 }
 
 /** Looks at the temporary tables `win` and `staged`. Undefined: not measured, or the rows carry no stamp. */
-export async function countLate(sql: Sql, parts: LateParts): Promise<Late | undefined> {
+export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts
   const sent = stampOf(report, staged, 's')
   if (asked === undefined || sent === undefined) return undefined

@@ -1,57 +1,10 @@
 /**
- * Which records an audit report has to ask about. A load of the followed report notes, in its own transaction, every
- * record that the service showed as modified; the audit run asks those that were not asked since. For rows with a
- * modification stamp the stamp counts, plus the settle time; for others the service's clock when they were seen. A row
- * that changed after its record was asked is due whatever its stamp says, since it may have been shown late; so is one
- * that is seen before that time, since the service's clock was set back. A load that reads rows again, changed or not,
- * notes those that it wrote.
+ * The table `tidemark.followed`: which records an audit report has to read again. An audit run reads the records that
+ * changed since their trail was last read (src/warehouse/load/changedRecords.ts), and those that were never read.
  */
-import type { Declaration } from '../../../schema/report.ts'
 import type { Sql } from '../database/duckdb.ts'
 import type { Instant } from '../../instant.ts'
-import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { name, text, time } from '../database/sqlText.ts'
-import { versionOf } from '../load/newest.ts'
-import type { Staged } from '../load/stage.ts'
-
-export interface Follower {
-  /** The audit report. */
-  readonly report: string
-  /** What stands before the record's identifier in the mark's scope: `3:` for entity 3. */
-  readonly scopePrefix: string
-  readonly settleMs: number
-}
-
-export interface FollowedParts {
-  readonly report: Declaration
-  readonly staged: Staged
-  readonly followers: readonly Follower[]
-  /** The rows were not asked for as modified: only those in the temporary table `win` say that their record changed. */
-  readonly rereads: boolean
-}
-
-/** Notes the load's rows for each follower. */
-export async function noteFollowed(sql: Sql, { report, staged, followers, rereads }: FollowedParts): Promise<void> {
-  const columns = staged.columns.map((column) => column.name)
-  const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
-  const won = 's.rowid IN (SELECT sid FROM win)'
-  // Observation has whole seconds.
-  const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
-  for (const follower of followers) {
-    const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`
-    await sql.run(`
-      CREATE OR REPLACE TEMP TABLE touched AS
-      SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
-        max(s."~observed_at") AS seen_at, bool_or(${won}) AS changed
-      FROM staged s ${rereads ? `WHERE ${won}` : ''} GROUP BY ALL;
-      CREATE OR REPLACE TEMP TABLE noted AS
-      SELECT n.scope, f.asked_at, greatest(n.ask_after, f.ask_after,
-        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END) AS ask_after
-      FROM touched n LEFT JOIN tidemark.followed f ON f.report = ${text(follower.report)} AND f.scope = n.scope;
-      DELETE FROM tidemark.followed WHERE report = ${text(follower.report)} AND scope IN (SELECT scope FROM touched);
-      INSERT INTO tidemark.followed SELECT ${text(follower.report)}, scope, ask_after, asked_at FROM noted`)
-  }
-}
 
 export interface AuditedRecord {
   readonly scope: string
@@ -87,7 +40,7 @@ export interface DueRecord {
   readonly fromStart: boolean
 }
 
-export interface RecordsAsk {
+export interface RecordsRequest {
   readonly report: string
   /** The followed report's table and key column. */
   readonly follows: string
@@ -97,24 +50,24 @@ export interface RecordsAsk {
   readonly again?: Instant | undefined
 }
 
-export interface RecordsAgain extends RecordsAsk {
+export interface RepeatRequest extends RecordsRequest {
   readonly again: Instant
   readonly limit: number
 }
 
 /** Records that were shown as modified, or never asked about, since they were last asked. */
-export function dueRecords(sql: Sql, ask: RecordsAsk): Promise<DueRecord[]> {
+export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
 /** Records to ask about again from the start; the newest first. */
-export function recordsToAskAgain(sql: Sql, ask: RecordsAgain): Promise<DueRecord[]> {
+export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-async function recordsWhere(sql: Sql, ask: RecordsAsk, which: string): Promise<DueRecord[]> {
+async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promise<DueRecord[]> {
   const { report, follows, keyColumn, scopePrefix, again } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`

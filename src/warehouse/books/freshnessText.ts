@@ -3,8 +3,8 @@
  * what came late, which deletions can be seen, what was refused, and why there is nothing where there is nothing.
  */
 import { reports } from '../../../schema/index.ts'
-import { isAsked } from './askedScopes.ts'
-import { LATE_DAYS } from './lateDays.ts'
+import { isConfigured } from './bookFigures.ts'
+import { LATE_DAYS } from './bookFigures.ts'
 import { text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
@@ -64,12 +64,12 @@ const FACTS = `
   LEFT JOIN (
     SELECT report, min(since) AS since, max(until) AS until, bool_or(since IS NULL) AS open_start,
       count(*) - count(DISTINCT scope) AS gaps
-    FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isAsked('c.scope')} GROUP BY report
+    FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')} GROUP BY report
   ) c USING (report)
   LEFT JOIN (
     SELECT report, max(refill_until) AS refill_until, arg_max(because, refill_until) AS because
     FROM tidemark.coverage c JOIN tidemark.report_states s USING (report)
-    WHERE refill_until IS NOT NULL AND ${isAsked('c.scope')} GROUP BY report
+    WHERE refill_until IS NOT NULL AND ${isConfigured('c.scope')} GROUP BY report
   ) g USING (report)
   LEFT JOIN (SELECT report, arg_max(error, ended_at) AS last_error FROM tidemark.runs WHERE error IS NOT NULL GROUP BY report) r USING (report)
   LEFT JOIN (

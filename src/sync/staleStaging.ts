@@ -8,7 +8,7 @@ import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
 /** Removes what nothing was written to for so long; gives the names. Error: WAREHOUSE_MISSING where it is not this user's. */
-export async function removeForgotten(staging: string, now: Instant, keptMs: number): Promise<string[]> {
+export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
     const path = join(staging, name)

@@ -1,0 +1,65 @@
+/** The file of a warehouse: how it is created, and the check that nobody replaced it while this process has it open. */
+import { existsSync } from 'node:fs'
+import { link, rm, stat } from 'node:fs/promises'
+import { SyncError } from '../../errors.ts'
+import { Database, type DatabaseOptions } from './duckdb.ts'
+
+/**
+ * Creates the file where there is none, under the temporary name `aside` first. DuckDB creates an empty file and locks it
+ * a moment later. A process that opens it in between takes it for a corrupt file and may leave it empty, which
+ * happened to workers that started together. Never rejects: opening the file throws the same error with its cure.
+ */
+export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
+  if (existsSync(path)) return
+  try {
+    const database = await Database.open(aside, options)
+    await database.close()
+    // Unlike a rename, a link never replaces a file that another process has created meanwhile.
+    await link(aside, path)
+  } catch {
+    // Another process was faster, or this file system has no links. In both cases DuckDB opens or creates the file.
+  } finally {
+    await rm(aside, { force: true }).catch(() => undefined)
+  }
+}
+
+/**
+ * The identity of the file that this process has open. If someone removes or replaces the file, for instance with a
+ * backup, each later commit would succeed and be lost.
+ */
+export class OwnFile {
+  readonly #path: string
+  readonly #identity: string | undefined
+
+  private constructor(path: string, identity: string | undefined) {
+    this.#path = path
+    this.#identity = identity
+  }
+
+  /** Returns the file that is at `path` now. */
+  static async at(path: string): Promise<OwnFile> {
+    return new OwnFile(path, await identityOf(path))
+  }
+
+  /** Throws WAREHOUSE_MISSING when the path leads to no file, or to another one. */
+  async check(): Promise<void> {
+    const now = await identityOf(this.#path)
+    if (now === this.#identity) return
+    const what = now === undefined ? 'was moved away or removed' : 'was replaced by another file'
+    throw new SyncError('WAREHOUSE_MISSING', `${this.#path} ${what} while this process had it open`, {
+      cure: 'Stop this process, put the right file in place and start it again: what is written until then is lost.',
+      data: { path: this.#path },
+    })
+  }
+}
+
+/** Returns device and inode number of the file, or undefined when it does not exist. */
+async function identityOf(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true })
+    return `${dev} ${ino}`
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

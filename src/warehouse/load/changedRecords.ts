@@ -1,0 +1,57 @@
+/**
+ * Which records of a followed report changed, so that the audit reports that follow it read their trails again. Each load
+ * writes them in its own transaction.
+ *
+ * A record is due until its trail was read after `ask_after`: the row's modification stamp plus the settle time, or, for
+ * rows without a stamp, the service's clock when the row was read. A row that the load wrote is due in any case, since
+ * the service may have shown the change late. A row that was read before its trail is due too, since then the service's
+ * clock was set back.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, text } from '../database/sqlText.ts'
+import { versionOf } from './rowVersion.ts'
+import type { StagedRows } from './stage.ts'
+
+export interface Follower {
+  /** The audit report. */
+  readonly report: string
+  /** What stands before the record's identifier in the mark's scope: `3:` for entity 3. */
+  readonly scopePrefix: string
+  readonly settleMs: number
+}
+
+export interface ChangedRecords {
+  readonly report: Declaration
+  readonly staged: StagedRows
+  readonly followers: readonly Follower[]
+  /** The rows were not asked for as modified: only those in the temporary table `win` say that their record changed. */
+  readonly rereads: boolean
+}
+
+/** Notes the load's rows for each follower. */
+export async function recordChangedRecords(
+  sql: Sql,
+  { report, staged, followers, rereads }: ChangedRecords,
+): Promise<void> {
+  const columns = staged.columns.map((column) => column.name)
+  const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
+  const won = 's.rowid IN (SELECT sid FROM win)'
+  // Observation has whole seconds.
+  const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
+  for (const follower of followers) {
+    const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE touched AS
+      SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
+        max(s."~observed_at") AS seen_at, bool_or(${won}) AS changed
+      FROM staged s ${rereads ? `WHERE ${won}` : ''} GROUP BY ALL;
+      CREATE OR REPLACE TEMP TABLE noted AS
+      SELECT n.scope, f.asked_at, greatest(n.ask_after, f.ask_after,
+        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END) AS ask_after
+      FROM touched n LEFT JOIN tidemark.followed f ON f.report = ${text(follower.report)} AND f.scope = n.scope;
+      DELETE FROM tidemark.followed WHERE report = ${text(follower.report)} AND scope IN (SELECT scope FROM touched);
+      INSERT INTO tidemark.followed SELECT ${text(follower.report)}, scope, ask_after, asked_at FROM noted`)
+  }
+}
