@@ -4,11 +4,11 @@
  */
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/** What the windows before had asked for, and when: the measure by which a load knows late rows. */
+/** The span that earlier windows have read. A row of that span which is new to a load is late. */
 export interface PreviousRead {
-  /** Rows stamped at or before this time were asked for already. */
+  /** Rows with a stamp up to this time were requested before. */
   readonly until: Instant
-  /** The service's clock when they were: a row that wasn't shown then came later than this. */
+  /** The service's time of that request: a row that it did not return was shown later. */
   readonly at: Instant
 }
 
@@ -21,8 +21,8 @@ export interface LastWindow {
 }
 
 /**
- * The measure for a window that is cut at `clock`. None before the first mark, nor while the service's clock stands
- * before that of the last window: then it was set back, and new rows carry old stamps.
+ * Returns what the previous window has read. Undefined before the first mark; also while the service's clock is
+ * before that of the previous window: then it was set back, and new rows have old stamps.
  */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,

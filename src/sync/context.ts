@@ -1,4 +1,6 @@
-/** What a story needs from the other rooms: opened outside, passed in. Nothing is made here, so a simulation passes its own. */
+/**
+ * What a run needs from other rooms. Everything is opened outside and passed in, so that a simulation can replace it.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
@@ -10,10 +12,10 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Where staged rows go: the warehouse, or, in a process that doesn't own it, the hand-over to the one that does. */
+/** The target of staged rows: the warehouse, or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** What walking, proving and staging need. */
+/** What walks and their proofs need. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -21,17 +23,17 @@ export interface WalkContext {
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
-  /** Whose questions go first where permits are scarce: a backfill's stand behind those of incremental runs. */
+  /** The priority of requests when permits are scarce: requests of a backfill wait for those of incremental runs. */
   readonly priority?: Priority | undefined
-  /** The run's right to commit, once it has one. */
+  /** The run's right to commit, once the run has one. */
   readonly fence?: Fence | undefined
-  /** Watches runs, walks and loads. */
+  /** Observes runs, walks and loads. */
   readonly observe?: Observe | undefined
 }
 
 export interface SyncContext extends WalkContext {
   readonly warehouse: Warehouse
-  /** Told as each report ends. */
+  /** Called at the end of each report. */
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 
@@ -39,13 +41,13 @@ export interface SyncSettings {
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly currencies: readonly string[]
   readonly limits: Limits
-  /** Requests that one walk keeps in flight. */
+  /** The highest number of concurrent requests of one walk. */
   readonly concurrency: number
-  /** The client and its scopes: what was refused to one is tried again with another. */
+  /** The client and its OAuth scopes. A report that was refused to another identity is tried again. */
   readonly identity: string
-  /** With which hashed columns are made. */
+  /** The key of hashed columns. */
   readonly hashKey?: Secret | undefined
-  /** Directory for staged rows. */
+  /** The directory for staged rows. */
   readonly staging: string
 }
 
@@ -53,9 +55,9 @@ export interface Progress {
   readonly report: ReportName
   readonly pages: number
   readonly rows: number
-  /** Rows that the service says there are, where it says so. */
+  /** The total that the service has returned, if any. */
   readonly rowsExpected: number | undefined
-  /** Of a backfill. */
+  /** Only of a backfill. */
   readonly windows?: WindowsProgress
 }
 
@@ -63,17 +65,19 @@ export interface WindowsProgress {
   readonly done: number
   readonly failed: number
   readonly total: number
-  /** Undefined until a window was read. */
+  /** Estimated time to the end; undefined until the first window was read. */
   readonly msLeft: number | undefined
 }
 
-/** What a windowed report is asked for by itself: each currency, or all of it at once. */
+/**
+ * Returns the scopes of a report that are read one by one: its currencies, or `['']` for a report without currencies.
+ */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,
 ): readonly string[] => (currency === undefined ? [''] : currencies)
 
-/** The client and its scopes as one text; no secret. */
+/** Returns the client and its OAuth scopes as one text without a secret. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 

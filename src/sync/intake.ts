@@ -1,6 +1,6 @@
 /**
- * From scanned pages to committed loads. Pages are spooled as they come; a full segment is loaded while the next one
- * fills; a window is closed by the load that holds its last row, or a later one, never by an earlier one.
+ * From scanned pages to committed loads. Pages are written to a spool; a full segment is loaded while the next one
+ * fills. The load that closes a window contains the window's last row or follows the load that does.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'

@@ -1,7 +1,7 @@
 /**
- * One run of one report and its record in the books: running from its first load, then done, failed or stopped; a run
- * that finds nothing new is recorded once, at its end. What the service refuses for good pauses the report. Never
- * throws: what became of it is the result.
+ * One run of one report and its record in the books. The record is `running` from the first load on, then `done`,
+ * `failed` or `stopped`; a run that finds nothing new is recorded once, at its end. A refusal for good pauses the
+ * report.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -22,11 +22,14 @@ export interface RunRequest {
 
 export interface RunEnd<R> {
   readonly outcome: ReportOutcome
-  /** What the story gave; undefined when it failed. */
+  /** The result of the story; undefined when it failed. */
   readonly run?: R
 }
 
-/** Carries out the story, which records its own good end in the transaction of its last rows. */
+/**
+ * Runs the story, which records its own success in the transaction of its last rows. Never throws: the outcome
+ * contains the error.
+ */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -43,13 +46,13 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // Whatever broke the run may also keep its record from being written; the run's own error is the one to tell.
+  // The cause of the failure may also prevent the record. The run's own error is the one to report.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
 }
 
-/** Lets whoever watches see the run and what became of it. */
+/** Reports the run and its outcome to the observer. */
 export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
   { observe = unobserved }: Pick<SyncContext, 'observe'>,
   { report, kind, runId }: RunRequest,
@@ -69,7 +72,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Carries out a story that keeps its own record, and says what became of it. */
+/** Runs a story that writes its own record, and returns its outcome. Never throws. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -1,7 +1,7 @@
 /**
- * What the service has refused for good (a scope, a permission, the credentials) is not asked for again at every run:
- * the report is paused, with the reason, until `resume`, a successful `check`, or another client or scopes
- * (product contract §5.9).
+ * Pauses: when the service refuses a report for good (an OAuth scope, a permission, the credentials), further runs
+ * skip it. The pause ends with `resume`, a successful `check`, or another client or other OAuth scopes (product
+ * contract §5.9).
  */
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
@@ -10,24 +10,27 @@ import type { SyncContext, SyncSettings } from './context.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
-/** What work ends in while its report is paused, or that pauses it. */
+/** The errors of work whose report is paused or becomes paused by it. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
 
-/** Reports that are paused, each with the error that paused it; those refused for another client are resumed. */
+/**
+ * Returns the paused reports, each with the error that paused it. Resumes reports that the service refused to another
+ * client.
+ */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
-  // What an operator paused stays paused; what was refused to another client is tried again.
+  // A pause by an operator stays. A report that was refused to another client is tried again.
   const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !holds(pause))
   const names = outdated.map(({ report }) => report)
-  // An operator may have paused one meanwhile.
+  // An operator may have paused one of them meanwhile; that pause stays.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const held = paused.filter(holds)
   const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
-  // The credentials are everybody's: while they are refused, no report asks for a token.
+  // All reports use the same credentials: while these are refused, no report requests a token.
   const refused = held.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have resumed one that the service refused to this one.
+    // Another process may have resumed a report that the service refused to this process.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
@@ -35,8 +38,8 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 }
 
 /**
- * Throws what the service has refused to this client of the report, or of all: for a question that no run asks. What an
- * operator paused may still be asked about.
+ * Throws the refusal of the report or of the credentials, for requests outside of a run. A pause by an operator does
+ * not count here.
  */
 export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
   const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
@@ -45,7 +48,7 @@ export function refuseAgain(held: readonly Pause[], report: ReportName, { identi
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Repeats why a report is paused; nothing was asked meanwhile. */
+/** Repeats the reason of a pause; the service was not asked. */
 class PauseError extends SyncError {}
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
@@ -54,14 +57,15 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 }
 
 /**
- * Pauses the report when the error says that asking again is of no use. A 403 for single records is no such error, nor
- * is one that only repeats a pause: a backfill that met it would pause its report for what another one was refused.
+ * Pauses the report when the error shows that further requests are useless. A 403 for single records pauses nothing;
+ * neither does an error that repeats a pause, since the pause may be that of another report.
  */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
   if (!PAUSING.includes(error.code) || ofRecords || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // An operator may have paused it while it ran: their word stays, since a check lifts what the service refused.
+  // An operator may have paused the report during the run. That pause stays, since a successful check removes only
+  // pauses by the service.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -1,7 +1,7 @@
 /**
- * Loads rejected rows again once the cause is mended, such as a declaration that a newer Tidemark has corrected. They
- * take the ordinary way (scan, stage, merge) as if the service had sent them at the time when it did, so that a newer
- * version that is held stays; what is refused once more stays, once, with the reason of today.
+ * Loads rejected rows again after their cause is fixed, for instance by a newer declaration. They pass the same steps
+ * as other rows (scan, stage, merge), with the time at which the service sent them. So a newer stored version stays,
+ * and a row that is rejected again is kept once, with its new reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -23,27 +23,27 @@ import type { SyncContext } from './context.ts'
 
 export interface RetriedReport {
   readonly report: ReportName
-  /** Rows that were kept as rejected. */
+  /** The number of rejected rows before the retry. */
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** Rows beside them of which only a fingerprint was kept (`exclude_payload`); undefined: none. */
+  /** The number of further rows of which only a fingerprint was kept (`exclude_payload`); undefined for none. */
   readonly withheld?: number
 }
 
-/** What it needs of a story's rooms: no service. */
+/** The parts of a sync context that a retry needs. */
 export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** Rows read at a time, and so the size of a page that they are made into. */
+/** The number of rows read at a time, and the highest number of rows of a page. */
 const ROWS_AT_ONCE = 500
-/** Rows that one load takes up at least, if there are so many; all that one load refused stays together. */
+/** A batch is full from this number of rows. All rows that one load rejected are in the same batch. */
 const ROWS_A_LOAD = 5_000
-/** How often they are listed anew. */
+/** The highest number of attempts. */
 const TRIES_MAX = 10
 
-/** Loads the report's rejected rows again. One call at a time for a report; it may run beside other loads. */
+/** Loads the report's rejected rows again. It may run beside other loads, but only once at a time for a report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.rejectingLoads(report)
@@ -67,7 +67,10 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** False when a load beside it took out some of them, since the service has mended those: then they are listed anew. */
+/**
+ * Returns false when another load has removed some of the rows, because the service has sent correct versions; then
+ * the rows must be listed again.
+ */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,
@@ -89,7 +92,7 @@ async function allLoadedAgain(
   }
 }
 
-/** What was refused under other rules may hold what is private by now. */
+/** Rows that were rejected under other privacy rules may contain values that are private now. */
 const otherColumns = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -121,7 +124,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Rows that went while they were read would shift the others past the reading.
+  // Rows that were removed during the reading shift the offsets of the others.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -137,7 +140,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   })
 }
 
-/** Makes pages of kept rows, and one segment of the pages. */
+/** Makes pages of rejected rows, and one segment of the pages. */
 class Restaging implements AsyncDisposable {
   readonly #report: Declaration
   readonly #plan: ScanPlan
@@ -153,14 +156,14 @@ class Restaging implements AsyncDisposable {
     this.#spool = new Spool(directory, catalog, unbounded)
   }
 
-  /** Rows of one scope and one moment are a page, as they were when they came. */
+  /** Rows with equal scope and time form a page, as when they were read. */
   async add(rows: readonly RejectedRow[]): Promise<void> {
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
       const [{ scope, observedAt }] = page as [RejectedRow]
       const bytes = pageBytes(this.#report, page)
       await this.#spool.add(scanPage(bytes, this.#plan), observedAt, this.#askedIn(scope))
     }
-    // In order of time: what was said last of a key counts.
+    // The rows are in order of time, so the last row of a key decides.
     for (const { scope, key, isGone } of rows) {
       if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, [key, scope])
       else this.#gone.delete(`${scope} ${key}`)
@@ -173,12 +176,15 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Rows that were deleted at the service when they were refused, which nothing in them says. */
+  /**
+   * Returns the keys of rows that were deleted at the service when they were rejected, which the rows themselves do
+   * not show.
+   */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }
 
-  /** The audited records that entries belong to; their other entries stay. */
+  /** Returns the audited records of the entries, each with an empty window, since their other entries stay. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
@@ -191,7 +197,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** The columns that the question gave, from the scope under which the row is kept. */
+  /** Returns the columns that the request filled, from the scope of the rejected row. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

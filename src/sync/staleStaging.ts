@@ -1,13 +1,16 @@
 /**
- * Staged files that nobody will use any more. Several processes share the staging directory, and one that was killed
- * leaves its files; age tells them from those that are being written or wait for their load.
+ * Removal of staged files that belong to a process that has died. Several processes share the staging directory, so
+ * only the age of a file shows that no process uses it.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/** Removes what nothing was written to for so long; gives the names. Error: WAREHOUSE_MISSING where it is not this user's. */
+/**
+ * Removes the files and folders that were not modified for `keptMs` and returns their names. Throws WAREHOUSE_MISSING
+ * when they belong to another user.
+ */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
@@ -25,7 +28,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** A file that goes away meanwhile is none of ours. */
+/** A file that another process removes meanwhile counts as used. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -1,6 +1,6 @@
 /**
- * One incremental run of each report: those that are switched on, a few side by side, audit reports after the reports
- * that they follow. A report that fails doesn't stop the others; what happened to each is told at the end.
+ * One incremental run of each enabled report, several at a time; audit reports run after the reports that they
+ * follow. A report that fails does not stop the others.
  */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
@@ -15,11 +15,14 @@ import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
 
-/** Reports pulled side by side: enough to fill the waits for the service, few enough to keep memory bounded. */
+/**
+ * The number of reports that run at the same time: enough to use the time of waiting for the service, few enough to
+ * bound memory.
+ */
 const REPORTS_AT_ONCE = 3
 
 /**
- * Runs the reports; `wanted` are those to run, of which some may be switched off. `newRunId` names each run. Never
+ * Runs the reports of `wanted` that are enabled and not paused. `newRunId` creates the identifier of each run. Never
  * throws for a failed report.
  */
 export async function syncAll(

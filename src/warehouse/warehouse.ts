@@ -1,6 +1,4 @@
-/**
- * The warehouse as the stories see it: one DuckDB file, written by one process, one load at a time.
- */
+/** The warehouse: one DuckDB file that one process writes, or a lake. Loads run one at a time. */
 import { dirname } from 'node:path'
 import type { ReportName } from '../../schema/index.ts'
 import { folderRefused, makeFolder } from '../folders.ts'
@@ -70,13 +68,13 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake that is the warehouse; `path` is then only where its local files stand. */
+  /** The lake to use as the warehouse. Then `path` only names the place of local files. */
   readonly lake?: LakePlace | undefined
-  /** A door for a simulation: runs each statement. */
+  /** Runs each statement; a simulation delays, refuses or loses some of them here. */
   readonly around?: AroundStatement | undefined
 }
 
-/** Whatever a run writes carries the run's right to write it. */
+/** The run's right to commit, checked in the transaction that writes. */
 export interface WithFence {
   readonly fence?: Fence | undefined
 }
@@ -102,17 +100,17 @@ function makeFolderFor(file: string): void {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** Stands before numbers that travel as text; staged rows carry it. */
+  /** Precedes each number of a staged row that is too long for a double, which is then a string. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** Undefined where it is in memory or in a lake. */
+  /** Undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
-  /** Runs that have begun and written nothing yet. */
+  /** Runs that have begun and committed nothing yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** Undefined: to be looked up before the next load. */
+  /** Undefined: the next load reads them from the books. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -130,12 +128,16 @@ export class Warehouse implements AsyncDisposable {
     this.#discovered = discovered
   }
 
-  /** Opens or creates the warehouse and brings it to the newest layout. Error: WAREHOUSE_MISSING for its folder. */
+  /**
+   * Opens or creates the warehouse and migrates it to the newest layout. Throws WAREHOUSE_MISSING when its folder
+   * cannot be created.
+   */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // What a killed process left of it is cleared away with what that had spilled.
+    // The name begins like that of a spill folder, so that what a killed process left is removed with its spill
+    // folder.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -154,12 +156,12 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** The report's mark, and where the window that left it ended: the service's clock of that time. */
+  /** Returns the mark of the report's scope and the end of the window that set it, both times of the service. */
   lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
     return lastWindowOf(this.#database, report, scope)
   }
 
-  /** Commits one load; loads wait for each other. */
+  /** Commits one load, after the loads before it have ended. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const known = { mark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
@@ -173,7 +175,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that fails may have committed all the same, and made columns.
+    // A load that throws may have been committed and may have added columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
@@ -183,31 +185,31 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
-  /** Gives the run its right to commit; the runs of that kind and report before it lose theirs. */
+  /** Returns the run's right to commit. Earlier runs of its kind and report lose theirs. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // Beside others nobody knows whether an older run still lives; it can commit nothing any more.
+      // In a lake nobody knows whether the older run still lives. It can commit nothing from now on.
       if (this.#database.isShared) await endOrphans(sql, ask)
       return fence
     })
   }
 
   /**
-   * Says that a run has begun. The file learns it with the run's first load: a run that finds nothing new, which most
-   * do, writes its record once, at its end.
+   * Notes that a run has begun. Its record is written with its first load. A run that finds nothing new, as most do,
+   * writes its record only once, at its end.
    */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
 
-  /** Writes or replaces the record of a run that writes no rows any more. */
+  /** Writes or replaces the record of a run that loads no more rows. */
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
-  /** Where versions begin to be kept, columns may be renamed: no load may know them by the names from before. */
+  /** Forgets the discovered columns, since switching on the history may rename some of them. */
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     return this.#afterOtherLoads(async () => {
       this.#discovered = undefined
@@ -215,22 +217,28 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Records that were shown as modified, or never asked about, since they were last asked. */
+  /** Returns the records that changed since their trail was last read, or whose trail was never read. */
   dueRecords(ask: RecordsRequest): Promise<DueRecord[]> {
     return dueRecords(this.#database, ask)
   }
 
-  /** Records to ask about again from the start, since they were last asked with another question; newest first. */
+  /**
+   * Returns records whose trail was last read with another configuration, newest first. Their whole trail is read
+   * again.
+   */
   recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
   }
 
-  /** When a record of the scopes that begin so was last asked about; undefined: none was. */
+  /** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */
   lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
     return lastAsked(this.#database, report, scopePrefix)
   }
 
-  /** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
+  /**
+   * Returns the loads that rejected rows of the report, oldest first, with the number of rows that are still
+   * rejected.
+   */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
   }
@@ -243,7 +251,7 @@ export class Warehouse implements AsyncDisposable {
     return rejectedRows(this.#database, ask)
   }
 
-  /** Reports that are skipped until somebody acts. */
+  /** Returns the paused reports. */
   pauses(): Promise<Pause[]> {
     return pauses(this.#database)
   }
@@ -252,7 +260,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Gives those that are resumed. */
+  /** Returns the reports that were resumed. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -264,12 +272,12 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  /** How the report's rows are kept, scope by scope (src/plan/privacy.ts). */
+  /** Returns the privacy rules with which the rows of each scope were stored (src/plan/privacy.ts). */
   keptAs(report: ReportName): Promise<(string | undefined)[]> {
     return keptAs(this.#database, report)
   }
 
-  /** Forgets what the report's scopes were asked for that are not among `kept`: they are no longer asked about. */
+  /** Deletes the coverage of the report's scopes that are not among `kept`: their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
@@ -278,7 +286,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
-  /** Goes on with the report's reconcile that was stopped, or begins one. `startedAt`: the service's clock. */
+  /** Returns the report's reconcile that was stopped, or begins one. `startedAt` is a time of the service. */
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
@@ -290,44 +298,44 @@ export class Warehouse implements AsyncDisposable {
     return reconciledRows(this.#database, reconcileId)
   }
 
-  /** Error: MASS_DELETE_STOPPED. */
+  /** Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** What is known of reports before a backfill is planned. */
+  /** What a backfill plan reads from the warehouse. */
   get held(): BackfillBasis {
     return backfillBasis(this.#database)
   }
 
-  /** What the report's pages were seen to hold when `pageSize` rows were asked for. */
+  /** Returns what earlier runs have learned about the report's pages at this `pageSize`. */
   pageSizes(report: ReportName, pageSize: number): Promise<PageSizes> {
     return pageSizesOf(this.#database, { report, pageSize })
   }
 
-  /** Remembers what was seen, beside what others have seen meanwhile. */
+  /** Merges what a run has learned with what other runs have learned meanwhile. */
   learnPageSizes(place: PageSizePlace & WithFence, sizes: PageSizes): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPageSizes(sql, place, sizes))
   }
 
-  /** Replaces the published copy, unless it holds this state already. */
+  /** Replaces the published copy, unless the copy has this state already. */
   publish(to: string): Promise<PublishResult> {
-    // A lake is read where it is: each of its snapshots is a cut.
+    // Readers open the lake itself: each of its snapshots is consistent.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
-  /** For reading: status, tests. Statements wait for a running load. */
+  /** Runs one reading statement, for status and tests. It waits for a running load. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
 
-  /** Makes the tables of a lake readable beside one's own. */
+  /** Attaches a lake, to read its tables as well. */
   attachLake(lake: LakePlace, as: string): Promise<void> {
     return attachLake(this.#database, lake, as)
   }
 
-  /** False: the database has given up after a fatal error, and only opening its file anew brings it back. */
+  /** Returns false after a fatal error of the database, when only a restart helps. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => true,
@@ -335,14 +343,14 @@ export class Warehouse implements AsyncDisposable {
     )
   }
 
-  /** Writes what is committed from the log into the file. */
+  /** Writes the committed changes from the log into the file. */
   checkpoint(): Promise<void> {
-    // What merges the files of a lake is its operator's to choose.
+    // The operator of a lake decides when its files are merged.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Shortens the books of what ended before. */
+  /** Removes from the books what ended before the time and is not needed. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

@@ -8,11 +8,11 @@ import { name, text, time } from '../database/sqlText.ts'
 
 export interface AuditedRecord {
   readonly scope: string
-  /** The service's clock when the record was asked about. */
+  /** The service's time when the record's trail was read. */
   readonly at: Instant
 }
 
-/** Remembers, in the load's transaction, up to when records were asked about. */
+/** Records, in the load's transaction, when the trails were read. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -25,18 +25,21 @@ export async function recordAudited(sql: Sql, report: string, asked: readonly Au
     INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked`)
 }
 
-/** A record that an audit report has to ask about. */
+/** A record whose audit trail has to be read. */
 export interface DueRecord {
   readonly scope: string
-  /** In its digits: identifiers may lie beyond 2^53. */
+  /** The identifier as text, since it may be beyond 2^53. */
   readonly recordId: string
-  /** Its own mark, once it was asked before. */
+  /** The record's own mark; undefined when its trail was never read. */
   readonly mark: Instant | undefined
-  /** The service's clock when it was last asked. */
+  /** The service's time when the trail was last read. */
   readonly askedAt: Instant | undefined
-  /** When the run that last asked it began; where its books were cleared away, when the mark was written. */
+  /**
+   * The start of the run that last read the trail; when that run was trimmed from the books, the time at which the
+   * mark was written.
+   */
   readonly begunAt: Instant | undefined
-  /** Its entries were read with another question, so all of them are asked for again. */
+  /** The trail was read with another configuration, so that all of its entries are read again. */
   readonly fromStart: boolean
 }
 
@@ -46,7 +49,7 @@ export interface RecordsRequest {
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Records that were last asked about up to this time were asked with another question. */
+  /** Trails that were last read up to this time were read with another configuration. */
   readonly again?: Instant | undefined
 }
 
@@ -55,13 +58,13 @@ export interface RepeatRequest extends RecordsRequest {
   readonly limit: number
 }
 
-/** Records that were shown as modified, or never asked about, since they were last asked. */
+/** Returns the records that changed since their trail was last read, or whose trail was never read. */
 export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Records to ask about again from the start; the newest first. */
+/** Returns the records whose trail was read with another configuration, newest first. */
 export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
@@ -91,7 +94,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
 type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart'> &
   Readonly<Record<'mark' | 'askedAt' | 'begunAt', Instant | null>>
 
-/** When a record of the scopes that begin so was last asked about; undefined: none was. */
+/** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */
 export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

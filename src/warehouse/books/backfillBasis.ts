@@ -1,6 +1,6 @@
 /**
- * What the warehouse holds of a report already, as far as it says where a backfill's rows will stand: a bare array
- * tells no total, so its windows are cut by the stamps that are here. Works on the published copy as well.
+ * What a backfill plan reads from a warehouse or from the published copy. The most important part is where a report's
+ * rows are on the axis of time: a bare array has no total, so its windows are cut by the stamps of the stored rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -20,7 +20,7 @@ export interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** What a plan asks of a warehouse, or of a published copy. */
+/** The source of a backfill plan. */
 export interface BackfillBasis {
   readonly stretches: (ask: DensityRequest) => Promise<Counted[] | undefined>
   readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
@@ -33,17 +33,17 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** Where there is no warehouse yet. */
+/** The basis where no warehouse exists yet. */
 export const EMPTY_BASIS: BackfillBasis = {
   stretches: () => Promise.resolve(undefined),
   pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
   pauses: () => Promise.resolve([]),
 }
 
-/** How many stretches the span is told in, at most about. */
+/** About the highest number of parts into which a span is cut. */
 const STRETCHES = 512
 
-/** The span in stretches that hold about equally many rows; undefined when nothing is held there. */
+/** Cuts the span into parts with about equally many stored rows; undefined when no row is stored in it. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<Counted[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
@@ -59,7 +59,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / STRETCHES)
-  // A row with two stamps apart is in the windows of both (spec §4), so it comes twice.
+  // The windows of both stamps contain a row with two different stamps (spec §4), so the service returns it twice.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -1,6 +1,6 @@
 /**
- * The books of backfills: which ranges were asked for, in which windows, and what became of each. They are the truth
- * that a restart goes on from: a window becomes `done` in the transaction of its last rows.
+ * The books of backfills: the requested ranges, their windows and the state of each window. A restart continues from
+ * them, since a window becomes `done` in the transaction of its last rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -12,7 +12,8 @@ import type { Fence, Fences } from './fences.ts'
 import { text, time } from '../database/sqlText.ts'
 
 /**
- * `pending`: not begun, or stopped; `failed`: some windows are missing and are tried again when it is asked for again.
+ * `pending`: not begun, or stopped. `failed`: some windows failed; they are tried again when the range is requested
+ * again.
  */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
@@ -25,7 +26,7 @@ export interface PlannedWindow extends BackfillRange {
   readonly number: number
   /** The currency, or ''. */
   readonly scope: string
-  /** Rows that are expected in it; undefined: nothing is known. */
+  /** The expected number of rows; undefined when unknown. */
   readonly plannedRows: number | undefined
   readonly plannedRequests: number
 }
@@ -46,7 +47,7 @@ export interface BookedWindow extends PlannedWindow {
   readonly error: string | undefined
 }
 
-/** What the load that ends a window says of it. */
+/** A window of a backfill and its counts, for the load that completes it. */
 export interface CompletedWindow {
   readonly backfillId: string
   readonly number: number
@@ -59,7 +60,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** Counts of windows, and what the loads so far did. */
+/** Counts of windows, and sums over the loads so far. */
 export interface BackfillFigures {
   readonly windows: number
   readonly done: number
@@ -78,7 +79,7 @@ const BOOK = `
   SELECT backfill_id AS "backfillId", report, state, windows, epoch_us(since) AS since, epoch_us(until) AS until
   FROM tidemark.backfills`
 
-/** In the load's transaction: the window is done with these rows. */
+/** Sets the window to `done`, in the transaction of its last load. Throws FENCED when the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
   const [cancelled] = await sql.rows<{ report: ReportName }>(
@@ -114,7 +115,7 @@ export class BackfillBooks {
     return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = $1`, [backfillId]))[0]
   }
 
-  /** Backfills that have an end before them, those of one report or of all; the one asked for last first. */
+  /** Returns the unfinished backfills of one report or of all, the newest request first. */
   open(report?: ReportName): Promise<BackfillBook[]> {
     const ofReport = report === undefined ? '' : ` AND report = ${text(report)}`
     return this.#database.rows<BackfillBook>(
@@ -122,7 +123,7 @@ export class BackfillBooks {
     )
   }
 
-  /** Writes down what was asked for and how it was cut. */
+  /** Records a new backfill with its planned windows. */
   begin(book: Omit<BackfillBook, 'state' | 'windows'>, plan: readonly PlannedWindow[], now: Instant): Promise<void> {
     const { backfillId, report, since, until } = book
     const id = text(backfillId)
@@ -141,7 +142,7 @@ export class BackfillBooks {
     })
   }
 
-  /** All of its windows, newest first. */
+  /** Returns all windows of the backfill, newest first. */
   async windows(backfillId: string): Promise<BookedWindow[]> {
     const rows = await this.#database.rows<{ [column in keyof BookedWindow]: BookedWindow[column] | null }>(
       `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
@@ -161,7 +162,10 @@ export class BackfillBooks {
     })
   }
 
-  /** It runs now: what failed before is tried again. Another one of the report that was cut off waits. */
+  /**
+   * Sets the backfill to `running` and its failed windows to `pending`. Another backfill of the report that was cut
+   * off becomes `pending`.
+   */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -192,7 +196,7 @@ export class BackfillBooks {
     })
   }
 
-  /** It was stopped and goes on when it is asked for again; what has ended stays. `run` says why; figures are added. */
+  /** Sets a stopped backfill to `pending`; finished windows stay. Records the run with the figures so far. */
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {
@@ -203,7 +207,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Its last run has ended, with every window done or failed. */
+  /** Records the end of a backfill whose windows are all done or failed. */
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -216,8 +220,8 @@ export class BackfillBooks {
   }
 
   /**
-   * Takes the backfill's right to commit away; the record of a run of it that was under way ends here, since nothing
-   * comes after. Gives its report; undefined when there is none that could be cancelled.
+   * Cancels the backfill, takes its right to commit away and ends the record of its run. Returns its report, or
+   * undefined when there is no such unfinished backfill.
    */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
@@ -250,7 +254,7 @@ export class BackfillBooks {
     })
   }
 
-  /** What came of it so far, over restarts. */
+  /** Returns the figures of the backfill over all restarts. */
   figures(backfillId: string): Promise<BackfillFigures> {
     return figuresOf(this.#database, backfillId)
   }

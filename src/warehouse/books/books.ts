@@ -1,6 +1,6 @@
 /**
- * The books inside the warehouse: layout, marks, windows, loads, runs, rejected rows. Everything that a load writes
- * here stands in the load's own transaction.
+ * The books, the tables of schema `tidemark`: marks, windows, loads, runs, report states. A load writes its books in
+ * its own transaction.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Declaration } from '../../../schema/report.ts'
@@ -15,7 +15,7 @@ import { text, time } from '../database/sqlText.ts'
 import { freeVersionNames } from '../tables/tables.ts'
 import { keptReports, switchHistory } from '../tables/versions.ts'
 
-/** A window that this load closes, and the marks that it moves. */
+/** A window that is complete with a load, and the marks that the load sets. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -28,7 +28,7 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-/** `stopped`: called off before its end, by a person or with its process. */
+/** `stopped`: a person stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 export interface RunRecord {
@@ -37,7 +37,7 @@ export interface RunRecord {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** Undefined while it runs. */
+  /** Undefined for a running run. */
   readonly endedAt: Instant | undefined
   readonly pages: number
   readonly rows: number
@@ -48,7 +48,10 @@ export interface RunRecord {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** The mark that stands before numbers too long for a double while they travel as text; made once for a warehouse. */
+/**
+ * Returns the text that precedes a number too long for a double while the number travels as text. Each warehouse has
+ * its own.
+ */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -57,8 +60,8 @@ export async function numberMark(sql: Sql): Promise<string> {
 }
 
 /**
- * The report's mark, where the window that left it ended, and when its run began; where its books were cleared away, when
- * the mark was written.
+ * Returns the mark of a scope, the end of the window that set it, and the start of the run that did so. When that run
+ * was trimmed from the books, the start is the time at which the mark was written.
  */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
@@ -73,7 +76,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
 }
 
-/** The number of the load that this transaction makes: loads are numbered on from 1. */
+/** Returns the number of the load that this transaction makes. Loads are numbered from 1. */
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1
@@ -86,7 +89,7 @@ export interface WindowsToClose {
   readonly windows: readonly ClosedWindow[]
 }
 
-/** Records the windows that are proven and moves their marks, never back. */
+/** Records closed windows and sets their marks. A mark never moves back. */
 export async function closeWindows(sql: Sql, { report, loadId, now, windows }: WindowsToClose): Promise<void> {
   if (windows.length === 0) return
   const rows = windows.map((window) => {
@@ -134,8 +137,8 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 }
 
 /**
- * Only one process writes, so a run that is running when the file is opened is one whose process ended before it did.
- * With `than`: only runs of that kind and report, before that one.
+ * Marks runs as stopped whose process has died. Only one process writes, so a run that is still running when the file
+ * is opened belongs to a dead process. With `than`: only earlier runs of that kind and report.
  */
 export async function endOrphans(
   sql: Sql,
@@ -155,15 +158,15 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The currencies that are asked for; undefined: every scope that was read counts. */
+  /** The configured currencies; undefined: every scope that was read counts. */
   readonly scopes?: readonly string[] | undefined
-  /** It is asked with filters: what they leave out looks like what is gone, so absence shows no deletion. */
+  /** Requests have filters. A row that a filter excludes looks like a deleted one, so absence proves no deletion. */
   readonly isFiltered?: boolean
-  /** Whether every version is kept; undefined: as it was. */
+  /** Whether every version of a row is kept; undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Says which reports run, and why the others don't; a pause stays as it is. */
+/** Records which reports are enabled, and why the others are off. A pause is not changed. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -196,11 +199,11 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The client and the scopes that were refused. */
+  /** The client and the OAuth scopes that the service refused. */
   readonly with: string
 }
 
-/** The report is skipped until an operator, or another configuration, resumes it. */
+/** Pauses a report until an operator or another configuration resumes it. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)
@@ -219,8 +222,8 @@ export async function pauses(sql: Sql): Promise<Pause[]> {
 }
 
 /**
- * Gives those that are resumed; `onlyRefused`: of those that are named, the ones that no operator paused. Whoever resumes
- * one report after refused credentials has seen to them: they held all reports.
+ * Resumes reports and returns their names; with `onlyRefused`, except those that an operator paused. Refused
+ * credentials pause all reports, so that resuming one report removes each such pause.
  */
 export async function clearPauses(
   sql: Sql,

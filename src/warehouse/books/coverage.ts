@@ -1,4 +1,7 @@
-/** What each scope of a report was last asked for, and how much of it still has to be read again. */
+/**
+ * The table `tidemark.coverage`: the configuration with which each scope was last read, and up to when it has to be
+ * read again.
+ */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -22,7 +25,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** How the report's rows are kept, scope by scope: the text of the rules; undefined: in clear. */
+/** Returns the privacy rules of the report's scopes as text; undefined where nothing is private. */
 export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -31,7 +34,7 @@ export async function keptAs(sql: Sql, report: string): Promise<(string | undefi
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Remembers the question; what has become private by it is forgotten. */
+/** Records the configuration, and deletes stored values that it makes private. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },
@@ -52,8 +55,8 @@ export async function recordCoverage(
 }
 
 /**
- * Forgets what scopes of an audit report were asked for that are no longer asked about: nobody notes which of their
- * records change meanwhile, so all of them are asked again should they come back.
+ * Deletes the coverage of an audit report's scopes that are no longer read. Nobody notes which of their records
+ * change meanwhile, so that all of them are read again if the scope returns.
  */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`

@@ -1,7 +1,7 @@
 /**
- * The table `tidemark.covered`: the windows that were read, put together to as few intervals as there are. It is kept
- * in the transaction that closes a window and not worked out when somebody asks: a warehouse of a year has millions of
- * windows. Audits have a window for each record and are left out.
+ * The table `tidemark.covered`: the windows that were read, joined to as few intervals as possible. It is updated
+ * when a window is closed, since a warehouse of a year has millions of windows. Audit reports are left out: they have
+ * a window for each record.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -14,7 +14,7 @@ export interface ScopedSpan extends Span {
   readonly scope: string
 }
 
-/** Adds windows that are closed to what is covered. */
+/** Adds closed windows to the covered intervals. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
   const held = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)
@@ -25,7 +25,7 @@ export async function cover(sql: Sql, report: Declaration, windows: readonly Sco
   }
 }
 
-/** The report's covered intervals, scope by scope, earliest first. */
+/** Returns the report's covered intervals by scope, earliest first. */
 export async function coveredBy(sql: Sql, report: string): Promise<ScopedSpan[]> {
   const rows = await sql.rows<{ scope: string; since: Instant | null; until: Instant }>(
     `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1

@@ -1,7 +1,7 @@
 /**
- * Fencing: each run of a kind of a report takes the next epoch, and whatever it commits says which one it holds. A run
- * that was frozen or cut off and wakes up after another has begun finds its epoch outdated, in the very transaction
- * that would have written: so two runs of one kind of one report never both commit (product contract §5.6).
+ * Fencing: each run takes the next epoch of its report and kind, and commits only while no newer epoch exists. A run
+ * that was frozen and continues after another has begun finds its epoch outdated in the transaction that would have
+ * written. So two runs of one kind and report never both commit (product contract §5.6).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -13,13 +13,16 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit, as long as no newer run took one. Plain values: it travels with jobs and manifests. */
+/**
+ * A run's right to commit, as long as no newer run took one. It has plain values only, since it travels with jobs and
+ * manifests.
+ */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
 
 export interface FenceRequest extends FencePlace {
-  /** Who takes it: a run's identifier. */
+  /** The run's identifier. */
   readonly holder: string
 }
 
@@ -29,9 +32,9 @@ interface FenceRecord {
 }
 
 /**
- * The fences of one open warehouse. Where only its process writes, it is enough that this process knows who came last;
- * the file learns it with the first transaction of whoever came. So a run that finds nothing new writes once. Beside
- * other loaders every fence is written when it is taken.
+ * The fences of one open warehouse. Where only this process writes, the newest fence is kept in memory and written
+ * with the first transaction of its run, so that a run that finds nothing new writes once. In a lake each fence is
+ * written when it is taken.
  */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
@@ -41,7 +44,7 @@ export class Fences {
     this.#isAlone = isAlone
   }
 
-  /** Gives the next epoch; from now on every older one of that report and kind is refused. */
+  /** Returns a fence with the next epoch. Every older fence of that report and kind is refused from now on. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const held = await heldIn(sql, { report, kind })
     const place = placeOf({ report, kind })
@@ -51,7 +54,7 @@ export class Fences {
     return { report, kind, epoch }
   }
 
-  /** Called in the transaction that is to commit. Error: FENCED when a newer run holds the report. */
+  /** Throws FENCED when a newer run has a fence of the report and kind. Call it in the transaction that commits. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
@@ -65,7 +68,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** Windows of a backfill are pulled by other processes, which go on when this one ends; so does a reconcile. */
+/** Other processes pull the windows of a backfill and continue when this process ends; so does a reconcile. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

@@ -1,6 +1,7 @@
 /**
- * The view `tidemark.freshness`: one row per report, how far it is known to be complete and what stands in the way. It
- * is made anew at each opening, since it follows from the declarations.
+ * The view `tidemark.freshness`: one row per report with the time up to which it is complete, and the reasons why it
+ * is not complete later. The view follows from the declarations, so it is created again whenever a warehouse is
+ * opened.
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -12,7 +13,7 @@ import { name, text } from '../database/sqlText.ts'
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** One row per report: how far it is known to be complete, and what stands in the way. */
+/** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
   const stamped = reports.filter(({ newerBy }) => newerBy.length > 0).map((report) => text(report.name))
@@ -48,7 +49,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`
 }
 
-/** What its columns mean; a lake has no comments on the columns of views. */
+/** Returns the comments on the view's columns. A lake has no comments on columns of views. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
@@ -60,7 +61,10 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
-/** What a report's table holds. Only where rows carry a stamp of their own, a wrong or a missing one can be told. */
+/**
+ * Returns the query that counts the rows of a report's table. Rows with a wrong or a missing stamp are counted only
+ * where rows have one.
+ */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
   const future =

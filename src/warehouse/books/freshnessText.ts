@@ -1,6 +1,6 @@
 /**
- * What `tidemark.freshness` says of a report in words, for people who read tables and not figures: how far it is read,
- * what came late, which deletions can be seen, what was refused, and why there is nothing where there is nothing.
+ * The column `explained` of `tidemark.freshness`: the state of a report in sentences. They name the time up to which
+ * it was read, late rows, which deletions are visible, rejected rows, and why a report has no rows.
  */
 import { reports } from '../../../schema/index.ts'
 import { isConfigured } from './bookFigures.ts'
@@ -9,7 +9,7 @@ import { text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** An interval as its largest unit. */
+/** Returns SQL that writes an interval in its largest unit. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -19,13 +19,15 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-/** Audit trails: read for each record that they follow, never whole. */
+/** Audit reports: read record by record, never as a whole. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))
   .join(', ')
 
-/** Sentences over the columns of the view and of `FACTS`, each NULL where there is nothing to say. */
+/**
+ * SQL of the sentences, over the columns of the view (`f`) and of `FACTS` (`x`). A sentence without content is NULL.
+ */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -57,7 +59,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${moment('x.history_ended')} || '.' END`,
 ]
 
-/** What the words need beside the view's own columns. */
+/** Values for the sentences that the view has no columns for. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended
   FROM tidemark.report_states s
@@ -80,7 +82,7 @@ const FACTS = `
     FROM tidemark.histories GROUP BY report
   ) h USING (report)`
 
-/** The query of the view, with its last column, `explained`. */
+/** Returns the query of the view with `explained` as its last column. */
 export const explainedSql = (freshness: string): string => `
   SELECT f.*, concat_ws(' ', ${SENTENCES.join(', ')}) AS explained
   FROM (${freshness}) f LEFT JOIN (${FACTS}) x USING (report)`

@@ -1,7 +1,4 @@
-/**
- * The layout of the books: migrations forward, one file each, and the refusal of a file that a newer program wrote,
- * which this one would misread.
- */
+/** The layout of the books: migrations, one file each, and the check that no newer program has written the file. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -13,16 +10,16 @@ import { createTables, isLake } from '../tables/tables.ts'
 const MIGRATIONS = ['0001_books.sql', '0002_asked_scopes.sql', '0003_first_numbers.sql'] as const
 
 /**
- * How a file's columns are compressed where DuckDB's own choice costs more than it saves. Files from before keep theirs; a
- * lake's files are Parquet. Payloads take less time and room so. Keys of children are looked at in each load that
- * replaces rows, all over their table: from a dictionary of compressed texts that is most of the work.
+ * Compression of columns for which DuckDB's own choice costs more than it saves. It applies to new tables of a file;
+ * a lake's files are Parquet. Zstd makes payloads smaller and faster to write. A load that replaces rows reads the
+ * child keys of the whole table, and decompressing them would be most of its work.
  */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
-/** The newest layout that this program knows. */
+/** The newest layout that this program can read. */
 export const LAYOUT = MIGRATIONS.length
 
-/** Brings a file to the newest layout. Error: WAREHOUSE_NEWER when a newer program wrote it. */
+/** Migrates a file to the newest layout. Throws WAREHOUSE_NEWER when a newer program wrote it. */
 export async function migrate(sql: Sql, path: string): Promise<void> {
   const version = await knownLayout(sql, path)
   for (const [index, file] of MIGRATIONS.entries()) {
@@ -36,7 +33,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** The layout of a file, 0 for one without books. Error: WAREHOUSE_NEWER. */
+/** Returns the layout of a file, 0 for a file without books. Throws WAREHOUSE_NEWER. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

@@ -1,7 +1,7 @@
 /**
- * Keeps the books from growing for ever without making them say less: old runs go, but for the last of each kind and
- * end; old windows are joined where they touch, so that what is covered stays exactly the same; loads that changed
- * nothing and that no window or mark speaks of any more go too.
+ * Removes old entries from the books that no figure needs. Of the old runs it keeps the last one of each report, kind
+ * and outcome. It joins old windows that touch, so that the covered time stays the same. It removes old loads that
+ * changed nothing and that no window or mark refers to.
  */
 import type { Instant } from '../../instant.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -13,7 +13,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Trims what ended before `before`, in the caller's transaction. */
+/** Trims entries that ended before `before`, in the caller's transaction. Returns the number of removed entries. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = async (table: string) => {
     const [row] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.${table}`)
@@ -36,7 +36,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Windows are inclusive, so those that share an instant are one interval without a gap. */
+/** Joins windows. Both ends of a window are inclusive, so two windows that share an instant leave no gap. */
 async function joinWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

@@ -1,6 +1,6 @@
 /**
- * What a database holds, by DuckDB's own catalogue: tables and views with their columns, types and comments, discovered
- * ones included. So what is told of a warehouse is what is there, not what some list says should be.
+ * The tables and views of a database with their columns, types and comments, from DuckDB's own catalogue. So
+ * documentation and exports show what is there, discovered columns included.
  */
 import type { Sql } from './duckdb.ts'
 import { name, text } from './sqlText.ts'
@@ -9,7 +9,7 @@ export interface CatalogueColumn {
   readonly name: string
   readonly type: string
   readonly nullable: boolean
-  /** Empty where there is none. */
+  /** Empty when the column has no comment. */
   readonly comment: string
 }
 
@@ -18,14 +18,14 @@ export interface CatalogueTable {
   readonly name: string
   readonly comment: string
   readonly columns: readonly CatalogueColumn[]
-  /** The statement that makes it, where it is a view. */
+  /** Of a view: the statement that creates it. */
   readonly view: string | undefined
 }
 
-/** Books first, then the reports' tables; views come after everything that they read. */
+/** Schemas in the order in which they are listed. Views are listed after all tables. */
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
-/** Every table and view of the database, in an order in which they can be made again. */
+/** Returns every table and view of the database, in an order in which they can be created. */
 export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> {
   const tables = await sql.rows<Omit<CatalogueTable, 'columns' | 'view'> & { view: string | null }>(`
     SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, NULL AS view
@@ -57,7 +57,7 @@ export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTabl
 const rank = ({ schema, view }: CatalogueTable): number =>
   (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
 
-/** The columns of a schema's tables, by table. */
+/** Returns the columns of a schema's tables, by table. */
 export const columnsIn = (
   catalogue: readonly CatalogueTable[],
   schema: string,

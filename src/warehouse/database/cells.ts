@@ -1,10 +1,10 @@
 /**
- * A value of a query's result as exact text: numbers with all their digits, times in ISO 8601, nested values as JSON.
- * No number passes through a binary double on its way from a column to the reader.
+ * A value of a query's result as exact text: numbers with all digits, times in ISO 8601, nested values as JSON. No
+ * number becomes a binary double on its way to the reader.
  */
 import { formatInstant, type Instant } from '../../instant.ts'
 
-/** Null, or text that stands for itself (a name, a time) or is JSON already (a number, a list). */
+/** Null, plain text (a name, a time), or JSON text (a number, a list). */
 export type Cell = { readonly text: string; readonly isJson: boolean } | null
 
 export const exact = (text: string): Cell => ({ text, isJson: true })
@@ -21,18 +21,24 @@ export const arrayOf = (items: readonly Cell[]): Cell => exact(`[${items.map(jso
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   exact(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** Years 0 to 9999 are written with four digits; what lies outside (infinity too) is undefined here. */
+/** The years 0 to 9999, which have four digits. Other times, infinity included, have no cell. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
-/** `zone` is `Z` or nothing, for a time without a zone. */
+/**
+ * Returns the time in ISO 8601, or undefined outside of the years 0 to 9999. `zone` is empty for a time without a
+ * zone.
+ */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
   const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')
   return readable(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
 }
 
-/** Beyond 2^53 µs (the year 2255) a number would lose the last digits: seconds and fraction go apart. */
+/**
+ * After the year 2255 a number of microseconds is beyond 2^53 and would lose digits, so seconds and fraction are
+ * formatted separately.
+ */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n

@@ -1,12 +1,12 @@
-/** DuckDB's messages → our errors, in one place: it has no codes, so this is all there is to tell them apart by. */
+/** DuckDB's messages → our errors. DuckDB has no error codes, so the message is all that tells errors apart. */
 import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
-/** What DuckDB says when its memory limit is spent. */
+/** DuckDB's messages when its memory limit is reached. */
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** DuckDB's message → our error. The texts were read off DuckDB 1.5. */
+/** Returns our error for an error that DuckDB has thrown. The texts are those of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -62,7 +62,10 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   return asSyncError(thrown)
 }
 
-/** What was committed lies in a log beside the file until it is written into it; a file that replaces another has none. */
+/**
+ * Committed changes are in a log beside the file until a checkpoint. A file that replaces another one has no such
+ * log.
+ */
 const foreignLog = (message: string, path: string, cause: unknown): SyncError =>
   new SyncError('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, {
     cure: `If ${path} was put there in place of another file, move ${path}.wal away; else restore both from a backup, or move both away.`,

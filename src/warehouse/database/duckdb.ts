@@ -1,7 +1,7 @@
 /**
- * The one file that knows DuckDB's driver. It opens a database with bounded memory, runs statements one at a time on
- * one connection, keeps a transaction whole (an error always rolls back: a COMMIT of an aborted transaction would
- * answer success and store nothing), and has our errors made of the driver's messages (databaseError.ts).
+ * The only file that uses DuckDB's driver. It opens a database with bounded memory and runs statements one at a time
+ * on one connection. After an error a transaction is always rolled back: DuckDB would answer the COMMIT of an aborted
+ * transaction with success and store nothing.
  */
 import {
   DuckDBArrayValue,
@@ -28,7 +28,10 @@ import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The name of what other processes write at the same time: a transaction that they outran is done again. */
+  /**
+   * The name of a database that other processes write at the same time. A transaction that conflicts with theirs is
+   * run again.
+   */
   readonly shared?: string
 }
 
@@ -38,27 +41,30 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
-/** Takes a piece of a result; false: it has enough. */
+/** Receives a part of a result. Returns false to stop. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Runs statements; inside a transaction it is the transaction's own. */
+/** Runs statements, of a database or of one transaction. */
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** The same with joins as they are written: the left side is read through, the right one held in memory. */
+  /** Reads rows with each join as it is written: the left side is streamed, the right side is in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
-/** How often the COMMIT of a transaction with that result may clear up in each table (src/warehouse/database/settings.ts). */
+/** Returns how many row groups of each table the COMMIT may compact (src/warehouse/database/settings.ts). */
 export type Clears<T> = (result: T) => number
 
-/** While this is set joins stay as they are written. DuckDB takes any file of lines for 42 rows, and would hold the file. */
+/**
+ * Keeps joins as they are written. DuckDB estimates 42 rows for any file of lines, and would put the file into
+ * memory.
+ */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
-  /** Other processes write it too, and no lock keeps them out. */
+  /** Whether other processes write it at the same time, without a lock. */
   readonly isShared: boolean
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
@@ -80,7 +86,10 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** Opens or creates the file (`:memory:` for none). Errors: WAREHOUSE_LOCKED, _CORRUPT, _MISSING, DISK_FULL. */
+  /**
+   * Opens or creates the file; `:memory:` for a database in memory. Throws WAREHOUSE_LOCKED, _CORRUPT, _MISSING,
+   * DISK_FULL.
+   */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       const instance = await DuckDBInstance.create(path, settings(options))
@@ -105,8 +114,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs one reading statement and hands its rows over in pieces, until `take` says that it has enough.
-   * Gives the names of the columns. Errors: QUERY_FAILED, CANCELLED.
+   * Runs one reading statement and passes its rows to `take` in parts, until `take` returns false. Returns the names
+   * of the columns. Throws QUERY_FAILED, CANCELLED.
    */
   async query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#inTurn(async () => {
@@ -129,8 +138,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Writes the result of one reading statement as a Parquet file; gives the number of rows.
-   * Errors: QUERY_FAILED, CANCELLED, DISK_FULL.
+   * Writes the result of one reading statement to a Parquet file. Returns the number of rows. Throws QUERY_FAILED,
+   * CANCELLED, DISK_FULL.
    */
   async writeParquet(sql: string, file: string): Promise<number> {
     return this.#inTurn(async () => {
@@ -146,8 +155,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction: all of it is committed, or none. Where others write too it is run again from its
-   * beginning when they were faster. `clears` says how much of each table its COMMIT may tidy up. Error: LAKE_BUSY.
+   * Runs `work` in one transaction: either all of it is committed or nothing. In a shared database `work` is run
+   * again from its beginning after a conflict. `clears` limits what the COMMIT compacts. Throws LAKE_BUSY.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T> = () => CLEARED_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, clears)
@@ -165,30 +174,33 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, this.#toClear(clears(result)))
       return result
     } catch (error) {
-      // The transaction may be gone already (disk full at COMMIT); what counts is that nothing of it stays.
+      // After a full disk at COMMIT the transaction has ended already, and the ROLLBACK fails.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
   }
 
-  /** Undefined where it is set so already: the server for readers has its settings locked. */
+  /**
+   * Returns the statement that sets the limit of compaction, if it changes. The server for readers has locked its
+   * settings.
+   */
   #toClear(clears: number): string | undefined {
     if (clears === this.#clears) return undefined
     this.#clears = clears
     return `SET max_vacuum_tasks = ${clears}`
   }
 
-  /** Runs `work` while no other statement runs; it may run statements of its own outside a transaction. */
+  /** Runs `work` while no other statement runs. `work` may run statements outside of a transaction. */
   async exclusive<T>(work: (run: (sql: string) => Promise<void>) => Promise<T>): Promise<T> {
     return this.#inTurn(() => work((sql) => this.#execute(sql)))
   }
 
-  /** Stops the statement that runs now; it rejects and its transaction rolls back. */
+  /** Stops the running statement: it rejects, and its transaction is rolled back. */
   interrupt(): void {
     if (!this.#closed) this.#connection.interrupt()
   }
 
-  /** What was asked for before is done; what comes from now on is refused. Error of that: CANCELLED. */
+  /** Finishes statements that are already queued, then closes. Later statements are rejected with CANCELLED. */
   async close(): Promise<void> {
     this.#closing = true
     await this.#tail
@@ -202,10 +214,10 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Refuses what would write before it runs: the file is read-only, but a COPY could write others. */
+  /** Rejects a writing statement before it runs. The file is read-only, but a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statements = await this.#connection.extractStatements(sql).catch((error: unknown) => {
-      // The driver's answer to a text without any statement.
+      // The driver's error for a text without a statement.
       if (/native callback/.test(String(error))) return undefined
       throw error
     })
@@ -219,8 +231,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * The statement as a source that Parquet can hold: 128-bit integers, such as any sum, would come out as doubles.
-   * As a text, the statement may end as it likes: with a semicolon, with a comment.
+   * Returns the statement as a source for Parquet. DuckDB would write 128-bit integers, such as each sum, as doubles.
+   * As a string literal, the statement may end with a semicolon or a comment.
    */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
@@ -231,16 +243,16 @@ export class Database implements Sql, AsyncDisposable {
     return casts.length === 0 ? source : `SELECT * REPLACE (${casts.join(', ')}) ${source}`
   }
 
-  /** One connection serves one statement or transaction at a time; others wait in order. */
+  /** One connection runs one statement or transaction at a time; others wait in order. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    // Begun while the connection is closed under it, a statement would end the process: the driver looks after neither.
+    // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(isClosed(this.path))
     const turn = this.#tail.then(work, work)
     this.#tail = turn.catch(() => undefined)
     return turn
   }
 
-  /** `first` is run in the same turn. */
+  /** Runs `first`, when given, immediately before the statement. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {
@@ -267,7 +279,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // A transaction that has failed takes no statement but its end.
+      // A failed transaction accepts no statement but ROLLBACK.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {
@@ -282,7 +294,7 @@ const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
 function notOneStatement(sql: string, count: number): SyncError {
-  // DuckDB looks the values up in a statement of its own, which makes a type.
+  // DuckDB finds the values of a PIVOT with a statement of its own, which creates a type.
   const isPivot = /\bpivot/i.test(sql)
   return new SyncError(
     'QUERY_FAILED',
@@ -295,7 +307,7 @@ function notOneStatement(sql: string, count: number): SyncError {
   )
 }
 
-/** The driver keeps the fields of a struct by their names: of those without one the last would be all that is shown. */
+/** The driver stores the fields of a struct by name: of several fields without a name only the last would be shown. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||
@@ -316,7 +328,7 @@ function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
     return exact(value.toString())
   if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? readable(value.toString())
   if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? readable(value.toString())
-  // The driver shows the days that stand for infinity as a date.
+  // The driver would show an infinite date as an ordinary one.
   if (value instanceof DuckDBDateValue && !value.isFinite) return readable(value.days > 0 ? 'infinity' : '-infinity')
   return nestedCell(value, type as unknown as NestedType)
 }
@@ -326,7 +338,7 @@ function numberCell(value: number): Cell {
   return exact(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
-/** What nested types say of their parts. */
+/** The types inside of a nested type. */
 interface NestedType {
   readonly valueType?: DuckDBType
   readonly keyType?: DuckDBType
@@ -361,7 +373,7 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
-/** BIGINTs that a JavaScript number holds exactly come as numbers. */
+/** Converts each BIGINT that is a safe integer to a number. */
 function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(row)) {
     if (typeof value === 'bigint' && value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {

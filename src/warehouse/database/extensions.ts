@@ -1,6 +1,6 @@
 /**
- * DuckDB's extensions, from a directory of the operator's: files NAME.duckdb_extension. Nothing is downloaded here, and
- * DuckDB itself is told not to (duckdb.ts): a program that fetches code while it runs is not what was checked.
+ * DuckDB's extensions, from a directory of the operator with files NAME.duckdb_extension. Nothing is downloaded, and
+ * DuckDB's own downloads are off (settings.ts): what runs must be what the operator has checked.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { text } from './sqlText.ts'
 
 export type Extension = 'ducklake' | 'httpfs' | 'motherduck' | 'postgres_scanner' | 'quack' | 'sqlite_scanner'
 
-/** Loads them in their order. Error: EXTENSION_MISSING. */
+/** Loads the extensions in the given order. Throws EXTENSION_MISSING. */
 export async function loadExtensions(
   sql: Pick<Sql, 'run' | 'rows'>,
   directory: string | undefined,

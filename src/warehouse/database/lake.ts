@@ -1,8 +1,8 @@
 /**
- * A lake as the warehouse: a memory database with a DuckLake catalogue attached and in use, so every statement that is
- * written for a file means the lake's tables. Several processes load at once without a lock. DuckLake would commit
- * beside a commit that it thinks unrelated, on what was read before that one; so its own retries are off, a commit on
- * an outdated state fails, and the whole transaction is done again (duckdb.ts), fence, numbers and rows included.
+ * A lake as the warehouse: a database in memory that uses an attached DuckLake catalogue, so that statements written
+ * for a file address the lake's tables. Several processes load at the same time without a lock. DuckLake retries a
+ * commit when it finds the other commits unrelated, although the transaction has read outdated rows. So DuckLake's
+ * retries are off, and a whole transaction is run again after a conflict (retryConflicts.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -12,9 +12,9 @@ import { text } from './sqlText.ts'
 
 export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The catalogue's file, or what libpq takes as a connection string. */
+  /** The catalogue's file, or a libpq connection string. */
   readonly at: string
-  /** Directory of the lake's Parquet files; ends with a slash. */
+  /** The directory of the lake's Parquet files, with a slash at its end. */
   readonly data: string
   readonly extensions: string | undefined
 }
@@ -29,7 +29,7 @@ const SCANNERS: Readonly<Record<LakePlace['catalogue'], Extension>> = {
   postgres: 'postgres_scanner',
 }
 
-/** As it may be shown: a connection string can hold a password. */
+/** Returns the name of the lake for messages, without the password of a connection string. */
 export const lakeName = ({ catalogue, at }: LakePlace): string =>
   catalogue === 'sqlite' ? `ducklake:sqlite:${at}` : `ducklake:postgres:${withoutPassword(at)}`
 
@@ -38,7 +38,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
-/** Errors: EXTENSION_MISSING, WAREHOUSE_MISSING. */
+/** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', { ...others, shared: lakeName(place) })
@@ -54,13 +54,13 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-/** Makes the lake's tables readable beside those of another database. */
+/** Attaches the lake read-only to another database. */
 export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
   await loadExtensions(sql, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
   await sql.run(attachSql(place, as, true))
 }
 
-/** With a write-ahead log, readers of SQLite don't keep a writer from committing. */
+/** With SQLite's write-ahead log, readers do not block the commit of a writer. */
 function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boolean): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
   const access = readOnly ? ', READ_ONLY, CREATE_IF_NOT_EXISTS false' : ''
@@ -68,7 +68,10 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/** Two that make the same lake at once: one of them finds it half made. To a reader it is just not there yet. */
+/**
+ * While two processes create the same lake, one finds it incomplete. To a reader this means that the lake does not
+ * exist yet.
+ */
 const HALF_MADE = /does not exist/i
 
 async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Transactions on what several processes write: one that was outrun by another commit is done again, from its
- * beginning, so that everything it reads and decides belongs to the state on which it is committed.
+ * Transactions on a shared database. A transaction that conflicts with another commit is run again from its
+ * beginning, so that it is based on the state on which it is committed.
  */
 import { systemClock } from '../../clock.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -9,10 +9,10 @@ const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
 
-/** What DuckLake says when another commit came first; SQLite also when it could not read for the other's writing. */
+/** Messages of DuckLake when another commit was first, and of SQLite when another process was writing. */
 const OUTRUN = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
 
-/** Error: LAKE_BUSY when the others were faster each time. */
+/** Runs `work` until it does not conflict. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function untilFirst<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

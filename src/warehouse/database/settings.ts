@@ -1,14 +1,17 @@
-/** What DuckDB is told when a database is opened, and what a COMMIT may tidy up behind itself. */
+/** DuckDB's settings, and the limit of what a COMMIT may compact. */
 
 export interface FileOptions {
   readonly readOnly?: boolean
-  /** DuckDB's own limit, such as `1GB`; what doesn't fit spills to `spillDirectory`. */
+  /** DuckDB's memory limit, such as `1GB`. Data beyond it spills to `spillDirectory`. */
   readonly memory: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string
 }
 
-/** So many rows are looked up by their place (DuckDB's own: 50). For more, reading whole columns costs less. */
+/**
+ * Up to this number of rows are looked up by their position (DuckDB's default: 50). For more rows, reading whole
+ * columns is cheaper.
+ */
 const LOOKED_UP_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
@@ -27,17 +30,17 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * At a checkpoint DuckDB writes row groups that lie side by side anew when fewer of them would do: up to three at once,
- * and up to a hundred times a table. A COMMIT that brought a thousand rows rewrote tables of millions so. This is how
- * often it may: each time gives back the room of a row group (122,880 rows) or more, so a little is enough to keep pace.
+ * The least number of compactions for a table and COMMIT. At a checkpoint DuckDB compacts neighbouring row groups, up
+ * to a hundred times for a table: after a COMMIT of a thousand rows it rewrote tables of millions. One compaction
+ * frees at least one row group (122,880 rows), so few are enough.
  */
 export const CLEARED_MIN = 1
-/** Rows that are replaced leave room behind; for each so many the COMMIT clears once more. */
+/** Replaced rows leave unused space; one more compaction is allowed for this number of replaced rows. */
 const REPLACED_A_CLEARING = 30_720
-/** A load of so many rows that replaces none leaves large row groups, which are good as they are. */
+/** A load that adds this number of rows and replaces none writes large row groups, which need no compaction. */
 const ADDED_MANY = 10_000
 
-/** How often a load's COMMIT may clear up in each table: its cost follows what the load changed. */
+/** Returns how many compactions of each table a load's COMMIT may do. The number follows what the load changed. */
 export function clearedBy({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
   return CLEARED_MIN + Math.floor(updated / REPLACED_A_CLEARING)

@@ -1,17 +1,18 @@
 /**
- * Where DuckDB puts what it can't hold in memory: a folder for each opening, so that the next owner can clear away what
- * a killed one left without touching its own. Whoever holds the file's lock is alone: all others are left over.
+ * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse has its own
+ * folder. The process that has the lock of the file is the only one, so it removes all other spill folders: they
+ * belong to processes that have died.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { removeFolder } from '../../folders.ts'
 
-/** With what the names of all such folders of a warehouse begin. */
+/** Returns the beginning of the names of all spill folders of a warehouse. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 export class SpillFolder {
-  /** DuckDB makes it when it first needs it. */
+  /** DuckDB creates the folder when it first spills. */
   readonly own: string
   readonly #prefix: string
 
@@ -20,7 +21,10 @@ export class SpillFolder {
     this.own = this.#prefix + randomUUID()
   }
 
-  /** Only while the warehouse is open. Error: WAREHOUSE_MISSING where another user's process left them. */
+  /**
+   * Removes the folders of dead processes. Call it while the warehouse is open. Throws WAREHOUSE_MISSING when a
+   * folder belongs to another user.
+   */
   async removeOthers(): Promise<void> {
     const folder = path.dirname(this.own)
     const found = (await readdir(folder)).map((each) => path.join(folder, each))
@@ -28,7 +32,7 @@ export class SpillFolder {
     for (const each of others) await removeFolder(each)
   }
 
-  /** After the warehouse was closed. */
+  /** Removes the own folder. Call it after the warehouse was closed. */
   async removeOwn(): Promise<void> {
     await rm(this.own, { recursive: true, force: true })
   }

@@ -1,7 +1,7 @@
 /**
- * Audit entries have no identifier (spec §2), so a window of a record is replaced as a whole: entries that are there
- * already keep their number, new ones are numbered on, entries that the window no longer holds go. Equal entries at one
- * instant are told apart by counting, so all of them survive and none doubles.
+ * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Stored entries
+ * that are read again keep their number, new entries get the next numbers, and entries that the service no longer
+ * returns are deleted. Equal entries at one instant are counted, so that none is lost or doubled.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -19,7 +19,7 @@ export interface EntryMerge {
   readonly gone: GoneEntries
 }
 
-/** How entries that go are kept, and since when they are known to be gone. */
+/** How deleted entries are kept, and the service's time of their deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
@@ -28,8 +28,9 @@ export interface GoneEntries {
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
- * Needs the temporary table `asked_windows` (record columns, since, until): the windows that this load replaces. One
- * that ends before it begins replaces nothing: its record only gets entries that it lacks.
+ * Merges the staged entries. It needs the temporary table `asked_windows` (record columns, since, until): the windows
+ * that this load replaces. A window that ends before it begins replaces nothing, so its record only gains missing
+ * entries.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts
@@ -87,7 +88,7 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
   return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
 }
 
-/** The windows were read and hold nothing: what the records had there goes. Needs `asked_windows`, too. */
+/** Deletes all entries of the windows, for which the service returned none. It needs `asked_windows` too. */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
@@ -104,7 +105,7 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
 const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
-/** New entries are numbered on behind those of the record, in order of time. */
+/** Returns SQL of the number of a new entry: after those of its record, in order of time. */
 const freshNumber = (table: ReportTable, hasTime: boolean): string => {
   const record = names(
     table.asked.map((column) => column.name),

@@ -1,20 +1,20 @@
 /**
- * From JSON text to typed values, in SQL. Everything is read as text and cast strictly, since DuckDB's own reader
- * would turn 1.7 into 2, true into 1 and drop a time's offset without a word; a value that doesn't fit gives NULL,
- * and the caller says what becomes of it.
+ * SQL from JSON text to typed values. Everything is read as text and cast strictly: DuckDB's JSON reader would
+ * silently turn 1.7 into 2, true into 1 and drop the offset of a time. A value that does not fit becomes NULL, and
+ * the caller decides what happens to it.
  */
 import type { DuckType } from '../../../schema/tables.ts'
 import { widened } from '../../plan/columns.ts'
 import { has, Kind, type Kinds, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
-/** `value` (a VARCHAR expression that held these kinds) as `type`; NULL where it doesn't fit. */
+/** Returns SQL of `value`, a VARCHAR expression of these kinds, as `type`; NULL for a value that does not fit. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   switch (type) {
     case 'BIGINT':
     case 'INTEGER':
     case 'UBIGINT':
-      // '1.7'::BIGINT is 2, so only digits may reach the cast.
+      // '1.7'::BIGINT is 2, so only digits are cast.
       return only(kinds, Kind.null | Kind.integer)
         ? `try_cast(${value} AS BIGINT)`
         : `CASE WHEN regexp_full_match(${value}, '-?[0-9]+') THEN try_cast(${value} AS BIGINT) END`
@@ -36,8 +36,8 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
 }
 
 /**
- * DuckDB's way from text to a decimal of more than 18 digits takes a hundred times as long as to a narrower one. So the
- * narrow one is tried first, then whole part and fraction by themselves, which is just as exact.
+ * Returns SQL of a decimal. DuckDB casts text to a decimal of more than 18 digits a hundred times more slowly than to
+ * a narrower one. So the narrow cast is tried first, then whole part and fraction separately, which is as exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -47,13 +47,16 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** ISO 8601 may leave out the seconds and write small letters or a comma; DuckDB wants the long form. */
+/**
+ * Returns SQL of a time. ISO 8601 allows times without seconds, with small letters or a comma; DuckDB reads only the
+ * long form.
+ */
 const timeOf = (value: string): string => {
   const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
   return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
 }
 
-/** Whether every value of these kinds surely casts to `type`, so that no row has to be checked. */
+/** Returns whether every value of these kinds fits `type`, so that no row has to be checked. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
@@ -71,15 +74,12 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   }
 }
 
-/** Whether a discovered column of that type holds every value of these kinds, so that none has to stay beside it. */
+/** Returns whether a discovered column of this type can store every value of these kinds. */
 export function holdsAll(type: DuckType, kinds: Kinds): boolean {
   return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
 }
 
-/**
- * Whether a value of other kinds than the column's (VARCHAR expression) is held exactly by it all the same; may be
- * NULL.
- */
+/** Returns the condition that the column stores the value exactly although its kind is another; it may be NULL. */
 export function exactly(value: string, type: DuckType, kinds: Kinds): string {
   const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
   if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`
@@ -87,23 +87,26 @@ export function exactly(value: string, type: DuckType, kinds: Kinds): string {
   return type === 'DOUBLE' ? `(${casts} AND length(${value}) <= ${DOUBLE_CHARS})` : `(${casts})`
 }
 
-/** So short a number surely comes back from a double as it was. */
+/** A number of up to this number of characters is the same after it was a double. */
 const DOUBLE_CHARS = 15
 
-/** As `castOf`, but NULL also for what the column would hold in another form. */
+/** Returns the same as `castOf`, but NULL also for a value that the column would store in another form. */
 export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =>
   holdsAll(type, kinds)
     ? castOf(value, type, kinds)
     : `CASE WHEN ${exactly(value, type, kinds)} THEN ${castOf(value, type, kinds)} END`
 
-/** A number that travelled as text, without its mark. */
+/** Returns SQL of a marked number without its mark. */
 export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
 
-/** JSON text in which marked numbers are numbers again, with all their digits. */
+/** Returns SQL of the JSON text in which marked numbers are numbers again, with all their digits. */
 export const unmarkedJson = (value: string, mark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
 
-/** A member of a JSON object with all digits of its numbers, which DuckDB's own way would send through a double. */
+/**
+ * Returns SQL of a member of a JSON object with all digits of its numbers. DuckDB's own operator would convert them
+ * to doubles.
+ */
 export function memberOf(json: string, member: string, mark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`
@@ -111,7 +114,10 @@ export function memberOf(json: string, member: string, mark: string): string {
   return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, mark)
 }
 
-/** Text of a number with more than nine digits behind the point, or an exponent: a DECIMAL(38,9) would round it. */
+/**
+ * Returns the condition that a number as text has an exponent or more than nine digits after the point: DECIMAL(38,9)
+ * would round it.
+ */
 export const tooFine = (value: string): string => `regexp_matches(${value}, '[.][0-9]{9}[0-9]*[1-9]|[eE]')`
 
 const NOUNS: Record<DuckType, string> = {
@@ -127,5 +133,5 @@ const NOUNS: Record<DuckType, string> = {
   JSON: 'no JSON',
 }
 
-/** What is said of a value that doesn't fit its documented type. */
+/** Returns the beginning of the reason why a value of a documented field is rejected. */
 export const misfitReason = (field: string, type: DuckType): string => `${field} is ${NOUNS[type]}: `

@@ -1,7 +1,7 @@
 /**
- * Collections → child tables. The children of a written row are replaced as a set: equal ones stay as they are, changed
- * ones are written, ones that left stay behind marked as deleted. A collection that the row doesn't carry is unknown
- * and nothing of it is touched (product contract §4).
+ * Collections → child tables. The children of a written row are replaced as a set: equal ones stay, changed ones are
+ * written, and missing ones are marked as deleted. When a row does not carry a collection, its children are not
+ * touched (product contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
@@ -20,21 +20,21 @@ export interface ChildMerge {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
-  /** Column of `staged`: not null where the row says what the collection holds. */
+  /** Column of `staged`: not null where the row carries the collection. */
   readonly column: string
-  /** The items of the load's rows; undefined when there is none. */
+  /** The items of the load's rows; undefined when the rows have none. */
   readonly items: StagedCollection | undefined
-  /** Whether `win` replaces any row that is there. */
+  /** Whether a row of `win` replaces a stored row. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  /** Nothing stays as it was sent. */
+  /** Rows are not kept as they were sent. */
   readonly excludePayload: boolean
   readonly loadId: number
   readonly mark: string
   readonly history: History | undefined
 }
 
-/** Writes one collection of the rows in `win`; gives how many child rows were written. */
+/** Writes one collection of the rows in `win`. Returns the number of written child rows. */
 export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
@@ -57,12 +57,12 @@ async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promis
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** What the items of the load's rows were seen to carry. */
+/** The fields that items of this collection have had. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** What fills a child's `_child_key` and `is_deleted`. */
+/** Returns SQL of a child's `_child_key` and `is_deleted`. */
 function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -72,7 +72,7 @@ function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: s
   }
 }
 
-/** The rows are held in memory, their items are read through: so it has to be run in the order in which it is written. */
+/** Returns the query of the children. Run it with `rowsInOrder`: the items are streamed, the rows are in memory. */
 function kidsSql(parts: ChildMerge): string {
   const { id, deleted } = ownMarks(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
@@ -87,12 +87,12 @@ function kidsSql(parts: ChildMerge): string {
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
 
-/** How many # an id begins with. */
+/** SQL of the number of # at the beginning of an id. */
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /**
- * `_child_key` is the child's id where it has one that is unique in its collection, else its position. Mostly all
- * children have one, or none has; only where that isn't so the keys are worked out collection by collection.
+ * Sets `_child_key`: the child's id where it is unique in its collection, otherwise its position. Usually all
+ * children have an id or none has one. Only otherwise the keys are computed collection by collection.
  */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
@@ -100,7 +100,7 @@ async function mendKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM kids`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
-  // Where only some have an id of their own, a position must not look like somebody's id: it has one # more than any.
+  // Where only some children have an id, a position must not equal an id: it gets one # more than any id has.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE kids AS
     SELECT * EXCLUDE (child_key, own),
@@ -112,14 +112,14 @@ async function mendKeys(sql: Sql): Promise<void> {
 }
 
 /**
- * Removes the held children that are replaced, and marks those that left as deleted; equal ones stay as they are.
- * Gives those of `kids` that are to be written.
+ * Deletes stored children that are replaced, and marks missing ones as deleted; equal ones stay. Returns the table
+ * expression of the children of `kids` to write.
  */
 async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  // A single child takes the place of whichever was there.
+  // A collection of one replaces the child that was stored, whatever its key.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
@@ -141,7 +141,7 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
   }
-  // Of two held children with one key, as they could be before keys were mended, one stays: each kid is written once.
+  // Older versions could store two children with one key. Each child of `kids` is written once.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
     FROM kids k LEFT JOIN (
@@ -150,9 +150,9 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     WHERE h.is_same IS NOT true)`
 }
 
-/** Of `held h`: those that the row carries no longer. */
+/** Condition over `held h`: the row no longer has the child. */
 const LEFT = 'NOT h.is_sent AND NOT h.was_deleted'
-/** Of `held h`: those that don't stay as they are. */
+/** Condition over `held h`: the child is replaced or deleted. */
 const GOES = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `

@@ -1,4 +1,4 @@
-/** Which columns the fields of a load need, decided before its transaction and made inside it. */
+/** Which columns the fields of a load need. The plan is made before the transaction and applied in it. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -9,11 +9,11 @@ import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
 
 export interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
-  /** The discovered columns of a table as they will be. */
+  /** The discovered columns of a table after the changes. */
   readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Decides which columns the load's fields need, for the report's table and each child table. */
+/** Plans the columns that the load's fields need, for the report's table and each child table. */
 export function planColumns(
   place: Pick<LoadPlace, 'discovered'>,
   table: ReportTable,
@@ -52,7 +52,7 @@ function withChanges(known: readonly DiscoveredColumn[], changes: readonly Colum
   return [...byField.values()]
 }
 
-/** Makes the columns; gives the changes that weren't told before. */
+/** Applies the changes of columns. Returns those that were not recorded before. */
 export async function makeColumns(
   sql: Sql,
   plan: ColumnPlan,
@@ -68,6 +68,6 @@ export async function makeColumns(
   return made
 }
 
-/** All columns of the report's table that the service fills: asked, documented and discovered. */
+/** Returns all columns of the report's table that the service fills: asked, documented and discovered ones. */
 export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
   [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

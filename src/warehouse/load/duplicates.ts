@@ -1,7 +1,7 @@
 /**
- * Rows of one key in one load, as they come when a walk is repeated. The newest of them stands in `staged`. One before
- * it is still needed where it carries fields or collections that the newest doesn't: those are unknown there and keep
- * what was sent last (product contract §4). Such rows stand in tables of their own, to be merged first.
+ * Rows of one key in one load; a repeated walk brings them. `staged` keeps the newest row of each key. An earlier row
+ * is still needed when it carries fields or collections that the newest row does not carry: a field that is not
+ * carried keeps its last value (product contract §4). Such rows go to tables of their own, which are merged first.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -10,7 +10,7 @@ import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 import { name, names } from '../database/sqlText.ts'
 
-/** Rows that come before those of `staged`, at most one a key, in a temporary table of the same columns. */
+/** Rows to merge before those of `staged`, at most one for each key, in a temporary table with the same columns. */
 export interface Earlier {
   readonly table: string
   readonly rows: number
@@ -20,11 +20,11 @@ export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
-  /** Shape number → the fields that such a row carries. */
+  /** Shape number → the fields that a row of this shape carries. */
   readonly shapes: readonly (readonly string[])[]
 }
 
-/** Leaves one row a key in `staged`; gives what has to be merged before it, oldest first. */
+/** Leaves one row for each key in `staged`. Returns the tables to merge before it, oldest first. */
 export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
   const { report, table, shapes } = parts
   const columns = parts.columns.map((column) => column.name)
@@ -34,7 +34,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return []
-  // Each round takes a row of every key that is left, so it ends.
+  // Each round removes one row of every key, so the loop ends.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from })}) n(tid)`)
@@ -60,7 +60,9 @@ async function counting(sql: Sql, table: string): Promise<Earlier> {
   return { table, rows: counted?.rows ?? 0 }
 }
 
-/** Pairs of shapes, of a row and the newest of its key, where the first carries what the second doesn't. */
+/**
+ * Returns the pairs of shapes, of an earlier and the newest row of a key, where the earlier one carries more fields.
+ */
 async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -76,7 +78,7 @@ function carriesMore(older: readonly string[] = [], newer: readonly string[] = [
 
 const renamed = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` with each of the tables in the place of `staged`, oldest first, then with `staged` itself. */
+/** Runs `merge` with each table renamed to `staged`, oldest first, then with `staged` itself. */
 export async function oneAfterTheOther<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly Earlier[]; readonly rows: number },

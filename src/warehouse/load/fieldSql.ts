@@ -1,6 +1,6 @@
 /**
- * How a load's fields are read from the staged lines: which columns DuckDB's JSON reader is told of, and the
- * expressions that give a column's text, its typed value, or the JSON that stays in `_extra`.
+ * SQL that reads the fields of a load from the staged lines: the columns for DuckDB's JSON reader, and the
+ * expressions for a field's text, its typed value and the JSON that stays in `_extra`.
  */
 import { documentedFields, type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -28,11 +28,11 @@ export interface FieldSource {
   readonly mark: string
 }
 
-/** One column of the staged table: its typed value, and which shapes carry it. */
+/** One column of the staged table. */
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition over `r` that says whether the row carries it; `true` when every row does. */
+  /** SQL condition over `r`: the row carries the field. It is `true` when every row does. */
   readonly carried: string
 }
 
@@ -45,7 +45,7 @@ export class FieldSql {
     this.#documented = documentedFields(parts.report)
   }
 
-  /** The `columns` argument of `read_json`: all text, but JSON for what may be nested. */
+  /** Returns the `columns` argument of `read_json`: VARCHAR for each field, JSON for fields that may be nested. */
   readerColumns(): string {
     const fields = this.#parts.catalog.fields.map(
       (field) => `${name(field.stagedName)}: ${text(readType(field, this.#readsJson(field)))}`,
@@ -53,12 +53,12 @@ export class FieldSql {
     return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
   }
 
-  /** Documented and discovered columns that at least one row of the load carries. */
+  /** Returns the documented and discovered columns that at least one row of the load carries. */
   columns(): StagedColumn[] {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => catalog.field(source) ?? [])
-      // A load may hold nothing but rows without a key; statements name the key's columns all the same.
+      // Even when no row of a load has a key, statements name the key columns.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }
@@ -83,7 +83,7 @@ export class FieldSql {
     return [...documented, ...found]
   }
 
-  /** The reason why a row can't be stored, or NULL. */
+  /** Returns SQL of the reason why a row cannot be stored; NULL for a row that can. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = table.fields.flatMap((column) =>
@@ -99,7 +99,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Fields that would need a column, or a wider one, which a contract doesn't allow. */
+  /** Returns the checks for fields that would need a new or a wider column, which the contract does not allow. */
   #brokenContract(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#documented.has(field.name) || !has(field.kinds, SCALARS)) return []
@@ -124,19 +124,22 @@ export class FieldSql {
     return `WHEN ${sent} IS NOT NULL AND (${value}) IS NULL THEN ${told}`
   }
 
-  /** What was sent, as people read it. */
+  /** Returns SQL of the value as the service sent it, for messages. */
   #told(field: CatalogField): string {
     const sent = `r.${name(field.stagedName)}::VARCHAR`
     return has(field.kinds, Kind.marked) ? unmarkedText(sent, this.#parts.mark) : sent
   }
 
-  /** The row's own deletion flag: true, false, or NULL where the row carries none. */
+  /** Returns SQL of the row's deletion flag: true, false, or NULL when the row has none. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Whether a row says what its collection holds: NULL where it doesn't carry it, or sends something else. */
+  /**
+   * Returns SQL that is true when the row carries the collection, and NULL when it does not or has another value
+   * there.
+   */
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const isOdd = has(field.kinds, SCALARS)
@@ -144,7 +147,7 @@ export class FieldSql {
     return `nullif(${this.carried([field])}${odd}, false)`
   }
 
-  /** What has no column, as one JSON object; NULL when there is nothing. */
+  /** Returns SQL of the values without a column as one JSON object; NULL when there are none. */
   extra(): string {
     const members = this.#parts.catalog.fields.flatMap((field) => {
       const value = this.#extraValue(field)
@@ -155,7 +158,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** A fingerprint of what was sent: the same for the same values, whatever other rows of a load carry. */
+  /** Returns SQL of the row's fingerprint. It depends on the row's own values alone, not on other rows of the load. */
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map((field) => {
       const raw = `r.${name(field.stagedName)}`
@@ -165,19 +168,19 @@ export class FieldSql {
   }
 
   /**
-   * The hash of a value that is there. How the reader was told to read it follows from other rows, so it must not
-   * count.
+   * Returns SQL of the hash of a value that is not NULL. How DuckDB reads the field depends on other rows, so the
+   * hash must not depend on it.
    */
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)
-    // In place of a collection stands what scanning made of it (src/staging/scanPage.ts).
+    // The scan has replaced a collection by its summary (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Whether a row carries at least one of the fields, by its shape. */
+  /** Returns the condition that a row carries at least one of the fields, by its shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.flatMap((shape, number) =>
@@ -209,7 +212,7 @@ export class FieldSql {
     return this.#parts.discovered.find((column) => column.field === field.name)?.type
   }
 
-  /** The SQL for what of a field has no column: as JSON text, or NULL row by row. */
+  /** Returns SQL of the value, as JSON text, where it has no column; NULL row by row where it has one. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
@@ -219,7 +222,7 @@ export class FieldSql {
     if (this.#documented.has(field.name)) return this.#tooFineDecimal(field)
     const type = this.#columnTypeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
-    // A date that doesn't exist, such as 30 February: its column can't hold it.
+    // A column cannot store a date that does not exist, such as 30 February.
     const mayMisfit = type === 'TIMESTAMPTZ' || type === 'DATE' || !holdsAll(type, field.kinds)
     if (mayMisfit) {
       const value = this.#text(field)
@@ -230,7 +233,10 @@ export class FieldSql {
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
   }
 
-  /** A documented decimal with more digits than its column: the exact text stays beside the rounded value. */
+  /**
+   * Returns SQL of the exact text of a documented decimal that has more digits than its column, beside the rounded
+   * value.
+   */
   #tooFineDecimal(field: CatalogField): string | undefined {
     const isDecimal = this.#parts.table.fields.some(
       (column) => column.type === 'DECIMAL(38,9)' && column.sources.includes(field.name),
@@ -241,27 +247,27 @@ export class FieldSql {
     return `CASE WHEN ${tooFine(value)} THEN ${has(field.kinds, Kind.text) ? numberOrText(value) : value} END`
   }
 
-  /** Whether a field is read as JSON: it may be nested, or has no column and stays as it was sent. */
+  /** Returns whether the field is read as JSON: it may be nested, or it has no column and stays as it was sent. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     if (this.#documented.has(field.name)) return this.#parts.report.fields[field.name]?.type === 'json'
     const type = this.#columnTypeOf(field)
-    // What the column doesn't hold stays in `_extra` as it was sent.
+    // A value that does not fit the column stays in `_extra` as it was sent.
     return type === undefined || !holdsAll(type, field.kinds)
   }
 }
 
-/** Why a row is refused where the columns must stay as they are. */
+/** Returns the reason why a row is rejected whose field has no column. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
-/** XOR of all, as a balanced tree: DuckDB limits how deep an expression may be. */
+/** Returns the XOR of all parts as a balanced tree, since DuckDB limits the depth of an expression. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1
   return `xor(${xorOf(parts.slice(0, half))}, ${xorOf(parts.slice(half))})`
 }
 
-/** A value that came as a number or as text, as JSON. */
+/** Returns SQL of the JSON text of a value that was a number or a text. */
 const numberOrText = (value: string): string =>
   `CASE WHEN regexp_full_match(${value}, '-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?') THEN ${value} ELSE to_json(${value})::VARCHAR END`
 

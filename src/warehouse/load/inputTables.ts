@@ -1,4 +1,4 @@
-/** What a load is told beside its rows, as temporary tables: keys that are gone, windows whose entries it replaces. */
+/** Fields of a load's input as temporary tables: keys of deleted rows, and windows of audit entries. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { Kind } from '../../plan/kinds.ts'
@@ -6,16 +6,15 @@ import { castOf } from './casts.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface EntryWindow {
-  /** Values of the report's asked columns, in their order. */
+  /** The values of the report's asked columns, in their order. Example: `[3, 1001]` for record 1001 of entity 3. */
   readonly record: readonly (string | number)[]
   readonly since: Instant
   readonly until: Instant
 }
 
 /**
- * Makes `gone_keys`: keys that a second read showed to be deleted, each with the columns of the table's key. What a row
- * carries of its key comes as it was sent, and is read as the row itself is; a key that no stored row can have is left
- * out, since its row is set aside.
+ * Returns the statements that create `gone_keys`: the keys of deleted rows, with the columns of the table's key. A
+ * key is cast from its JSON text as the row's own field is. A key that no stored row can have is left out.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))
@@ -32,11 +31,11 @@ export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string
     ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')} FROM (VALUES ${values.join(', ')}) g(${names(table.key)})) WHERE ${known};`}`
 }
 
-/** JSON text of a scalar as its own text: a string without its quotes and escapes, NULL where it can't be read. */
+/** Returns SQL of a JSON scalar as text: a string without quotes and escapes; NULL for invalid JSON. */
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 
-/** Makes `asked_windows`. */
+/** Returns the statements that create `asked_windows`. */
 export function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
   const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
   const values = windows.map(

@@ -1,7 +1,6 @@
 /**
- * Which of the rows that a load is about to write came late: their stamp lies where the windows before had asked, and
- * did not show them (product contract §2, overlap). A row that is held at that stamp already is no news, whatever else
- * of it changed.
+ * Counts late rows before a load writes: rows whose stamp is in a span that earlier windows have read without them
+ * (product contract §2, overlap). A row that is already stored with this stamp is not late.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -11,21 +10,24 @@ import { name, time } from '../database/sqlText.ts'
 
 export interface Late {
   readonly late: number
-  /** Undefined when none came late. */
+  /** Undefined when no row is late. */
   readonly latenessMs: number | undefined
 }
 
 export interface LateRowCount {
   readonly report: Declaration
-  /** Columns that the staged rows carry, and those of the table. */
+  /** The columns of the staged rows, and those of the table. */
   readonly staged: readonly string[]
   readonly held: readonly string[]
-  /** The table, as it stands before the load writes to it. */
+  /** The table, before the load writes to it. */
   readonly target: string
   readonly asked: PreviousRead | undefined
 }
 
-/** Looks at the temporary tables `win` and `staged`. Undefined: not measured, or the rows carry no stamp. */
+/**
+ * Counts the late rows of the temporary tables `win` and `staged`. Returns undefined where late rows are not counted,
+ * or rows have no stamp.
+ */
 export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts
   const sent = stampOf(report, staged, 's')
@@ -39,7 +41,7 @@ export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | u
   return { late: found.late, latenessMs: latenessMs(found.earliest, asked) }
 }
 
-/** The row's own modification stamp, where the report has one and the rows carry it. */
+/** Returns SQL of the row's modification stamp; undefined when the report or the rows have none. */
 function stampOf(report: Declaration, columns: readonly string[], alias: string): string | undefined {
   const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
   return stamps.length === 0 ? undefined : `coalesce(${stamps.join(', ')})`

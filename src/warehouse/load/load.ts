@@ -1,6 +1,6 @@
 /**
- * One load: rows, child rows, rejected rows, columns, windows, run and mark in one DuckDB transaction, all or nothing.
- * Staging happens before it; inside it only the winners move.
+ * One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction. Rows are staged
+ * before the transaction; only those to write are moved in it.
  */
 import { assert } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
@@ -23,12 +23,12 @@ import { type LoadRows, writeRows } from './writeRows.ts'
 export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
 export type { LoadRules } from './stage.ts'
 
-/** As a load that is told nothing else does it. */
+/** The rules of a load without rules. */
 const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false }
 
 /**
- * Commits one load; gives its figures and the changes of columns that it made. Rows that are all new go straight to
- * their table, others are staged and merged. Errors: LOAD_REFUSED, FENCED, those of the database.
+ * Commits one load and returns its figures and its changes of columns. New rows are inserted into the table directly;
+ * all others are staged and merged. Throws LOAD_REFUSED, FENCED and the errors of the database.
  */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, mark } = place
@@ -49,7 +49,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Whether a load only writes its rows. Loads that also compare or count them need them staged. */
+/** Returns whether a load only writes its rows. Loads that also compare or count their rows need them staged. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -61,7 +61,7 @@ function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
 }
 
-/** Staged rows can be many; their memory is given back at once. */
+/** Frees the memory of the staged rows at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
@@ -73,7 +73,7 @@ interface Commit {
   readonly rows: LoadRows
 }
 
-/** Throws `NotAllNew` where it was told that all rows are. */
+/** Throws `NotAllNew` when some of `rows.allNew` are not new. */
 async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): Promise<LoadResult> {
   const { database, mark, begun } = place
   const { report, segment } = input

@@ -1,7 +1,7 @@
 /**
- * A load into what other processes load into as well. Which columns a load needs is decided before its transaction, so
- * the transaction looks whether they are still as they were then; if another loader has added some, the load begins
- * anew.
+ * A load into a lake, which other processes load into at the same time. The columns that a load needs are planned
+ * before its transaction. In the transaction it compares them with the present columns, and starts again when another
+ * loader has changed them.
  */
 import { SyncError } from '../../errors.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
@@ -10,13 +10,13 @@ import { discoveredColumns } from '../tables/tables.ts'
 
 const TRIES_MAX = 10
 
-/** Error: LAKE_BUSY, beside those of any load. */
+/** Commits one load. Throws LAKE_BUSY and the errors of any load. */
 export async function loadBesideOthers(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
 ): Promise<LoadResult> {
-  // Where nothing came, no column is needed.
+  // A load without rows needs no column.
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)

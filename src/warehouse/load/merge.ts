@@ -1,6 +1,7 @@
 /**
- * Staged rows → the report's table. Deletes and inserts without an index, so the cost follows the change and not the
- * table. Newest version wins, an equal row is not written again, a field that a row doesn't carry keeps its value.
+ * Staged rows → the report's table. It uses deletes and inserts without an index, so that the cost follows the change
+ * and not the size of the table. The newest version of a row wins, an equal row is not written, and a field that a
+ * row does not carry keeps its value.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
@@ -20,20 +21,20 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns that the service fills: asked, documented and discovered. */
+  /** All columns that the service fills: asked, documented and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly mark: string
-  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows (budgets). */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   /**
-   * Of two versions with equal times the held one stays: the staged rows are older than this load, and the clock of
-   * observation has whole seconds. What changed in that second is behind the mark, so the next run reads it.
+   * Of two versions with equal times the stored one stays. The staged rows were read before this load, and times of
+   * observation are whole seconds. A change within that second is after the mark, so the next run reads it.
    */
   readonly yields?: boolean
   readonly history: History | undefined
-  /** What the windows before had asked for: by it late rows are known. */
+  /** What earlier windows have read; rows that they missed are counted as late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -42,7 +43,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** Rows that came late, where that was measured. */
+  /** The late rows, where they are counted. */
   readonly late?: Late | undefined
 }
 
@@ -50,7 +51,7 @@ export interface LoadCounts extends MergeCounts {
   readonly childrenWritten: number
 }
 
-/** What two merges did, one behind the other; late is what the newest of a key is. */
+/** Returns the sum of two merges; the late rows are those of the second merge, which has the newest rows. */
 export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -62,7 +63,9 @@ export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => 
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Merges `staged`; leaves the winners in the temporary table `win` (staged row, replaced row) for the children. */
+/**
+ * Merges `staged`. Leaves the written rows in the temporary table `win` (staged row, replaced row) for the children.
+ */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(winSql(parts, target))
@@ -100,12 +103,12 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** A condition over the shapes of read rows, said of staged ones. */
+/** Returns a condition over the shapes of read rows as one over staged rows. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /**
- * `_extra` as it will stand: what the row brings, and what the row that it replaces had of fields that it doesn't
- * carry.
+ * Returns SQL of the new `_extra`: the row's own values, and those of the replaced row for fields that the row does
+ * not carry.
  */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
@@ -121,7 +124,10 @@ async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): P
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Which staged rows are to be written, which rows they replace, and whether these are deleted with it. */
+/**
+ * Returns the statement that creates `win`: the staged rows to write, the rows that they replace, and whether the row
+ * is newly deleted.
+ */
 function winSql(parts: RowMerge, target: string): string {
   const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -140,21 +146,20 @@ function winSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Whether a held row says that it was observed after the service's present: then the service's clock was set back
- * since, and only the time of observation, which is all that some reports have, would keep the old version for hours.
+ * Returns the condition that a stored row was observed in the service's future, because the service's clock was set
+ * back since. Without it, a report whose rows have only a time of observation would keep the old version for hours.
  */
 function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
   if (serviceNow === undefined || report.newerBy.length > 0) return 'false'
   return `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS))}`
 }
 
-/**
- * What a held row says where the row that replaces it carries no flag: a row that was deleted because it was absent is
- * there again.
- */
+/** The deletion flag where the new row has none: a row that was deleted for its absence exists again. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Whether a staged row is deleted; `held` stands in where the row doesn't say (the summary shape). */
+/**
+ * Returns the condition that a staged row is deleted. `held` is used for a row without the flag (the summary shape).
+ */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
   return parts.knowsGone ? goneSql(parts.table) : 'false'
@@ -165,13 +170,13 @@ const goneSql = (table: ReportTable): string =>
 
 export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
   readonly columns: readonly StagedColumn[]
-  /** What stands behind FROM: staged rows, as `s`, and `win` as `w` where rows are replaced. */
+  /** The FROM clause: staged rows as `s`, and `win` as `w` where rows are replaced. */
   readonly rows: string
 }
 
 /**
- * The rows as they will stand: carried columns from the service, the others from the row that is replaced. Without
- * `held` no row of the load replaces another.
+ * Returns the query of the new rows: carried columns from the service, the others from the replaced row. Without
+ * `held` no row replaces another.
  */
 export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts

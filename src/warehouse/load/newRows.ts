@@ -1,7 +1,7 @@
 /**
- * A load of nothing but new rows needs no staging: they go from their file straight to the report's table, in half the
- * time. Whether all of them are new isn't known before. It is looked up in the transaction that writes them, and where
- * it isn't so nothing of that transaction stays, and the load is staged as any other.
+ * Loads that consist of new rows need no staging: their rows are inserted from the file into the table, in half the
+ * time. Whether all rows are new is checked in the transaction that inserts them. Otherwise the transaction is rolled
+ * back and the load is staged.
  */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -9,14 +9,14 @@ import { freshSql, type MergeCounts } from './merge.ts'
 import { name, names } from '../database/sqlText.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown in the transaction that wrote them, so that it is rolled back: some of the rows are not new, or don't fit. */
+/** Thrown to roll back the transaction that inserted the rows: some of them are not new, or do not fit. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
 /**
- * Whether it is worth trying: the rows have no items, and every load of the report so far brought nothing but new rows,
- * as those of a first sync do.
+ * Returns whether all rows are likely to be new: they have no items, and every load of the report so far contained
+ * only new rows, as in a first sync.
  */
 export async function mayBeAllNew(
   sql: Sql,
@@ -31,12 +31,15 @@ export async function mayBeAllNew(
 }
 
 export interface NewRowInsert extends StageInput {
-  /** All columns that the service fills: asked, documented and discovered. */
+  /** All columns that the service fills: asked, documented and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
 }
 
-/** Writes the load's rows. Undefined: they are not all new, or not all fit; then nothing of this may stay. */
+/**
+ * Inserts the load's rows. Returns undefined when some are not new or do not fit; then the transaction must be rolled
+ * back.
+ */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
@@ -52,7 +55,7 @@ export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCou
       SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
-  // A row that came twice or doesn't fit leaves fewer keys than rows were sent.
+  // A repeated row, or one that does not fit, leaves fewer keys than staged rows.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) return undefined
   return { inserted: segment.rows, updated: 0, unchanged: 0, deleted: found.deleted }
 }

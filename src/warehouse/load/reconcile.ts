@@ -1,7 +1,7 @@
 /**
- * Comparing a whole report with the service: the keys that came are remembered on disk, load by load, so memory stays
- * bounded and a reconcile that was stopped goes on where it was. A row that two complete reconciles in a row did not
- * return is deleted, unless it would be too many at once (product contract §4).
+ * The comparison of a whole report with the service. Each load records the keys that the service returned on disk, so
+ * that memory stays bounded and a stopped reconcile can continue. A row that two complete reconciles in a row did not
+ * return is marked as deleted, unless too many rows would be (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -14,26 +14,29 @@ import { name, text, time } from '../database/sqlText.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 
-/** Share of a table that one reconcile may mark as deleted without being asked to. */
+/** The share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** So few deletions are no mass delete, as long as so many of the rows stay; a single one never is. */
+/**
+ * Up to this number of deletions is allowed as long as `KEPT_SHARE_SURE` of the rows stays. One deletion is always
+ * allowed.
+ */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** Everything up to here was read, on the reconcile's axis of time. */
+  /** The time up to which everything was read, on the reconcile's axis of time. */
   readonly reached: Instant | undefined
 }
 
-/** What a reconcile asks the service for: it says nothing of rows that this leaves out. */
+/** The configuration of a reconcile's requests: rows outside of it are not compared. */
 export interface ReconcileQuestion {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's clock when it began, in whole seconds like the times of observation that it is compared with. */
+  /** The service's time at its start, in whole seconds like the times of observation that it is compared with. */
   readonly startedAt: Instant
 }
 
@@ -47,7 +50,7 @@ export interface ReconcilePlace {
 const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
 
-/** The reconcile that was begun with this question and not ended, if any. */
+/** Returns the unfinished reconcile with this configuration, if any. */
 export async function openReconcile(
   sql: Sql,
   { report, scope, asked }: ReconcilePlace,
@@ -65,7 +68,7 @@ export async function openReconcile(
   }
 }
 
-/** Begins one, in the place of any that asked another question and did not end. */
+/** Begins a reconcile. It replaces an unfinished one with another configuration. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
   const given = `report = ${text(place.report.name)} AND scope = ${text(place.scope)} AND ended_at IS NULL`
   await sql.run(`
@@ -85,8 +88,8 @@ export interface ReconcileStep {
 }
 
 /**
- * Remembers, in the load's transaction, which keys came, what was repaired and how far the reconcile is: one that is
- * stopped goes on with it.
+ * Records, in the load's transaction, which keys the service returned, how many rows were repaired and how far the
+ * reconcile has read.
  */
 export async function recordReconcileStep(
   sql: Sql,
@@ -94,7 +97,7 @@ export async function recordReconcileStep(
 ): Promise<void> {
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
-    // A refused row was returned too: it is there, it just could not be stored.
+    // The service has returned a rejected row as well, so it is not absent.
     const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
@@ -114,22 +117,22 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly runId: string
   readonly startedAt: Instant
   readonly now: Instant
-  /** An operator has said that a mass delete is right. */
+  /** An operator has allowed a mass delete. */
   readonly allowMassDelete: boolean
 }
 
 export interface ReconcileResult {
-  /** Distinct rows that the service returned. */
+  /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Rows held that did not come, and came the time before. */
+  /** Stored rows that the service did not return this time, but the time before. */
   readonly absent: number
   readonly deleted: number
-  /** What its loads found: rows that were missing, rows that differed; also those of before it was stopped. */
+  /** Rows that were missing and rows that differed, over all loads of the reconcile. */
   readonly missed: number
   readonly differed: number
 }
 
-/** How many distinct rows came so far. */
+/** Returns the number of distinct rows that the service has returned so far. */
 export async function reconciledRows(sql: Sql, reconcileId: string): Promise<number> {
   const [row] = await sql.rows<{ rows: number }>(
     'SELECT count(DISTINCT key) AS rows FROM tidemark.reconcile_keys WHERE reconcile_id = $1',
@@ -139,8 +142,8 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
 }
 
 /**
- * Ends a complete reconcile: marks as deleted what was absent twice, remembers what is absent for the first time.
- * Error: MASS_DELETE_STOPPED; then nothing is marked and the next reconcile asks again.
+ * Ends a complete reconcile: marks rows as deleted that were absent twice, and records those that are absent for the
+ * first time. Throws MASS_DELETE_STOPPED; then nothing is marked and the next reconcile compares again.
  */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
@@ -148,7 +151,8 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // What was written since the reconcile began is newer than its answers; what was not asked for can't be absent.
+  // A row that was written since the reconcile began is newer than its answers. A row outside of the requests cannot
+  // be absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences WHERE ${place}) AS again
@@ -181,9 +185,9 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 }
 
 /**
- * Whether the question covers a held row. A row that filters leave out looks like one that is gone, also one that was
- * edited and left them so: nothing that is held tells the two apart. A start counts where the report is read by
- * modification alone; then a row without a stamp is not asked for either.
+ * Returns the condition that the requests cover a stored row. With filters no row is covered: a row that was edited
+ * out of a filter looks like a deleted one. The start counts only where the report is read by modification alone;
+ * then rows without a stamp are not covered either.
  */
 async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
@@ -229,7 +233,7 @@ function checkBrake(report: string, deleted: number, live: number): void {
   })
 }
 
-/** The one key column that a row itself carries. */
+/** Returns the key column that a row itself carries. */
 function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

@@ -1,17 +1,17 @@
-/** A load's line in `tidemark.loads`, and its run's in `tidemark.runs`. */
+/** The records of a load in `tidemark.loads` and of its run in `tidemark.runs`. */
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { time } from '../database/sqlText.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
 
-/** Bytes of all files of a segment. */
+/** Returns the number of bytes of all files of a segment. */
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** The number of late rows, 0 for a load without rows; null where late rows are not counted. */
+/** Returns the number of late rows, 0 for a load without rows; null where late rows are not counted. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : null
@@ -22,7 +22,7 @@ interface Recording {
   readonly begun: RunRecord | undefined
 }
 
-/** The run is written with the figures of its last load; before that, as it began. */
+/** Records the load. The run is recorded with the figures of its last load, and with an earlier load as it began. */
 export async function recordLoad(sql: Sql, { input, begun }: Recording, figures: LoadFigures): Promise<void> {
   await sql.run(
     `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13))`,

@@ -1,6 +1,6 @@
 /**
- * Where columns must stay as they are (`schema_contract: reject`), a row is refused whole when an item of one of its
- * collections carries a field without a column, or a value that its column can't hold.
+ * With `schema_contract: reject`, a row is rejected when an item of one of its collections has a field without a
+ * column, or a value that does not fit its column.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
@@ -20,7 +20,7 @@ export interface CollectionItems {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Gives rows of `staged` a reason. */
+/** Sets the reason of rows of `staged` that are rejected. */
 export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
@@ -38,7 +38,7 @@ export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: Co
 }
 
 interface Broken {
-  /** Conditions over an item. */
+  /** A condition over an item `i`. */
   readonly when: string
   readonly reason: string
 }

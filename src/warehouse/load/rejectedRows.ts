@@ -1,7 +1,7 @@
 /**
- * Rows that could not be stored are kept whole, once each, with the reason, until the service has mended them or they
- * are loaded again on request (product contract §4): then they are read from here as if the service had just sent them,
- * at the time when it did.
+ * Rows that could not be stored. Each is kept whole, once, with its reason, until the service sends a correct version
+ * or the row is loaded again on request (product contract §4). A row that is loaded again counts as read at the time
+ * when the service sent it.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -13,26 +13,29 @@ import type { Sql } from '../database/duckdb.ts'
 import { name, names, text } from '../database/sqlText.ts'
 import type { StagedRows } from './stage.ts'
 
-/** A row that was refused, as it was sent. */
+/** A rejected row, as it was sent. */
 export interface RejectedRow {
   readonly scope: string
   /** The service's time when it sent the row. */
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** The difference showed it to be deleted (budgets). */
+  /** A second read showed the row to be deleted (budgets). */
   readonly isGone: boolean
 }
 
-/** How the reason of such a row begins: nothing in the row itself says so, and it must not come back as alive. */
+/**
+ * Beginning of the reason of a deleted row. Nothing in the row itself shows the deletion, and loading it again must
+ * not restore it.
+ */
 const GONE_REASON = 'deleted at the service; '
 
-/** What a load takes up again. */
+/** Rejected rows to load again. */
 export interface RejectedBatch {
-  /** The loads that refused it. */
+  /** The loads that rejected them. */
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** Thrown when they are not all there any more: nothing is kept of the load then. */
+  /** Thrown when some of the rows are no longer rejected, to roll back the load. */
   readonly moved: SyncError
 }
 
@@ -46,11 +49,11 @@ export interface RejectedRowsRequest {
 export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
-  /** Whether the temporary table `gone_keys` holds the keys that a second read showed to be deleted (budgets). */
+  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows (budgets). */
   readonly knowsGone: boolean
 }
 
-/** Keeps refused rows once each, with the reason. */
+/** Stores each rejected row once, with its reason. */
 export async function recordRejected(sql: Sql, refusing: Rejection, loadId: number): Promise<void> {
   const { report, excludePayload, knowsGone } = refusing
   const row = excludePayload ? WITHHELD_ROW : 'row'
@@ -77,7 +80,10 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Rows that are kept already, and were deleted or came back since: a deletion doesn't change what a row says. */
+/**
+ * Deletes rejected rows that were deleted or restored since: they are stored again with the new reason. A deletion
+ * does not change the content of a row.
+ */
 const dropToldOtherwiseSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -85,23 +91,23 @@ const dropToldOtherwiseSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** Where nothing may stay as it was sent: what tells the row from others, but not what it holds. */
+/** With `exclude_payload`: a fingerprint that identifies the row, in place of its content. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** A reason without the value that it quotes. */
+/** The reason without the value that it quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** A row that wasn't kept can't be loaded again. */
+/** Condition: the row was kept whole, so that it can be loaded again. */
 const IS_WHOLE = `NOT starts_with("row"::VARCHAR, '"${WITHHELD}')`
 
-/** The scope in which a row belongs, from its page's question. */
+/** Returns SQL of a row's scope, from the asked columns of its page. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
 /**
- * The key of a refused row as text, as far as it has one. A whole number that was sent in another form (7.0) is refused, and
- * names its row all the same: that one is not absent.
+ * Returns SQL of the key of a rejected row as text. A whole number in another form, such as 7.0, is rejected and
+ * still identifies its row, so that a reconcile does not find the row absent.
  */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
@@ -112,7 +118,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** The field of a row that is its key, beside what was asked; entries of audits have none. */
+/** Returns the key field that a row itself carries; undefined for audit entries. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -121,9 +127,9 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
 }
 
 /**
- * Takes out refused rows that the service has mended since: the load brings a row with that key that was sent later and
- * can be stored. A row without a key stays, and so does one beside which only the summary shape of its row came, which
- * says little of it. Costs nothing where the report has no refused rows.
+ * Deletes rejected rows when the load stores a row of the same key that the service sent later. A row without a key
+ * stays. A complete row also stays when only the summary shape of its row was sent, which has few fields. Costs
+ * nothing where the report has no rejected rows.
  */
 export async function forgetMended(
   sql: Sql,
@@ -150,7 +156,7 @@ async function hasRejected(sql: Sql, report: string): Promise<boolean> {
   return some !== undefined
 }
 
-/** Other names of fields: only the summary shape uses them. */
+/** Returns the alternative names of fields, which only the summary shape uses. */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -160,7 +166,9 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
-/** Loads that refused rows of the report, oldest first, and how many of them are still kept. */
+/**
+ * Returns the loads that rejected rows of the report, oldest first, with the number of rows that are still rejected.
+ */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_WHOLE} GROUP BY ALL ORDER BY 1`,
@@ -168,7 +176,10 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
   )
 }
 
-/** How many refused rows are kept without what they held (`exclude_payload`), so that no load can take them up again. */
+/**
+ * Returns the number of rejected rows of which only a fingerprint is kept (`exclude_payload`), so that they cannot be
+ * loaded again.
+ */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
   const [kept] = await sql.rows<{ rows: number }>(
     `SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND NOT (${IS_WHOLE})`,
@@ -177,7 +188,7 @@ export async function withheldRows(sql: Sql, report: string): Promise<number> {
   return kept?.rows ?? 0
 }
 
-/** Some of the rows that those loads refused, scope by scope and in order of time. */
+/** Returns some of the rows that those loads rejected, by scope and in order of time. */
 export async function rejectedRows(
   sql: Sql,
   { report, loadIds, offset, limit }: RejectedRowsRequest,
@@ -193,7 +204,8 @@ export async function rejectedRows(
 }
 
 /**
- * Takes out what those loads refused, in the transaction that loads it again: what is refused still is written anew.
+ * Deletes the rows of the batch, in the transaction that loads them again. Rows that are rejected again are stored
+ * again.
  */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`

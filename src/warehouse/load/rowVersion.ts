@@ -1,8 +1,7 @@
 /**
- * Which of two versions of a row is newer (product contract §4), said in this one place: for a row that meets the one
- * that is held, and for rows of one key in one load. The row's own stamp decides, then the time of observation. A stamp
- * later than its own observation is wrong: it says nothing of what came before or after, so beside such a row the time
- * of observation decides alone.
+ * Which of two versions of a row is newer (product contract §4): a staged row against the stored one, and rows of one
+ * key in one load. The row's own stamp decides, then the time of observation. A stamp later than the row's
+ * observation is wrong; then only the time of observation decides.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -11,23 +10,29 @@ import { name, names } from '../database/sqlText.ts'
 
 export interface RowNames {
   readonly alias: string
-  /** Expression of the row's observation time. */
+  /** SQL of the row's time of observation. */
   readonly observedAt: string
 }
 
-/** A row, and which columns it has. */
+/** A row and its columns. */
 export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** The version of a row: its own stamp, but never later than it was observed, so that a wrong stamp can't freeze it. */
+/**
+ * Returns SQL of the version of a row: its own stamp, but never later than its observation, since a wrong stamp in
+ * the future would block all later versions.
+ */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampOf(report, columns, names)
   if (stamp === undefined) return names.observedAt
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Condition: `one` is newer than `other`, or, unless it `yields`, as new. */
+/**
+ * Returns the condition that `one` is newer than `other`. A version with equal times counts as newer, unless it
+ * `yields`.
+ */
 export function isNewerSql(report: Declaration, one: RowSide, { other, yields }: { other: RowSide; yields: boolean }) {
   const newer = yields ? '>' : '>='
   const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))
@@ -37,9 +42,8 @@ export function isNewerSql(report: Declaration, one: RowSide, { other, yields }:
 }
 
 /**
- * Query of the `rowid` of the staged row of each key that is left when they meet one after the other, in the order of
- * their observation: a row with a wrong stamp takes the place of all before it and gives way to the next one, and from
- * there on the newest version stays.
+ * Returns the query of the `rowid` of the newest staged row of each key, when the rows are compared in the order of
+ * their observation. A row with a wrong stamp replaces all rows before it, and the next row replaces it.
  */
 export function newestOfKeySql(
   report: Declaration,
@@ -48,7 +52,7 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // A name without a table is looked for in `staged` first, where the service's fields are: theirs have no ~.
+  // An unqualified name is looked up in `staged` first. The names of its service fields contain no ~.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
@@ -59,7 +63,7 @@ export function newestOfKeySql(
     GROUP BY ${key}`
 }
 
-/** Whether a row's stamp lies behind its observation. */
+/** Returns the condition that a row's stamp is later than its observation. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampOf(report, columns, names)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

@@ -1,6 +1,6 @@
 /**
- * Staged lines → one typed temporary table, one row a key: the rows of a load before they meet the report's table.
- * What the two sides of a check disagree on is never guessed: rows counted while scanning must all arrive here.
+ * Staged lines → the temporary table `staged`: typed rows, one for each key, before they are merged into the report's
+ * table. The number of read rows must equal the number that the scan has counted.
  */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
@@ -17,7 +17,7 @@ import { itemsSql } from './items.ts'
 import { type Earlier, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
 
-/** DuckDB reserves twice this for each thread, and no less for smaller ones. */
+/** DuckDB reserves at least twice this size for each thread. */
 const OBJECT_BYTES_MIN = 16 * 1024 * 1024
 
 export interface StageInput {
@@ -27,49 +27,52 @@ export interface StageInput {
   readonly discovered: readonly DiscoveredColumn[]
   readonly mark: string
   readonly rules: LoadRules
-  /** The discovered columns of a child table. */
+  /** Returns the discovered columns of a child table. */
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** What the report's configuration says to a load. */
+/** What the report's configuration allows a load. */
 export interface LoadRules {
   readonly contract: SchemaContract
-  /** Only columns are kept: nothing as it was sent. */
+  /** Whether rows are kept in columns only, and not also as they were sent. */
   readonly excludePayload: boolean
 }
 
 /** A collection that rows of the load carry. */
 export interface CarriedCollection {
   readonly field: CatalogField
-  /** Column of `staged`: not null where the row says what the collection holds. */
+  /** Column of `staged`: not null where the row carries the collection. */
   readonly column: string
-  /** Its items; undefined when no row has one. */
+  /** The items; undefined when no row has one. */
   readonly items: StagedCollection | undefined
 }
 
 export interface StagedRows {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** Rows set aside, each counted once however often it was read. */
+  /** The number of different rejected rows. */
   readonly rejected: number
-  /** Rows of `staged` to merge: one a key. */
+  /** The number of rows of `staged`: one for each key. */
   readonly rows: number
-  /** What has to be merged before it. */
+  /** Tables to merge before `staged`. */
   readonly earlier: readonly Earlier[]
-  /** SQL condition over `r` that says whether a row carries the wire field. */
+  /** Returns the SQL condition over `r` that a row carries the wire field. */
   carries(field: string): string
 }
 
-/** How the rows of a load are read. */
+/** The query that reads the rows of a load. */
 export interface RowReading {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** A query of the load's rows as `staged` holds them; it needs the temporary table `staged_pages`. */
+  /** The query of the rows with the columns of `staged`. It needs the temporary table `staged_pages`. */
   readonly sql: string
   readonly carries: StagedRows['carries']
 }
 
-/** Fills the temporary table `staged_pages`, and says how the rows are read: through, while their pages are held. */
+/**
+ * Fills the temporary table `staged_pages` and returns the query of the rows. Run the query with `rowsInOrder`: the
+ * rows are streamed, their pages are in memory.
+ */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, discovered, mark, rules } = parts
   const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, mark })
@@ -100,7 +103,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
   return { columns, collections, sql: rows, carries }
 }
 
-/** Fills the temporary table `staged`, and `refused` where a row has to be set aside. */
+/** Fills the temporary table `staged`, and `refused` when rows are rejected. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, mark, rules } = parts
   const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
@@ -133,7 +136,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** A number for each shape that follows from its fields alone, so that it is the same in every load. */
+/** Returns SQL of a hash of the row's shape. It depends on the shape's fields alone, so it is equal in every load. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -145,11 +148,14 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 interface Refusal {
   readonly segment: Segment
   readonly mark: string
-  /** Staged rows with a reason. */
+  /** The number of staged rows with a reason. */
   readonly refused: number
 }
 
-/** Moves rows that can't be stored out of `staged` into `refused`, whole and as sent; gives how many different ones. */
+/**
+ * Moves rows that cannot be stored from `staged` to `refused`, whole and as sent. Returns the number of different
+ * rows.
+ */
 async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
@@ -174,7 +180,7 @@ async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<nu
   return aside?.rejected ?? 0
 }
 
-/** Puts a collection's items back into refused rows, where something else stood for them. */
+/** Returns the statement that puts a collection's items back into the text of rejected rows. */
 function wholeSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)
@@ -188,7 +194,10 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
-/** For a statement that reads the segment's file. Error: LOAD_REFUSED, for what has no code of its own. */
+/**
+ * Returns the error handler for statements that read the segment's file. The handler throws LOAD_REFUSED for an error
+ * without a code of its own.
+ */
 export const refuses =
   ({ report, segment }: StageInput) =>
   (error: unknown): never => {

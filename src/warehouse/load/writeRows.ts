@@ -1,6 +1,6 @@
 /**
- * The rows of a load and their items on their way to the tables, inside its transaction: straight where all of them are
- * new, as entries where a window of a record is replaced, merged by key everywhere else.
+ * Writes the rows of a load and their items, inside its transaction. New rows are inserted directly, audit entries
+ * replace a window of their record, and all other rows are merged by key.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
@@ -18,9 +18,9 @@ import { insertNew, NotAllNew } from './newRows.ts'
 import type { StagedRows, StageInput } from './stage.ts'
 import { refuses } from './stage.ts'
 
-/** Where a load's rows are: in its file, staged, or nowhere, since none came. */
+/** The rows of a load: in their file, staged, or none. */
 export interface LoadRows {
-  /** Still in the file: rows that are taken to be new, each of them. */
+  /** Rows that are still in the file, all of them presumably new. */
   readonly allNew?: StageInput | undefined
   readonly staged?: StagedRows | undefined
 }
@@ -35,7 +35,7 @@ export interface Writing {
 
 const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
 
-/** Throws `NotAllNew` where it was told that all rows are. */
+/** Writes the rows. Throws `NotAllNew` when some of `allNew` are not new. */
 export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<LoadCounts> {
   if (allNew !== undefined) return writeNew(sql, writing, allNew)
   if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NOTHING
@@ -51,14 +51,14 @@ async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: Stage
 }
 
 interface Merging extends Writing {
-  /** Where versions of rows are kept. */
+  /** The report's history, when it is on. */
   readonly history: History | undefined
 }
 
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** The service's time, as far as the load knows it. */
+/** Returns the service's time; this machine's time where the load has none. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
@@ -68,7 +68,7 @@ async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<Lo
   return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** Merges rows and their items: first those that are needed before others of their key. */
+/** Merges rows and their items: first the earlier rows of a key, then the newest. */
 async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
   const all = await oneAfterTheOther(sql, staged, async (rows) => {
     const some = { ...staged, rows }

@@ -1,13 +1,13 @@
 /**
- * Rows of a window as the service has them now, beside those that readers hold: by key and fingerprint, since the
- * fingerprint follows from what was sent alone, whatever load it came with.
+ * Compares the rows of a window as the service returns them now with those that readers see, by key and fingerprint.
+ * The fingerprint depends on the sent values alone, so it is equal in both databases.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
 
-/** Keys that are told; the rest is counted. */
+/** The highest number of keys in a result; further rows are only counted. */
 const KEYS_TOLD = 20
 
 export interface Deviation {
@@ -19,13 +19,15 @@ export interface Deviation {
 export interface WindowComparison {
   /** Rows that the service has in the window. */
   readonly rows: number
-  /** The service has them, the tables don't. */
+  /** Rows that the service returned and the tables do not contain. */
   readonly missing: Deviation
-  /** Held with other values, or with another deletion, and not edited behind the mark. */
+  /**
+   * Rows that the tables contain with other values or another deletion flag, and that were not edited after the mark.
+   */
   readonly different: Deviation
-  /** Held with a stamp in the window, and not sent; none where rows carry no stamp. */
+  /** Rows of the tables with a stamp in the window that the service did not return; none where rows have no stamp. */
   readonly extra: Deviation
-  /** False: the rows carry no stamp, so what is held too much can't be seen. */
+  /** False where rows have no stamp, so that extra rows cannot be found. */
   readonly seesExtra: boolean
 }
 
@@ -35,16 +37,16 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** Up to here every change is held; what was edited later is no error. */
+  /** Every change up to this time should be stored; a later edit is no error. */
   readonly mark: Instant
 }
 
-/** Under this name the copy that readers open is attached. */
+/** The name under which the readers' copy is attached. */
 export const HELD = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${HELD} (READ_ONLY)`
 
-/** Compares the tables of this database with those attached as `HELD`. */
+/** Compares the tables of this database with those of the attached copy. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
@@ -62,7 +64,8 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} s WHERE ${inScope('s')}`)
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // A row may stand in the window by one of its two stamps (spec §4, events); by the other one it was edited behind the mark.
+  // A row can be in the window by one of its two stamps (spec §4, events) while the other one shows an edit after the
+  // mark.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'
@@ -88,7 +91,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
 }
 
-/** The stamp by which the service puts a row into a window. */
+/** Returns SQL of the stamp by which the service assigns a row to a window; undefined where rows have none. */
 function stampSql({ newerBy }: Declaration, alias: string): string | undefined {
   if (newerBy.length === 0) return undefined
   return `coalesce(${newerBy.map((column) => `${alias}.${name(column)}`).join(', ')}, NULL)`

@@ -1,8 +1,8 @@
 /**
- * `tidemark export`: the published copy as Parquet files with a manifest. New files are written beside the old ones,
- * then the manifest is replaced by a rename, so a reader has the old cut whole or the new one, and an export that is
- * killed has changed nothing. Files that the new manifest no longer names stay for one generation, for readers of the
- * old one.
+ * `tidemark export`: the published copy as Parquet files with a manifest. It writes new files next to the old ones
+ * and then replaces the manifest by a rename. So a reader has the old export or the new one, and an export that is
+ * killed has changed nothing. Files that the new manifest does not name stay for one more export, for readers of the
+ * old manifest.
  */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -32,15 +32,15 @@ export interface ExportOrder {
 export interface ExportResult {
   readonly to: string
   readonly manifest: ManifestBody
-  /** False: the folder held this cut already and was left as it was. */
+  /** False: the folder already contained this state and was not changed. */
   readonly replaced: boolean
-  /** Files that this export wrote; the others were taken over. */
+  /** The files that this export wrote; all others were reused. */
   readonly written: ReadonlySet<string>
 }
 
 /**
- * `database` is the published copy, opened to read: one cut over all tables.
- * Errors: EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL; the last export stays as it was.
+ * Exports `database`, the published copy opened for reading. Throws EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL; then
+ * the last export stays as it was.
  */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
@@ -119,7 +119,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // What nothing has taken the place of since then still has its readers.
+  // When this export replaces no file, the files of the export before it still have readers.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,
@@ -140,8 +140,8 @@ async function writeExport(database: Database, { order, before, source }: Writin
 }
 
 /**
- * An audit report has a mark for every record that it asked about: too many for a manifest, so the newest speaks for
- * all.
+ * Returns the marks. An audit report has a mark for each record, too many for a manifest, so only its newest mark is
+ * returned.
  */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`

@@ -1,6 +1,6 @@
 /**
- * The folder of an export: claimed before anything is written (empty, or known by its marker), locked against a second
- * export, cleared of what a killed one left, and written so that what was told to be there survives a power failure.
+ * The folder of an export. An export accepts only an empty folder or one with its marker, locks it against a second
+ * export, removes files of a killed export, and flushes new files to the disk before the manifest names them.
  */
 import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -11,11 +11,11 @@ import { MANIFEST } from './exportManifest.ts'
 
 const MARKER = '.tidemark-export'
 const LOCK = '.tidemark-export.lock'
-/** Where sorting goes that doesn't fit into memory. */
+/** The folder to which DuckDB spills while it sorts. */
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Errors: EXPORT_REFUSED, EXPORT_FAILED. Disposing gives the folder free. */
+/** Creates, checks and locks the folder; disposing unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   try {
     makeFolder(to)
@@ -38,7 +38,7 @@ async function checkOwn(to: string): Promise<void> {
   })
 }
 
-/** A link appears with its content, so nobody ever reads half a lock. */
+/** Creates the lock as a link to a complete file, so that nobody reads a partial lock. */
 async function takeLock(to: string): Promise<() => Promise<void>> {
   const lock = join(to, LOCK)
   const own = `${lock}.${process.pid}`
@@ -72,7 +72,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes what no manifest names: files of an export that was killed. */
+/** Removes the files of a killed export, which no manifest names. */
 export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
@@ -83,12 +83,12 @@ export async function removeStrays(to: string, kept: ReadonlySet<string>): Promi
   }
 }
 
-/** The names of new files survive a power failure from here on; `sync` has seen to what is in them. */
+/** Flushes the folders of new files, so that their names survive a power failure. */
 export async function syncFolders(to: string, files: Iterable<string>): Promise<void> {
   for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await sync(folder)
 }
 
-/** The switch: before it readers see the old manifest, after it the new one, never half of one. */
+/** Replaces the manifest by a rename, so that readers never see a partial one. */
 export async function replaceManifest(to: string, text: string): Promise<void> {
   const temporary = join(to, `.${MANIFEST}.${process.pid}.tmp`)
   await writeFile(temporary, text)
@@ -97,14 +97,17 @@ export async function replaceManifest(to: string, text: string): Promise<void> {
   await sync(to)
 }
 
-/** What was written survives a power failure from here on. Gives the file's size. */
+/** Flushes a file or a folder to the disk. Returns its size in bytes. */
 export async function sync(path: string): Promise<number> {
   await using handle = await open(path, 'r')
   await handle.sync()
   return (await handle.stat()).size
 }
 
-/** Whatever an export met, as the error that its caller is told: the disk, a stop, or why nothing could be written. */
+/**
+ * Returns the error for the caller of an export: DISK_FULL, EXPORT_FAILED, or the error itself when it has a code of
+ * its own.
+ */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {

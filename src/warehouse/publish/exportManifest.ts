@@ -1,6 +1,6 @@
 /**
- * The manifest of an export: which Parquet files belong together as one cut, of which warehouse, up to which marks.
- * Readers take their files from it and never list the folder, so replacing this one file switches all tables at once.
+ * The manifest of an export: the Parquet files that belong together, their warehouse and its marks. Readers take the
+ * files from the manifest and never list the folder, so replacing the manifest switches all tables at once.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,14 +12,14 @@ export const MANIFEST_FORMAT = 'tidemark-export'
 const MANIFEST_VERSION = 1
 
 const File = z.object({
-  /** From the manifest's folder, with `/`. */
+  /** The path from the manifest's folder, with `/`. */
   path: z.string(),
-  /** The range of keys that it holds, both ends included; empty for a table without rows. */
+  /** The range of keys in the file, both ends included. Example: `0-99999`; empty for a table without rows. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),
   bytes: z.number(),
-  /** Tells this range's rows from any other state of them. */
+  /** Differs between any two states of the range's rows. */
   fingerprint: z.string(),
 })
 
@@ -28,7 +28,7 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** The column whose ranges cut the table into files, and how wide they are. */
+  /** The column whose ranges divide the table into files, and the width of a range. */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
@@ -38,14 +38,14 @@ const Table = z.object({
 const Shape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** Counts the manifests that this folder has had. */
+  /** The number of manifests that this folder has had. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
-    /** The warehouse's own identity; it stays the same for as long as the warehouse lives. */
+    /** The identity of the warehouse, which never changes. */
     warehouse: z.string(),
     published: z.string(),
-    /** Tells this cut from any other. */
+    /** Differs between any two states of the warehouse. */
     state: z.string(),
     last_load_id: z.number(),
     duckdb: z.string(),
@@ -53,7 +53,7 @@ const Shape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files of the manifest before this one: kept for its readers until the next one is written. */
+  /** Files of the previous manifest, which stay for its readers until the next export. */
   retired: z.array(z.string()),
 })
 
@@ -66,7 +66,7 @@ export type ManifestBody = Omit<Manifest, 'format' | 'version'>
 export const manifestText = (body: ManifestBody): string =>
   `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
 
-/** Undefined when there is none. Error: EXPORT_REFUSED when something else stands there. */
+/** Reads the manifest; returns undefined when there is none. Throws EXPORT_REFUSED when the file is something else. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

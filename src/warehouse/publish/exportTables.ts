@@ -1,6 +1,6 @@
 /**
- * One report's tables as Parquet files, cut by ranges of the key: a row never moves from one range to another, so an
- * edit touches one file of its table and one of each child table, and only ranges whose rows changed are written again
+ * The tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range, so an
+ * edit changes one file of its table and one of each child table. Only ranges whose rows changed are written again
  * (docs/decisions/0016-export.md).
  */
 import { createHash } from 'node:crypto'
@@ -16,12 +16,12 @@ import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 import { name, names, text } from '../database/sqlText.ts'
 
-/** Keys in a range at least; a range of dense keys is a file of some megabytes. */
+/** The least number of keys in a range; a range of dense keys is a file of some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** Wider ranges are taken until there are no more than this many. */
+/** Ranges become wider until a table has at most this number of them. */
 const RANGES_WANTED_MAX = 200
-/** Only then the width of the last export is given up, since that writes everything again. */
+/** Above this number of ranges the width of the last export is changed, which writes every file again. */
 const RANGES_HELD_MAX = 1_000
 
 export interface ReportExport {
@@ -29,14 +29,14 @@ export interface ReportExport {
   readonly report: Declaration
   readonly generation: number
   readonly catalogue: readonly CatalogueTable[]
-  /** The tables of the manifest before, by name. */
+  /** The tables of the previous manifest, by name. */
   readonly before: ReadonlyMap<string, ExportedTable>
 }
 
 const KEY_MIN = -(2n ** 63n)
 const KEY_MAX = 2n ** 63n - 1n
 
-/** Writes what changed of a report's tables; files whose rows are the same are taken over as they are. */
+/** Writes the changed ranges of a report's tables; the files of all other ranges are reused. */
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const table = tableOf(given.report)
   const column = rangeColumn(table)
@@ -53,21 +53,21 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** What is exported of a table: its rows, and where history is or was on, every version of them. */
+/** The rows of a table are exported; and every version of them, where the history is or was on. */
 const MAIN = { schema: 'main', state: '' } as const
-/** A version that ends stays in its load, so what it is valid for is looked at too. */
+/** A version that ends keeps its load number, so its times of validity are part of the state. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
 } as const
 
-/** Under which name the manifest has it. */
+/** Returns the name of the table in the manifest. */
 const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
   schema === 'main' ? table : `${schema}.${table}`
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** The record's own number: what rows are added under as time goes on. */
+/** Returns the column whose ranges divide the table: the record's own number, which grows over time. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -93,7 +93,7 @@ async function widthOf(sql: Sql, { table, column }: KeyColumn, held: string | un
   return width
 }
 
-/** First key of the range that a row is in; negative keys too. */
+/** Returns SQL of the first key of a row's range; keys may be negative. */
 function rangeSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
@@ -102,12 +102,12 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** What tells two states of its rows apart beside their loads and hashes, as SQL. */
+  /** SQL that differs between two states of the rows, in addition to their load numbers and hashes. */
   readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** What may not be kept in clear: a column that becomes private is emptied in rows that keep load and hash. */
+  /** The privacy rules. A column that becomes private is emptied in rows that keep load number and hash. */
   readonly rules: readonly string[]
 }
 
@@ -135,14 +135,17 @@ async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Prom
 
 interface Range {
   readonly keys: string
-  /** Undefined for the one file of a table without rows: it carries the columns. */
+  /** Undefined for the single file of a table without rows, which contains the columns. */
   readonly first: string | undefined
   readonly rows: number
   readonly deleted: number
   readonly fingerprint: string
 }
 
-/** Each version of a row has a load of its own; a row that goes is missed in the count and the sums. */
+/**
+ * Returns the ranges and their fingerprints. Each version of a row has its own load number, and a deleted row changes
+ * count and sums.
+ */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
@@ -181,7 +184,7 @@ async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Prom
   return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
 }
 
-/** The outermost ranges reach beyond what a key can be. */
+/** Returns the bound as a BIGINT literal; the outermost ranges exceed BIGINT. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

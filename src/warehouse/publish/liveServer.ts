@@ -1,8 +1,7 @@
 /**
- * A server for other DuckDBs (DuckDB's `quack` protocol), in a database of its own beside the warehouse: a memory
- * database whose views show the published copy, which is attached read-only. So readers can't write, can't reach files,
- * and can't take the loads' memory; and when a new copy is shown, the views move to it in one transaction while
- * sessions go on.
+ * A server for other DuckDBs (DuckDB's `quack` protocol). It runs in a separate database in memory whose views show
+ * the published copy, attached read-only. So readers cannot write, cannot reach files and cannot use the memory of
+ * loads. When a new copy is published, the views switch to it in one transaction while sessions continue.
  */
 import { copyFile, link, mkdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -16,27 +15,27 @@ import { name, text } from '../database/sqlText.ts'
 export interface LiveServerSettings {
   readonly host: string
   readonly port: number
-  /** False: other machines may reach it. */
+  /** Whether only this machine can reach the server. */
   readonly isLoopback: boolean
   readonly token: Secret
   readonly extensions: string | undefined
-  /** The published copy; shown as soon as it is there. */
+  /** The path of the published copy, which is shown as soon as it exists. */
   readonly published: string
-  /** What all readers together may take, such as `256MB`. */
+  /** The memory limit of all readers together, such as `256MB`. */
   readonly memory: string
   readonly threads?: number | undefined
 }
 
-/** `httpfs` brings the ciphers that `quack` wants. */
+/** `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-/** Statements that began on the copy before go on with it; what began before that ends. */
+/** Number of attached copies. Statements that run on the previous copy finish; those on older copies are ended. */
 const COPIES_KEPT = 2
 
 export class LiveServer implements AsyncDisposable {
   readonly #database: Database
   readonly #settings: LiveServerSettings
-  /** Numbers of the copies that are attached, oldest first. */
+  /** The numbers of the attached copies, oldest first. */
   #shown: number[] = []
   #number = 0
   #turn: Promise<unknown> = Promise.resolve()
@@ -46,7 +45,7 @@ export class LiveServer implements AsyncDisposable {
     this.#settings = settings
   }
 
-  /** Errors: EXTENSION_MISSING, SERVE_FAILED. */
+  /** Starts the server. Throws EXTENSION_MISSING, SERVE_FAILED. */
   static async start(settings: LiveServerSettings): Promise<LiveServer> {
     const folder = folderOf(settings)
     await rm(folder, { recursive: true, force: true })
@@ -67,7 +66,7 @@ export class LiveServer implements AsyncDisposable {
     }
   }
 
-  /** Shows the published copy as it is now; without one, nothing is there to be read yet. */
+  /** Shows the present published copy. Without a copy the server has no tables. */
   show(): Promise<void> {
     const turn = this.#turn.then(() => this.#showNewest())
     this.#turn = turn.catch(() => undefined)
@@ -117,35 +116,38 @@ export class LiveServer implements AsyncDisposable {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** Files of the server's own: what else lies beside the published copy is not for readers. */
+/** The server's own folder, so that readers cannot reach other files next to the published copy. */
 const folderOf = ({ published }: LiveServerSettings): string => `${published}.served`
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** A second name for the copy, which stays when the first is given to the next copy; false: there is no copy yet. */
+/**
+ * Links the present copy to `file`, so that it stays when the next copy replaces it. Returns false when there is no
+ * copy.
+ */
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })
-    // Of a link it would be the link's second name.
+    // `link` does not follow a symbolic link.
     await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Some file systems know no second names.
+    // Some file systems have no hard links.
     await copyFile(published, file)
   }
   return true
 }
 
 /**
- * Functions that a reading statement could do more with than read: end or open servers, and run a statement that is
- * only put together while it runs, which nobody has looked at.
+ * Functions with which a reading statement could do more than read: start or stop servers, or run a statement that is
+ * composed at run time and was not checked.
  */
 const DENIED = 'quack_[a-z_]*|query|query_table|json_execute_serialized_sql'
 
 /**
- * A reader's statement is let through when DuckDB's own parser knows it as one SELECT that calls none of those; the
- * beginnings and ends of transactions are no statements to the parser.
+ * A reader's statement is allowed when DuckDB's parser finds one SELECT that calls no denied function. BEGIN and
+ * COMMIT are checked by their text, since the parser does not serialize them.
  */
 const RULE = `
   CREATE OR REPLACE MACRO memory.main.may_read(session, statement) AS

@@ -1,7 +1,7 @@
 /**
- * The published copy: the read-only file that readers open. It is replaced as a whole by a rename, so a reader sees
- * one committed cut, never meets the writer's lock, and keeps the cut that it opened. A child process copies: if the
- * writer's own process read the file, closing it would drop DuckDB's lock.
+ * The published copy: the read-only file that readers open. A rename replaces it as a whole, so a reader sees one
+ * committed state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes
+ * the copy: if the writer's own process opened the file a second time, closing it would release DuckDB's lock.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -16,17 +16,20 @@ import { Database } from '../database/duckdb.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Even a slow disk copies gigabytes within this. */
+/** A slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
 export interface PublishResult {
   readonly path: string
-  /** False: the copy held this state already. */
+  /** False: the copy already has this state. */
   readonly replaced: boolean
 }
 
-/** Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED; the copy that was there stays. */
+/**
+ * Publishes the database, unless the copy has its state already. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED;
+ * then the previous copy stays.
+ */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
@@ -39,7 +42,7 @@ export async function publish(database: Database, to: string): Promise<PublishRe
   return { path: to, replaced: true }
 }
 
-/** Where the copy lies, with a folder to put the next one into. */
+/** Returns the path of the copy and creates its folder. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -59,7 +62,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** A link to the copy stays a link: its target is where somebody wants to have it, and reads it. */
+/** Returns the target of a symbolic link, so that the link itself stays. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -70,7 +73,9 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** What tells two cuts apart: every load and every run that ends adds to the books. */
+/**
+ * Returns a text that differs between two states of a warehouse: every load and every finished run adds to the books.
+ */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -78,7 +83,7 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** The state of the copy that is there; undefined when it can't be read: then it is replaced. */
+/** Returns the state of the present copy; undefined when it cannot be read, so that it is replaced. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
@@ -89,7 +94,7 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces `to` by a copy of `from` as a whole. Errors: PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED. */
+/** Replaces `to` by a complete copy of `from`. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED. */
 export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {
@@ -107,7 +112,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
   }
 }
 
-/** What the copying process said; one that did not start, or was killed, said nothing. */
+/** Returns the message of the copying process, or why it ended without one. */
 function toldBy(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''

@@ -1,6 +1,6 @@
 /**
- * Comments on views, on versions and on the books' columns, where they are missing. A view loses its comments whenever it is made
- * anew, and only readers need them: so they are written when the file is published, not with each change.
+ * Adds missing comments on views, on closed versions and on the columns of the books. A view loses its comments
+ * whenever it is created again, and only readers need them, so they are added when the file is published.
  */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { SYSTEM_COLUMNS, VERSION_COLUMNS } from '../../../schema/tables.ts'
@@ -8,7 +8,7 @@ import type { Sql } from '../database/duckdb.ts'
 import { name, text } from '../database/sqlText.ts'
 import { closedName } from '../tables/versions.ts'
 
-/** What a COMMENT statement says, without its first words. */
+/** A COMMENT statement without its first two words. */
 type CommentClause = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
@@ -16,7 +16,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
   if (told.length > 0) await sql.run(told.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
-/** The `current` views say what their tables say. */
+/** Returns comments on the `current` views: those of their tables. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -29,14 +29,16 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
     WHERE database_name = current_database() AND schema_name = 'main' AND comment IS NOT NULL
       AND table_name IN (${views.map(({ view }) => text(view)).join(', ')})
       AND column_name NOT IN (${SYSTEM_COLUMNS.map((column) => text(column.name)).join(', ')})`)
-  // A view's own comment comes last: where it stands, those of its columns do.
+  // A view's own comment is last: a view that has one also has the comments on its columns.
   return [
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),
   ]
 }
 
-/** A version's columns say what those of its table say, ended or open; `history` has one view and one table for each. */
+/**
+ * Returns comments on the columns of versions: those of their table. `history` has a view and a table for each table.
+ */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

@@ -1,7 +1,7 @@
 /**
- * When a column becomes private, what is held of it in clear goes at once, before it is read again in its new form: out
- * of tables, closed versions and refused rows, also where the service shows the row no longer. Rows are marked so that
- * reading them again rewrites them.
+ * Removes stored values at once when their column becomes private: from tables, closed versions and rejected rows.
+ * This includes rows that the service no longer returns. Each changed row loses its fingerprint, so that it is
+ * written again with its new form when it is next read.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
@@ -15,12 +15,15 @@ import { discoveredColumns } from './tables.ts'
 
 export interface Forgetting {
   readonly report: Declaration
-  /** The currency, what stands before an audited entity's records, or ''. */
+  /** The currency, the scope prefix of an audited entity, or ''. */
   readonly scope: string
   readonly now: NowPrivate
 }
 
-/** In the transaction that remembers the new rules. Error: CONFIG_INVALID for a rule that takes nothing away. */
+/**
+ * Removes the values, in the transaction that records the new rules. Throws CONFIG_INVALID for a rule that removes
+ * nothing.
+ */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)
@@ -35,7 +38,7 @@ export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting)
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within}`)
 }
 
-/** Rows of a currency, or of an audited entity. */
+/** Returns the condition for rows of a currency or of an audited entity. */
 function scopeCondition(report: Declaration, scope: string): string {
   const first = report.asked[0]
   if (scope === '' || first === undefined) return 'true'
@@ -48,7 +51,7 @@ interface Place {
   readonly now: NowPrivate
 }
 
-/** What an update sets: private columns and what may hold their fields as they were sent. */
+/** Returns the assignments of the update: private columns and columns that contain private fields as sent. */
 async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[]> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''
@@ -73,8 +76,9 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
 }
 
 /**
- * A column has a number where another field's name gives the same one. Pages know fields, not which of them came first:
- * a rule with the number would take nothing away, and nobody would hear of it.
+ * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2`. A column gets a number when
+ * another field has the same column name. Pages contain fields, not columns, so such a rule would silently remove
+ * nothing.
  */
 function refuseNumbered(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,

@@ -1,6 +1,6 @@
 /**
- * Tables, comments and `current` views, made from the declarations and kept in step with the columns that the
- * service's data adds. A view is made anew whenever its table changes, in the same transaction.
+ * Tables, comments and `current` views, created from the declarations and extended by discovered columns. A view is
+ * created again in each transaction that changes its table.
  */
 import {
   CHILD_COLUMNS,
@@ -18,13 +18,13 @@ import { closedName, remakeHistoryView, wasKept } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Columns that a child table takes over from its parent. */
+/** Columns that a child table has from its parent. */
 export function parentKeyColumns(table: ReportTable): Column[] {
   const known: readonly Column[] = [...table.asked, ...table.fields]
   return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
 }
 
-/** The columns of a report's table before anything is discovered. */
+/** Returns the columns of a report's table without discovered ones. */
 export const reportColumns = (table: ReportTable): Column[] => [...table.asked, ...table.fields, ...SYSTEM_COLUMNS]
 
 export const childColumns = (table: ReportTable): Column[] => [
@@ -33,10 +33,10 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Column → how it is compressed, where DuckDB isn't to choose. */
+/** Column → its compression, where DuckDB's choice is not used. */
 type Compression = Readonly<Record<string, string>>
 
-/** Makes the reports' tables and views where they aren't there yet. */
+/** Creates missing tables and views of the reports. */
 export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {
   const rows = await sql.rows<{ name: string }>(
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
@@ -69,7 +69,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Carries out column changes on one table: before any row is written, as DuckDB demands within a transaction. */
+/** Applies column changes to one table. Call it before any row is written: DuckDB demands this within a transaction. */
 export async function applyChanges(
   sql: Sql,
   { report, table }: Omit<ChangePlace, 'loadId'>,
@@ -84,7 +84,7 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** The statements that give a column its wider type. */
+/** Returns the statements that change a column to its wider type. */
 type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
 
 const widerValue = (column: string, type: string): string =>
@@ -94,7 +94,7 @@ const widenedInPlace: Widen = (target, { name: column, type }) => [
   `ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${widerValue(column, type)};`,
 ]
 
-/** A lake can't compute the values of a changed column, so another one takes its place. */
+/** A lake cannot convert the values of a column, so a new column replaces it. */
 const widenedAnew: Widen = (target, { name: column, type, field }) => {
   const old = `~${column}`
   return [
@@ -106,7 +106,7 @@ const widenedAnew: Widen = (target, { name: column, type, field }) => {
   ]
 }
 
-/** Whether the tables are those of a DuckLake, which lacks some of what a DuckDB file can do. */
+/** Returns whether the database is a DuckLake, which lacks some features of a DuckDB file. */
 export async function isLake(sql: Sql): Promise<boolean> {
   const rows = await sql.rows(
     `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
@@ -128,14 +128,14 @@ function changesSql(target: string, changes: readonly ColumnChange[], widen: Wid
   })
 }
 
-/** Where a change is told: the table, and the report whose load brought it. */
+/** The changed table, and the load that brought the change. */
 export interface ChangePlace {
   readonly report: string
   readonly table: string
   readonly loadId: number
 }
 
-/** Writes down what changed: the mapping of fields to columns, and the history of changes. */
+/** Records changes of columns in `tidemark.columns` and `tidemark.schema_changes`. Returns those that are new. */
 export async function recordChanges(
   sql: Sql,
   place: ChangePlace,
@@ -159,7 +159,10 @@ export async function recordChanges(
   return changes
 }
 
-/** What no column is given comes with every load: a limit is told once for a table, a frozen field once. */
+/**
+ * Returns the changes that were not recorded before. Each load repeats fields that get no column: the limit is
+ * recorded once for a table, a frozen field once.
+ */
 async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(
@@ -174,7 +177,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/** Where keys are data, fields never end; so many are named. */
+/** The highest number of recorded frozen fields of a table. Where keys are data, new fields never end. */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {
@@ -183,7 +186,7 @@ function historySql(change: ColumnChange): string {
   return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }
 
-/** The discovered columns of every table, as the books have them. */
+/** Returns the discovered columns of each table. */
 export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
   const rows = await sql.rows<DiscoveredColumn & { table: string }>(
     'SELECT table_name AS "table", field, column_name AS name, type FROM tidemark.columns ORDER BY load_id, column_name',
@@ -193,7 +196,10 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Before versions are kept: discovered columns of a file from before may have the names that versions need. */
+/**
+ * Renames discovered columns of an older file whose names the history needs. Call it before the history is switched
+ * on.
+ */
 export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)

@@ -1,7 +1,7 @@
 /**
- * History: each version of a row that is replaced goes to `history.closed_<table>` in the transaction that replaces it,
- * and the view `history.<table>` shows those beside the rows that are held now, which are the open versions. So the
- * open versions cannot differ from the table, and the cost follows what changed.
+ * History: a replaced version of a row moves to `history.closed_<table>` in the transaction that replaces it. The
+ * view `history.<table>` shows the closed versions and the present rows, which are the open versions. So the open
+ * versions never differ from the table, and the cost follows what changed.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
@@ -10,9 +10,9 @@ import type { Instant } from '../../instant.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
 
-/** A report of which every version is kept. */
+/** A report whose history is on. */
 export interface History {
-  /** SQL: no open version is said to be valid from before this. */
+  /** SQL of the time at which the history was switched on again; no open version is valid from an earlier time. */
   readonly reopened: string
 }
 
@@ -20,19 +20,19 @@ export const closedName = (table: string): string => `closed_${table}`
 
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
-/** Whether versions of the report were ever kept: they may hold what its tables hold no longer. */
+/** Returns whether the report's history was ever on, so that closed versions exist. */
 export async function wasKept(sql: Sql, report: string): Promise<boolean> {
   const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
   return rows.length > 0
 }
 
-/** Reports whose versions are kept now. */
+/** Returns the reports whose history is on. */
 export async function keptReports(sql: Sql): Promise<ReadonlySet<string>> {
   const rows = await sql.rows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Undefined: versions of this report aren't kept now. */
+/** Returns undefined while the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
     'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
@@ -42,19 +42,21 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { reopened: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Since when a held row is as it is: since it was seen so, or since its deletion was. */
+/**
+ * Returns SQL of the time from which a stored row is valid: when it was first read so, or when its deletion was seen.
+ */
 const validFrom = (alias: string, { reopened }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
 
 export interface VersionsToClose {
   readonly table: string
-  /** Columns that name a row. */
+  /** The key columns. */
   readonly key: readonly string[]
-  /** SQL of a query with `tid`, the row that goes, and `until`, the service's time of what replaces it. */
+  /** SQL of a query with `tid`, the rowid of a row, and `until`, the service's time of the version that replaces it. */
   readonly rows: string
 }
 
-/** Keeps rows that are about to be replaced or removed. */
+/** Stores rows as closed versions before they are replaced or deleted. */
 export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
@@ -65,7 +67,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   const [ahead] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM closing WHERE _valid_from > _valid_to')
   if ((ahead?.rows ?? 0) > 0) {
-    // What replaces them was seen earlier (it is newer by its own stamp): nothing else was valid from there on.
+    // The new version was read earlier than the stored one (its own stamp is newer), so no version is valid after it.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
@@ -80,10 +82,7 @@ export interface HistorySwitch {
   readonly now: Instant
 }
 
-/**
- * Begins to keep versions, with the present rows as the first ones, or ends it, closing all that are open: where it is
- * not so yet.
- */
+/** Switches the history on, with the present rows as its first open versions, or off, closing all open versions. */
 export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
   const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)
@@ -96,7 +95,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The end of what was known, on the service's axis of time.
+    // The open versions end now, on the service's axis of time.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
@@ -108,7 +107,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Makes a table's view of versions anew: after each change of its columns. */
+/** Creates a table's history view again; needed after each change of its columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
