@@ -2,7 +2,7 @@
  * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests that hold in a warehouse at
  * any moment, and freshness. Two reports are read at different moments, so a reference between them only warns.
  */
-import type { HeldColumns, ShownColumn } from './dictionary.ts'
+import type { WarehouseColumns, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tables.ts'
@@ -10,13 +10,13 @@ import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tab
 export interface BookTable {
   readonly name: string
   readonly comment: string
-  readonly columns: readonly ShownColumn[]
+  readonly columns: readonly ColumnEntry[]
 }
 
 export interface DbtGiven {
   /** Under which name dbt has the published copy attached. */
   readonly database: string
-  readonly held: HeldColumns
+  readonly held: WarehouseColumns
   readonly books: readonly BookTable[]
   /** Tables and views of schema history; none where it was never on. */
   readonly histories: readonly BookTable[]
@@ -69,7 +69,7 @@ export function dbtSources(given: DbtGiven): Section {
   }
 }
 
-function tablesOf(report: Declaration, held: HeldColumns): Section[] {
+function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
   const table = tableOf(report)
   const known = held.get(table.name) ?? []
   const parent: Section = {
@@ -100,7 +100,7 @@ const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
-  readonly column: ShownColumn
+  readonly column: ColumnEntry
   readonly report: Declaration
   readonly table: ReportTable
 }
@@ -147,7 +147,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
 const together = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
-const columnOf = ({ name, type, comment }: ShownColumn, tests: readonly DbtValue[]): Section => ({
+const columnOf = ({ name, type, comment }: ColumnEntry, tests: readonly DbtValue[]): Section => ({
   name,
   data_type: type,
   ...(comment === '' ? {} : { description: plain(comment) }),

@@ -1,40 +1,46 @@
 /**
- * The data dictionary as Markdown. From the declarations alone it is docs/TABLES.md, held equal by a test; with the
- * columns of a warehouse it also has what that warehouse discovered.
+ * The data dictionary as Markdown. From the declarations alone it is docs/TABLES.md, and a test compares the two. With
+ * the columns of a warehouse it also lists the columns that this warehouse discovered.
  */
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
-/** A column as it is shown to people. */
-export interface ShownColumn {
+/** A column as the dictionary shows it. */
+export interface ColumnEntry {
   readonly name: string
   readonly type: string
   readonly comment: string
 }
 
-/** The columns of the reports' and collections' tables that a warehouse holds, by table. */
-export type HeldColumns = ReadonlyMap<string, readonly ShownColumn[]>
+/** The columns of a warehouse, by table of a report or collection. */
+export type WarehouseColumns = ReadonlyMap<string, readonly ColumnEntry[]>
 
 const DELETIONS: Record<Deletes, string> = {
-  flag: 'by a flag in the row',
-  diff: 'by the difference of two reads, with and without deleted rows',
-  absence: 'by two complete reconciles in a row that did not find the row',
-  none: 'entries are never deleted',
+  flag: 'the service sends them with a flag; they stay here with `is_deleted = true`',
+  diff: 'each window is read with and without deleted rows; a row that only the first answer contains is deleted',
+  absence: 'a row that two complete reconciles in a row did not return is marked with `is_deleted = true`',
+  none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-export function dictionary(held?: HeldColumns): string {
+export function dictionary(held?: WarehouseColumns): string {
   return [
     '# Tables',
     '',
-    'Made from the declarations in `schema/reports`. A field that the specification does not document becomes a column',
-    'when it is first seen; `tidemark.columns` lists those of a warehouse. `current.<table>` shows the rows that are not',
-    'deleted, without the system columns; `history.<table>` every version of them, where [history](#history) is on.',
+    'For people who write queries: every table and every documented column, with its type and meaning. The page is',
+    'generated from the declarations in `schema/reports`.',
+    '',
+    '- `current.<table>` contains the rows that are not deleted, without the system columns: begin there.',
+    '- `main.<table>` contains all rows, deleted ones too, with the [system columns](#system-columns).',
+    '- `history.<table>` contains every version of every row, for reports with [history](#history).',
+    '- A service sends more fields than its specification documents. Each such field becomes a column when it is first',
+    '  seen; the table `tidemark.columns` lists these columns, and `npx tidemark schema --format markdown` prints this page',
+    '  with them.',
     '',
     ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
     '',
-    'On every table of a report and of a collection:',
+    'Every table of a report or of a collection has these columns, too:',
     '',
     ...columnTable(SYSTEM_COLUMNS),
     '',
@@ -42,18 +48,23 @@ export function dictionary(held?: HeldColumns): string {
   ].join('\n')
 }
 
-function chapter(report: Declaration, held: HeldColumns | undefined): string[] {
+function chapter(report: Declaration, held: WarehouseColumns | undefined): string[] {
   const table = tableOf(report)
   const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`)
   return [
     `## ${table.name}`,
     '',
-    `${report.meaning}. Endpoint \`${report.path}\`; key ${table.key.map((key) => `\`${key}\``).join(', ')}; deletions are seen`,
-    `${DELETIONS[report.deletes]}.`,
+    `${report.meaning}.`,
+    '',
+    `- Endpoint: \`${report.path}\``,
+    `- Key: ${table.key.map((key) => `\`${key}\``).join(', ')}`,
+    `- Deletions: ${DELETIONS[report.deletes]}.`,
     '',
     ...columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
     '',
-    ...(children.length === 0 ? [] : ['Collections:', '', ...children, '', childNote(table.key), '']),
+    ...(children.length === 0
+      ? []
+      : ['Child tables, one for each collection:', '', ...children, '', childNote(table.key), '']),
     ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
   ]
 }
@@ -62,12 +73,12 @@ function historyChapter(): string[] {
   return [
     '## History',
     '',
-    'With `reports.<report>.history: true` every version is kept. `history.<table>` has the columns of the table and, after',
-    'them:',
+    'The setting `reports.<report>.history: true` keeps every version of every row. `history.<table>` has the columns of the',
+    'table and two more:',
     '',
     ...columnTable(VERSION_COLUMNS),
     '',
-    'The rows that were there at a moment, and not deleted, as they were then:',
+    'This query returns the events as they were at one moment:',
     '',
     '```sql moment',
     `SET VARIABLE moment = TIMESTAMPTZ '2026-03-01 11:30:00+00';`,
@@ -75,7 +86,7 @@ function historyChapter(): string[] {
     `  AND _valid_from <= getvariable('moment') AND (_valid_to IS NULL OR getvariable('moment') < _valid_to);`,
     '```',
     '',
-    '| set for | it is kept in |',
+    '| report | its history tables |',
     '|---|---|',
     ...reports.map(tableOf).map((table) => `| \`${table.name}\` | ${versionsOf(table)} |`),
     '',
@@ -85,25 +96,26 @@ function historyChapter(): string[] {
 const versionsOf = ({ name, children }: ReportTable): string =>
   [name, ...children.map((child) => child.name)].map((each) => `\`history.${each}\``).join(', ')
 
-const origin = (child: ChildTable): string => `${child.field}, asked for by \`expand.${child.flag}\``
+const origin = (child: ChildTable): string =>
+  `the collection \`${child.field}\` (requested by \`expand.${child.flag}\`)`
 
 const childNote = (key: readonly string[]): string =>
-  `Each has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} and the columns found in its payload.`
+  `Each child table has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} and one column per field of its items.`
 
-function childChapter(child: ChildTable, held: HeldColumns): string[] {
+function childChapter(child: ChildTable, held: WarehouseColumns): string[] {
   const columns = withoutSystem(held.get(child.name))
   return columns === undefined ? [] : [`### ${child.name}`, '', `${origin(child)}.`, '', ...columnTable(columns), '']
 }
 
 const SYSTEM: ReadonlySet<string> = new Set(SYSTEM_COLUMNS.map(({ name }) => name))
 
-const withoutSystem = (columns: readonly ShownColumn[] | undefined): readonly ShownColumn[] | undefined =>
+const withoutSystem = (columns: readonly ColumnEntry[] | undefined): readonly ColumnEntry[] | undefined =>
   columns?.filter(({ name }) => !SYSTEM.has(name))
 
-function columnTable(columns: readonly ShownColumn[]): string[] {
+function columnTable(columns: readonly ColumnEntry[]): string[] {
   const rows = columns.map(({ name, type, comment }) => `| \`${name}\` | ${type} | ${cell(comment)} |`)
   return ['| column | type | meaning |', '|---|---|---|', ...rows]
 }
 
-/** A field's name may hold anything; a bar or a line break would tear the table. */
+/** Escapes what a field's name may contain and a Markdown table may not: bars and line breaks. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

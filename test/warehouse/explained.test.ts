@@ -36,7 +36,7 @@ describe('freshness in words', () => {
     await tide.attempt('enquiries', 'events')
     expect(await explained(tide, 'enquiries')).toContain('Deletions do not show while the report has filters')
     expect(await explained(tide, 'events')).toContain('Deletions show with the next sync')
-    expect(await explained(tide, 'audit_entries')).toContain('Entries are never deleted.')
+    expect(await explained(tide, 'audit_entries')).toContain('Entries are never marked as deleted.')
   })
 
   it('says why there are no rows', async () => {

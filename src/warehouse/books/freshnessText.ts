@@ -47,7 +47,7 @@ const SENTENCES: readonly string[] = [
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
     WHEN 'absence' THEN 'Deletions show only when two reconciles in a row did not find a row.'
-    ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never deleted.'
+    ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted.'
       ELSE 'Deletions do not show while the report has filters: what they leave out looks the same.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
       WHEN coalesce(f.reconcile_missed, 0) + coalesce(f.reconcile_differed, 0) + coalesce(f.reconcile_deleted, 0) = 0 THEN 'nothing wrong'
