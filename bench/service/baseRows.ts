@@ -6,7 +6,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PageWriter } from '../../src/sandbox/pageWriter.ts'
 import { ticksOfMillis } from '../../src/sandbox/ticks.ts'
 import { World } from '../../src/sandbox/world.ts'
 
@@ -45,25 +44,22 @@ const now = (): number => ticksOfMillis(Date.now())
 
 function make(flavour: Flavour, path: (part: string) => string): void {
   const rules = { items: 2, filled: true }
-  const table = new World({ rows: BASE_ROWS, seed: 1, now, rules, timeStyle: 'zulu' }).tables.events
-  const flags = new Set(FLAVOURS[flavour] ?? table.collections.kinds.map((kind) => kind.flag))
-  const out = new PageWriter(BASE_ROWS * 600)
+  const world = new World({ rows: BASE_ROWS, seed: 1, now, rules, timeStyle: 'zulu', amounts: 'long' })
+  const flags = FLAVOURS[flavour]
   const starts = new Float64Array(BASE_ROWS + 1)
   const stamps = new Float64Array(BASE_ROWS)
-  table.all.slice(0, BASE_ROWS).forEach((row, n) => {
-    const one = new PageWriter(8_192)
-    table.write(one, row, { flags, currency: 'EUR' })
-    const text = one
-      .finish()
-      .toString('utf8')
-      .replace(/^\{"eventId":\d+/, `{"eventId":${FIRST_ID + n}`)
-    if (n > 0) out.byte(0x2c)
-    starts[n] = out.length
-    out.text(text)
-    stamps[n] = EPOCH_MS + table.stamps.aggregate(row) / 10_000
-  })
-  starts[BASE_ROWS] = out.length + 1
-  writeFileSync(path('text'), out.finish())
+  const texts: Buffer[] = []
+  let end = 0
+  for (const [n, key] of world.keys('events').entries()) {
+    const text = world.rowText('events', key, flags === undefined ? {} : { flags }) ?? ''
+    const bytes = Buffer.from(`${text.replace(/^\{"eventId":\d+/, `{"eventId":${FIRST_ID + n}`)},`)
+    texts.push(bytes)
+    starts[n] = end
+    end += bytes.length
+    stamps[n] = EPOCH_MS + world.stampsOf('events', key).aggregate / 10_000
+  }
+  starts[BASE_ROWS] = end
+  writeFileSync(path('text'), Buffer.concat(texts).subarray(0, end - 1))
   writeFileSync(path('starts'), new Uint8Array(starts.buffer))
   writeFileSync(path('stamps.new'), new Uint8Array(stamps.buffer))
   renameSync(path('stamps.new'), path('stamps'))

@@ -3,7 +3,7 @@ import type { PropertyErrors } from './validate.ts'
 
 export interface Answer {
   readonly status: number
-  readonly body: Buffer | string
+  readonly body: string
   readonly headers?: Readonly<Record<string, string>>
   readonly contentType?: string
 }

@@ -1,21 +1,19 @@
 /**
- * Who did what to which row (spec §2, audit entry). Entries from before the start are told by `history`; those of live
- * changes are kept. Some entries come twice with the same instant, which nothing in the specification rules out.
+ * Who did what to which row (spec §2, audit entry). Entries from before the start follow from `history`; those of live
+ * changes are kept. Some entries appear twice at the same instant, which the specification does not exclude.
  */
-import { draw, pick } from './draw.ts'
-import { ENTITY_IDS, WORLD_REPORTS, type WorldReport } from './reports.ts'
+import { draw, pick } from './dice.ts'
+import { reportOfEntity, type WorldReport } from './reports/index.ts'
 import type { Table } from './table.ts'
 import { formatTicks, type Ticks } from './ticks.ts'
 
-export const ACTIONS = ['Created', 'Updated', 'Deleted', 'Restored'] as const
-export type Action = (typeof ACTIONS)[number]
+export type Action = 'Created' | 'Updated' | 'Deleted' | 'Restored'
 
 export interface TrailEntry {
   readonly at: Ticks
   readonly userId: number
   readonly action: Action
-  /** Raw JSON text of the `payload` object. */
-  readonly payload: string
+  readonly payload: object
 }
 
 const USERS = 60
@@ -38,44 +36,40 @@ export class AuditTrail {
   ): void {
     const key = `${report}:${row}`
     const entries = this.#live.get(key) ?? []
-    const entry = { at, action, userId: this.#user(row, entries.length), payload: JSON.stringify(payload) }
+    const entry = { at, action, userId: this.#user(row, entries.length), payload }
     entries.push(entry)
-    if (this.#doubles(row, 100 + entries.length)) entries.push(entry)
+    if (this.#isDoubled(row, 100 + entries.length)) entries.push(entry)
     this.#live.set(key, entries)
   }
 
-  /** In chronological order; nothing for a record or an entity that does not exist. */
+  /** Returns the entries in chronological order; none for a record or an entity that does not exist. */
   of(entityId: number, recordId: number): readonly TrailEntry[] {
-    const report = WORLD_REPORTS.find((name) => ENTITY_IDS[name] === entityId)
-    if (report === undefined) return []
-    const row = this.#tables[report].rowOf(recordId)
-    if (row === undefined) return []
+    const report = reportOfEntity(entityId)
+    const row = report === undefined ? undefined : this.#tables[report].find(recordId)?.number
+    if (report === undefined || row === undefined) return []
     const live = this.#live.get(`${report}:${row}`) ?? []
     return [...this.#earlier(this.#tables[report], row), ...live].sort((a, b) => a.at - b.at)
   }
 
-  #earlier(table: Table, row: number): TrailEntry[] {
-    if (row >= table.initialRows) return []
-    const { history } = table
+  #earlier({ report, history, initialRows }: Table, row: number): TrailEntry[] {
+    if (row >= initialRows) return []
     const [created, modified, aggregate] = [history.created(row), history.modified(row), history.aggregate(row)]
     const entries = [this.#entry(row, { at: created, action: 'Created', step: 0 })]
     history.earlierEdits(row).forEach((at, i) => entries.push(this.#entry(row, { at, action: 'Updated', step: i + 1 })))
     if (modified > created) {
       const last = this.#entry(row, { at: modified, action: history.deleted(row) ? 'Deleted' : 'Updated', step: 9 })
       entries.push(last)
-      if (this.#doubles(row, 9)) entries.push(last)
+      if (this.#isDoubled(row, 9)) entries.push(last)
     }
-    if (table.report === 'events' && aggregate > modified)
+    if (report === 'events' && aggregate > modified)
       entries.push(this.#entry(row, { at: aggregate, action: 'Updated', step: 10 }))
     return entries
   }
 
   #entry(row: number, { at, action, step }: { at: Ticks; action: Action; step: number }): TrailEntry {
     const field = pick(['name', 'status', 'notes', 'attendees'], draw(this.#seed, row, 50 + step))
-    const payload = JSON.stringify({
-      source: pick(['web', 'import', 'API – Übernahme'], draw(this.#seed, row, 70 + step)),
-      changes: [{ field, from: null, to: `v${step}` }],
-    })
+    const source = pick(['web', 'import', 'API – Übernahme'], draw(this.#seed, row, 70 + step))
+    const payload = action === 'Created' ? { source } : { source, changes: [{ field }] }
     return { at, action, userId: this.#user(row, step), payload }
   }
 
@@ -83,15 +77,14 @@ export class AuditTrail {
     return 1 + (draw(this.#seed, row, 90 + step) % USERS)
   }
 
-  #doubles(row: number, step: number): boolean {
+  #isDoubled(row: number, step: number): boolean {
     return draw(this.#seed, row, 200 + step) % 100 < DOUBLED_PERCENT
   }
 }
 
-/** What `expand.aggregates` adds to an entry; the specification does not show its content. */
-export const aggregatesText = (entries: readonly TrailEntry[], entry: TrailEntry): string =>
-  JSON.stringify({
-    entriesOfRecord: entries.length,
-    entriesOfUser: entries.filter((other) => other.userId === entry.userId).length,
-    firstAt: formatTicks(entries[0]?.at ?? entry.at),
-  })
+/** Returns what `expand.aggregates` adds to an entry; the specification does not show its content. */
+export const aggregatesOf = (entries: readonly TrailEntry[], entry: TrailEntry): object => ({
+  entriesOfRecord: entries.length,
+  entriesOfUser: entries.filter((other) => other.userId === entry.userId).length,
+  firstAt: formatTicks(entries[0]?.at ?? entry.at),
+})

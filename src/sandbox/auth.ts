@@ -1,13 +1,13 @@
 /**
  * The authentication interface (spec §5): short-lived JWTs against client id and secret, a limit on token requests,
- * and the check of the Bearer header. Verified tokens are remembered, because each of them comes with every page.
+ * and the check of the Bearer header. Verified tokens are remembered, because every request carries one.
  */
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { forbidden, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'
 import type { Faults } from './faults.ts'
 import type { SandboxClient, Settings } from './options.ts'
-import type { Endpoint } from './reports.ts'
+import type { NamedEndpoint } from './reports/index.ts'
 
 const ISSUER = 'sandbox'
 const MINUTE_MS = 60_000
@@ -27,7 +27,8 @@ interface Bearer {
   uses: number
 }
 
-export type Admitted =
+/** The outcome of an authentication. */
+export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }
 
@@ -67,7 +68,7 @@ export class Auth {
   /**
    * 401 when the token is missing, expired or lacks the scope; 403 when the client may not read the report (spec §5).
    */
-  async admit(authorization: string | undefined, endpoint: Endpoint): Promise<Admitted> {
+  async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)
       return { refusal: unauthorised('The token was revoked.') }
@@ -121,7 +122,7 @@ export class Auth {
     }
   }
 
-  #hasExpired(token: string, bearer: Bearer, endpoint: Endpoint): boolean {
+  #hasExpired(token: string, bearer: Bearer, endpoint: NamedEndpoint): boolean {
     bearer.uses += 1
     const usesMax = this.#options.faults.peek('expire', endpoint.report)
     if (usesMax !== undefined && bearer.uses > Number(usesMax) && !this.#revoked.has(token)) {
@@ -131,7 +132,7 @@ export class Auth {
     return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Seconds to wait when the last minute is used up. */
+  /** Counts a token request. Returns the seconds to wait when the limit of the last minute is reached. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
@@ -156,7 +157,7 @@ function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] 
 }
 
 /** The enquiry audit needs both: to view the enquiry, and to view audit data (spec §7). */
-function isForbidden(client: SandboxClient, endpoint: Endpoint): boolean {
+function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'
       ? ['enquiry_audit_entries', 'enquiries', 'audit_entries']

@@ -1,15 +1,15 @@
 /**
- * What can happen to a row, each with its stamps and its audit entry. Changes draw from one seeded sequence; stamps
- * come from the service's clock. A child edit of an event moves `aggregateRecordModified` only (spec §2).
+ * What can happen to a row, each change with its stamps and its audit entry. Changes draw from one seeded sequence;
+ * stamps come from the service's clock. A child edit of an event moves `aggregateRecordModified` only (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
 import { SyncError } from '../errors.ts'
-import type { Action, AuditTrail } from './auditTrail.ts'
-import { drawAmount } from './decimal.ts'
-import { WORLD_REPORTS, type WorldReport } from './reports.ts'
-import type { RawFields } from './rowTexts.ts'
-import type { Table } from './table.ts'
+import { type Action, AuditTrail } from './auditTrail.ts'
+import { Dice, type Makings } from './dice.ts'
+import { WORLD_REPORTS, type WorldReport } from './reports/index.ts'
+import type { RawFields, Row, Table } from './table.ts'
 import { TICKS_PER_MS, type Ticks } from './ticks.ts'
 
 export interface ChangeMade {
@@ -20,16 +20,17 @@ export interface ChangeMade {
   readonly field?: string
 }
 
-interface ChangesOptions {
-  readonly tables: Readonly<Record<WorldReport, Table>>
-  readonly audit: AuditTrail
-  readonly now: () => Ticks
-  readonly random: RandomGenerator
-}
-
 interface Target {
   readonly table: Table
-  readonly row: number
+  readonly row: Row
+}
+
+interface ItemsChange {
+  readonly action: string
+  /** The collection; undefined: one is drawn. */
+  readonly field: string | undefined
+  readonly needsItems: boolean
+  readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
 /** Which change a tick makes, out of a hundred. */
@@ -45,87 +46,77 @@ const TICK_SHARES = [
 ] as const
 
 export class Changes {
-  readonly #tables: ChangesOptions['tables']
-  readonly #audit: AuditTrail
+  readonly tables: Readonly<Record<WorldReport, Table>>
+  protected readonly audit: AuditTrail
+  readonly #makings: Makings
   readonly #now: () => Ticks
   readonly #random: RandomGenerator
-  readonly #deletedByUs: Target[] = []
+  /** Rows that a change deleted, oldest first; ticks take some of them back. */
+  readonly #deleted: Target[] = []
 
-  constructor({ tables, audit, now, random }: ChangesOptions) {
-    this.#tables = tables
-    this.#audit = audit
+  constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, now: () => Ticks) {
+    this.tables = tables
+    this.audit = new AuditTrail(tables, makings.seed)
+    this.#makings = makings
     this.#now = now
-    this.#random = random
+    this.#random = xoroshiro128plus(makings.seed)
   }
 
   edit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const [field, raw] = this.#newValue(target)
-    return this.#stampOwn(target, { action: 'Updated', fields: { [field]: raw }, field })
+    return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
+  /** An edit that moves no stamp. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
-    const { table, row } = this.#target(report, key)
-    if (table.model.priced !== undefined) {
-      table.reprice(row, drawAmount(this.#draw(), row, 1))
-      return { report, key, action: 'silentEdit', field: table.model.priced(row).field }
+    const target = this.#target(report, key)
+    const { amount } = target.table.definition
+    if (amount !== undefined) {
+      target.row.nano = this.#dice().nano('amount')
+      return { report, key, action: 'silentEdit', field: amount }
     }
-    const [field, raw] = this.#newValue({ table, row })
-    table.change(row, () => undefined, { [field]: raw })
+    const [field, raw] = this.#newValue(target)
+    target.table.change(target.row, { [field]: raw })
     return { report, key, action: 'silentEdit', field }
   }
 
+  /** Puts raw JSON text into fields and collections, and stamps the row; an empty text leaves the field out. */
   putRow(report: WorldReport, key: number, fields: RawFields): ChangeMade {
     const target = this.#target(report, key)
-    const collections = new Set(target.table.collections.kinds.map((kind) => kind.field))
-    const own = Object.entries(fields).filter(([field]) => !collections.has(field))
-    for (const [field, raw] of Object.entries(fields)) {
-      if (collections.has(field)) target.table.collections.set(target.row, field, raw)
-    }
-    return { ...this.#stampOwn(target, { action: 'Updated', fields: Object.fromEntries(own) }), action: 'putRow' }
+    const collections = new Set(target.table.definition.collections.map(({ field }) => field))
+    const [whole, own] = [true, false].map((wanted) =>
+      Object.entries(fields).filter(([field]) => collections.has(field) === wanted),
+    ) as [[string, string][], [string, string][]]
+    for (const [field, raw] of whole) target.table.setItems(target.row, field, raw)
+    return { ...this.#stamp(target, { action: 'Updated', fields: Object.fromEntries(own) }), action: 'putRow' }
   }
 
   editChild(report: WorldReport, key: number, field?: string): ChangeMade {
-    return this.#changeItems(report, key, {
-      field,
-      wantsItems: true,
-      action: 'editChild',
-      next: (items) => {
-        const at = this.#below(items.length)
-        return items.map((item, index) => (index === at ? nextRevision(item) : item))
-      },
-    })
+    const next = (items: readonly string[]): readonly string[] => {
+      const at = this.#below(items.length)
+      return items.map((item, index) => (index === at ? nextRevision(item) : item))
+    }
+    return this.#changeItems(report, key, { action: 'editChild', field, needsItems: true, next })
   }
 
   addChild(report: WorldReport, key: number, field?: string): ChangeMade {
-    return this.#changeItems(report, key, {
-      field,
-      wantsItems: false,
-      action: 'addChild',
-      next: (items, table, name) => [...items, table.collections.freshItem(name, this.#draw())],
-    })
+    return this.#changeItems(report, key, { action: 'addChild', field, needsItems: false, next: withNewItem })
   }
 
   removeChild(report: WorldReport, key: number, field?: string): ChangeMade {
-    return this.#changeItems(report, key, {
-      field,
-      wantsItems: true,
-      action: 'removeChild',
-      next: (items) => {
-        const at = this.#below(items.length)
-        return items.filter((_, index) => index !== at)
-      },
-    })
+    const next = (items: readonly string[]): readonly string[] => items.toSpliced(this.#below(items.length), 1)
+    return this.#changeItems(report, key, { action: 'removeChild', field, needsItems: true, next })
   }
 
   clearChildren(report: WorldReport, key: number, field?: string): ChangeMade {
-    return this.#changeItems(report, key, { field, wantsItems: true, action: 'clearChildren', next: () => [] })
+    return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
   }
 
   /** Events and budgets keep the row and hide it by default; rows of the other reports disappear for good. */
   softDelete(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
-    this.#deletedByUs.push(target)
+    this.#deleted.push(target)
     return this.#setDeleted(target, true)
   }
 
@@ -134,126 +125,109 @@ export class Changes {
   }
 
   insert(report: WorldReport): ChangeMade {
-    return this.#insertAt(report, this.#stamp(), 'insert')
+    return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** A row that becomes visible now although it says that it is older: a transaction that committed late. */
+  /** Inserts a row with a stamp from before, like a transaction that was committed late. */
   lateCommit(report: WorldReport, ageMs: number): ChangeMade {
-    return this.#insertAt(report, this.#stamp() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
+    return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
 
   stampFuture(report: WorldReport, key: number, ms: number): ChangeMade {
-    const target = this.#target(report, key)
-    const at = this.#stamp() + Math.trunc(ms * TICKS_PER_MS)
-    return { ...this.#stampOwn(target, { action: 'Updated', at }), action: 'stampFuture' }
+    const at = this.#nowTicks() + Math.trunc(ms * TICKS_PER_MS)
+    return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
+  /** Moves the stamps of a row without any other change; `NEVER` makes it a row that was never edited. */
+  setStamps(report: WorldReport, key: number, at: Ticks): void {
+    const { table, row } = this.#target(report, key)
+    row.modified = at
+    row.aggregate = at
+    table.change(row)
+  }
+
+  /** Makes one random change, of one report if it is named. */
   tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): ChangeMade {
     const drawn = this.#below(100)
     const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
-    const { live, keyOf } = this.#tables[report]
-    if (action === 'insert' || live.size === 0) return this.insert(report)
+    if (action === 'insert') return this.insert(report)
     if (action === 'undelete') return this.#undeleteOne(report) ?? this.insert(report)
-    const row = live.slice(this.#below(live.size), 1)[0] as number
-    return this[action](report, keyOf(row))
+    const live = this.tables[report].rows.filter(({ deleted }) => !deleted)
+    const row = live[this.#below(live.length)]
+    return row === undefined ? this.insert(report) : this[action](report, row.key)
   }
 
   #undeleteOne(report: WorldReport): ChangeMade | undefined {
-    const at = this.#deletedByUs.findIndex(({ table }) => table.report === report)
-    const [target] = at < 0 ? [] : this.#deletedByUs.splice(at, 1)
+    const at = this.#deleted.findIndex(({ table }) => table.report === report)
+    const [target] = at < 0 ? [] : this.#deleted.splice(at, 1)
     return target === undefined ? undefined : this.#setDeleted(target, false)
   }
 
   #insertAt(report: WorldReport, at: Ticks, action: string): ChangeMade {
-    const table = this.#tables[report]
-    const row = table.insert(at)
-    this.#audit.record(report, row, { at, action: 'Created', payload: { source: 'live' } })
-    return { report, key: table.keyOf(row), action }
+    const row = this.tables[report].insert(at)
+    this.audit.record(report, row.number, { at, action: 'Created', payload: { source: 'live' } })
+    return { report, key: row.key, action }
   }
 
   #setDeleted(target: Target, deleted: boolean): ChangeMade {
-    const { table, row } = target
-    const flagged = table.report === 'events' || table.report === 'budgets'
-    const made = this.#stampOwn(target, {
-      action: deleted ? 'Deleted' : 'Restored',
-      also: () => (flagged ? table.stamps.setDeleted(row, deleted) : table.stamps.setGone(row, deleted)),
-    })
+    target.row.deleted = deleted
+    const made = this.#stamp(target, { action: deleted ? 'Deleted' : 'Restored' })
     return { ...made, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** The row itself was edited: both stamps move. */
-  #stampOwn(
+  /** Changes fields of the row itself, so that both stamps move. */
+  #stamp(
     { table, row }: Target,
-    edit: { action: Action; fields?: RawFields; field?: string; at?: Ticks; also?: () => void },
+    { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
   ): ChangeMade {
-    const at = edit.at ?? this.#stamp()
-    table.change(
-      row,
-      () => {
-        table.stamps.setModified(row, at)
-        table.stamps.setAggregate(row, at)
-        edit.also?.()
-      },
-      edit.fields,
-    )
-    this.#audit.record(table.report, row, {
-      at,
-      action: edit.action,
-      payload: { source: 'live', changes: edit.fields ?? {} },
-    })
-    const made = { report: table.report, key: table.keyOf(row), action: 'edit' }
-    return edit.field === undefined ? made : { ...made, field: edit.field }
+    row.modified = at
+    row.aggregate = at
+    table.change(row, fields)
+    const changes = Object.keys(fields).map((field) => ({ field, to: table.value(row, field) }))
+    this.audit.record(table.report, row.number, { at, action, payload: { source: 'live', changes } })
+    return { report: table.report, key: row.key, action: 'edit' }
   }
 
-  #changeItems(
-    report: WorldReport,
-    key: number,
-    change: {
-      field: string | undefined
-      wantsItems: boolean
-      action: string
-      next: (items: readonly string[], table: Table, field: string) => readonly string[]
-    },
-  ): ChangeMade {
+  #changeItems(report: WorldReport, key: number, { action, needsItems, next, ...change }: ItemsChange): ChangeMade {
     const { table, row } = this.#target(report, key)
-    const field = change.field ?? this.#collectionOf({ table, row }, change.wantsItems)
-    const items = table.collections.items(row, field)
-    const isOne = table.collections.kinds.find((kind) => kind.field === field)?.kind === 'one'
-    // A child edit of a row without children becomes a first child, so that the stamp never moves for nothing.
-    const barren = change.wantsItems && items.length === 0
-    const next = barren ? [table.collections.freshItem(field, this.#draw())] : change.next(items, table, field)
-    table.collections.set(row, field, isOne ? next.slice(-1) : next)
-    const at = this.#stamp()
-    table.change(row, () => {
-      if (report !== 'events') table.stamps.setModified(row, at)
-      table.stamps.setAggregate(row, at)
-    })
-    this.#audit.record(report, row, { at, action: 'Updated', payload: { source: 'live', collection: field } })
-    return { report, key, action: change.action, field }
+    const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
+    const items = table.items(row, field)
+    const newItem = (): string => table.newItem(row, field)
+    // A child edit of a row without children adds a first child, so that a stamp never moves without a change.
+    const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
+    const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
+    table.setItems(row, field, holdsOne ? after.slice(-1) : after)
+    const at = this.#nowTicks()
+    if (report !== 'events') row.modified = at
+    row.aggregate = at
+    table.change(row)
+    this.audit.record(report, row.number, { at, action: 'Updated', payload: { source: 'live', collection: field } })
+    return { report, key, action, field }
   }
 
-  /** A collection of the row, one that has items where the change needs some. */
-  #collectionOf({ table, row }: Target, wantsItems: boolean): string {
-    const fields = table.collections.kinds.map((kind) => kind.field)
-    const fitting = wantsItems ? fields.filter((field) => table.collections.items(row, field).length > 0) : fields
+  /** Draws a collection of the row, one with items where the change needs some. */
+  #collectionOf({ table, row }: Target, needsItems: boolean): string {
+    const fields = table.definition.collections.map(({ field }) => field)
+    const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
     const among = fitting.length > 0 ? fitting : fields
     return among[this.#below(among.length)] as string
   }
 
-  /** A field that an edit may change, with a value that it does not have. */
+  /** Draws a field that an edit may change, and a value that it does not have. */
   #newValue({ table, row }: Target): [string, string] {
-    const names = Object.keys(table.model.editable)
-    const field = names[this.#below(names.length)] as string
-    const old = table.texts.field(row, field)
-    let raw = table.model.editable[field]?.(this.#draw()) ?? 'null'
+    const { edits } = table.definition
+    const fields = Object.keys(edits)
+    const field = fields[this.#below(fields.length)] as string
+    const old = table.raw(row, field)
+    let raw = old
     for (let attempt = 0; raw === old && attempt < 20; attempt += 1)
-      raw = table.model.editable[field]?.(this.#draw()) ?? 'null'
-    return [field, raw]
+      raw = JSON.stringify(edits[field]?.(this.#dice(), row) ?? null)
+    return [field, raw ?? 'null']
   }
 
   #target(report: WorldReport, key: number): Target {
-    const table = this.#tables[report]
-    const row = table.rowOf(key)
+    const table = this.tables[report]
+    const row = table.find(key)
     if (row === undefined) {
       throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, {
         cure: 'Take a key from world.keys(report).',
@@ -262,19 +236,21 @@ export class Changes {
     return { table, row }
   }
 
+  #dice(): Dice {
+    return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
+  }
+
   /** The clock has microseconds; the seventh digit is drawn. */
-  #stamp(): Ticks {
+  #nowTicks(): Ticks {
     return this.#now() + this.#below(10)
   }
 
   #below(limit: number): number {
     return limit <= 1 ? 0 : uniformInt(this.#random, 0, limit - 1)
   }
-
-  #draw(): number {
-    return uniformInt(this.#random, 0, 0x7fffffff)
-  }
 }
+
+const withNewItem: ItemsChange['next'] = (items, newItem) => [...items, newItem()]
 
 const nextRevision = (item: string): string =>
   item.replace(/"revision":(\d+)/, (_, count: string) => `"revision":${Number(count) + 1}`)

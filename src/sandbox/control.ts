@@ -1,11 +1,11 @@
 /**
- * The control endpoint of a running sandbox, for loopback callers: faults, pace of changes, single changes, and what
- * was asked. It is no part of the specified service.
+ * The control endpoint of a running sandbox, for callers on loopback: faults, pace of changes, single changes, and the
+ * requests so far. It is no part of the specified service.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
-import { isWorldReport, WORLD_REPORTS } from './reports.ts'
+import { isWorldReport, WORLD_REPORTS } from './reports/index.ts'
 import type { RequestLog } from './requestLog.ts'
 import type { ChangeMade } from './changes.ts'
 import type { Faults } from './faults.ts'
@@ -85,7 +85,7 @@ const CALLS: Readonly<Record<string, (sandbox: Controls, body: Body) => Answer>>
       rows: Object.fromEntries(
         WORLD_REPORTS.map((report) => [
           report,
-          { all: sandbox.world.tables[report].all.size, live: sandbox.world.tables[report].live.size },
+          { all: sandbox.world.keys(report).length, live: sandbox.world.liveKeys(report).length },
         ]),
       ),
     }),
@@ -102,7 +102,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** One change by name; without a key, of a row that is there. */
+/** Makes one change by its name; without a key, of the oldest live row. */
 function change(world: World, body: Body): ChangeMade {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''
@@ -125,10 +125,9 @@ function change(world: World, body: Body): ChangeMade {
 }
 
 function anyKey(world: World, report: (typeof WORLD_REPORTS)[number]): number {
-  const { live, keyOf } = world.tables[report]
-  const [row] = live.slice(0, 1)
-  if (row === undefined) throw refusal(`${report} has no row`, 'Insert one first, or name a key.')
-  return keyOf(row)
+  const [key] = world.liveKeys(report)
+  if (key === undefined) throw refusal(`${report} has no row`, 'Insert one first, or name a key.')
+  return key
 }
 
 function rawFields(fields: unknown): Record<string, string> {

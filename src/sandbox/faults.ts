@@ -3,7 +3,7 @@
  * events requests with 503. Without `@report` it concerns every report endpoint; `@token` means the token endpoint.
  */
 import { SyncError } from '../errors.ts'
-import { REPORTS, type ReportName } from './reports.ts'
+import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
@@ -92,7 +92,7 @@ export function parseFault(text: string): Fault {
     throw refused(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
   }
   const rule: FaultRule = RULES[name as FaultName]
-  if (place !== undefined && place !== 'token' && !(REPORTS as readonly string[]).includes(place)) {
+  if (place !== undefined && place !== 'token' && !REPORTS.includes(place)) {
     throw refused(
       `fault '${text}' names the unknown report '${place}'`,
       `Write @token or one of: ${REPORTS.join(', ')}.`,

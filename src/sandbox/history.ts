@@ -1,15 +1,13 @@
 /**
- * What had happened to a row before the sandbox started: when it was created, edited, deleted. Pure functions of the
- * seed, so that stamps need not be kept for the audit trail and the same seed always tells the same story.
+ * What happened to a row before the sandbox started: when it was created, edited, deleted. Pure functions of the seed,
+ * so that the rows and the audit trail always agree.
  */
-import { draw, fraction, hashOf } from './draw.ts'
-import type { WorldReport } from './reports.ts'
-import { NEVER, TICKS_PER_DAY, TICKS_PER_MS, ticksOfMillis, type Ticks } from './ticks.ts'
+import { draw, hashOf } from './dice.ts'
+import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
 /** History ends here, so that equal seeds give equal rows on any day; an earlier clock moves the end back. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
-const SECOND = 1_000 * TICKS_PER_MS
 
 const EDITED_PERCENT = 70
 const DELETED_PERCENT = 4
@@ -19,51 +17,52 @@ const CHILD_EDIT_PERCENT = 40
 
 export interface HistoryOptions {
   readonly seed: number
-  readonly report: WorldReport
+  readonly report: string
   readonly rows: number
   readonly end: Ticks
+  /** Events and budgets (spec §2): rows always have a modification time, and deleted ones are kept. */
+  readonly keepsDeleted: boolean
 }
 
 export class History {
   readonly #seed: number
   readonly #rows: number
   readonly #end: Ticks
-  readonly #stamped: boolean
+  readonly #keepsDeleted: boolean
   readonly #bulkAt: Ticks
 
-  constructor({ seed, report, rows, end }: HistoryOptions) {
+  constructor({ seed, report, rows, end, keepsDeleted }: HistoryOptions) {
     this.#seed = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
     this.#rows = rows
     this.#end = end
-    // Events and budgets always carry a modification time (spec §2); elsewhere a row may never have had one.
-    this.#stamped = report === 'events' || report === 'budgets'
+    this.#keepsDeleted = keepsDeleted
     this.#bulkAt = end - 30 * TICKS_PER_DAY
   }
 
   created(row: number): Ticks {
-    const share = (row + fraction(this.#seed, row, 1)) / this.#rows
+    const share = (row + this.#fraction(row, 1)) / this.#rows
     return this.#rounded(row, this.#end - SPAN_TICKS + Math.floor(share * SPAN_TICKS))
   }
 
   modified(row: number): Ticks {
     const created = this.created(row)
-    if (!this.#was(EDITED_PERCENT, row, 2)) return this.#stamped ? created : NEVER
+    if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
     // A bulk import stamps many rows with one instant: no window can be cut between them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }
 
-  /** Events: the event or a child record, whichever changed last (spec §2). */
+  /** Events: when the event or a child record last changed (spec §2). */
   aggregate(row: number): Ticks {
     const modified = this.modified(row)
     return this.#was(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
   }
 
   deleted(row: number): boolean {
-    return this.#stamped && this.#was(DELETED_PERCENT, row, 7)
+    return this.#keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
   }
 
-  /** Edits between creation and last modification, oldest first, as far as the audit trail tells. */
+  /** The edits between creation and last modification that the audit trail contains, oldest first. */
   earlierEdits(row: number): readonly Ticks[] {
     const [created, modified] = [this.created(row), this.modified(row)]
     if (!(modified > created)) return []
@@ -72,14 +71,19 @@ export class History {
   }
 
   #between(from: Ticks, row: number, purpose: number): Ticks {
-    return from + Math.floor((this.#end - from) * fraction(this.#seed, row, purpose))
+    return from + Math.floor((this.#end - from) * this.#fraction(row, purpose))
   }
 
   #rounded(row: number, ticks: Ticks): Ticks {
-    return this.#was(WHOLE_SECOND_PERCENT, row, 9) ? Math.floor(ticks / SECOND) * SECOND : ticks
+    return this.#was(WHOLE_SECOND_PERCENT, row, 9) ? Math.floor(ticks / TICKS_PER_SECOND) * TICKS_PER_SECOND : ticks
   }
 
   #was(percent: number, row: number, purpose: number): boolean {
     return draw(this.#seed, row, purpose) % 100 < percent
+  }
+
+  /** A number in [0, 1). */
+  #fraction(row: number, purpose: number): number {
+    return draw(this.#seed, row, purpose) / 2 ** 32
   }
 }

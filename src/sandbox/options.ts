@@ -1,10 +1,9 @@
-/**
- * The sandbox's options, read and completed in one place. `faultNames` is the list that `--help` prints.
- */
+/** The sandbox's options, checked and completed with their defaults. `faultNames` is the list that `--help` prints. */
 import { systemClock, type Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
+import { AMOUNTS, type Amounts } from './dice.ts'
 import { parseFault } from './faults.ts'
-import { SCOPES, type ReportName } from './reports.ts'
+import { SCOPES, type ReportName } from './reports/index.ts'
 import { TIME_STYLES, type TimeStyle } from './ticks.ts'
 
 export { faultNames, parseFault } from './faults.ts'
@@ -19,7 +18,7 @@ export interface SandboxClient {
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** `mixed`: about half of the events, always the same ones, come in the summary shape. */
+/** `mixed`: about half of the events, always the same ones, have the summary shape (spec §2). */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
@@ -31,6 +30,7 @@ export interface SandboxOptions {
   readonly seed?: number | undefined
   /** Default 0: any free port. */
   readonly port?: number | undefined
+  /** Random changes that happen by themselves. Default 0. */
   readonly changesPerSecond?: number | undefined
   readonly clock?: Clock | undefined
   readonly eventShape?: EventShape | undefined
@@ -39,23 +39,25 @@ export interface SandboxOptions {
   readonly tokenLifetimeSeconds?: number | undefined
   readonly tokenRequestsPerMinute?: number | undefined
   readonly clients?: readonly SandboxClient[] | undefined
-  /** `name[*count][@report][:argument]` */
+  /** `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
   readonly faults?: readonly string[] | undefined
-  /** What a client that accepts it gets for bodies above 1 KB. Default none. */
+  /** How bodies above 1 KB are compressed for clients that accept it. Default none. */
   readonly compress?: Compression | undefined
-  /** Items in every array collection; by default 0 to 5, drawn per row. */
+  /** Items in every array collection. Default: 0 to 5, drawn per row. */
   readonly itemsPerCollection?: number | undefined
-  /** False: collections are there when asked for, and empty. */
+  /** False: every collection is empty. */
   readonly collections?: boolean | undefined
-  /** How date-times are written; by default drawn per field. */
+  /** How date-times are written. Default: drawn per field. */
   readonly timeStyle?: TimeStyle | undefined
+  /** `cents`: believable prices. Default `long`: amounts that lose digits in a reader that uses doubles. */
+  readonly amounts?: Amounts | undefined
   /** False: parameters that the specification does not document are ignored instead of refused. */
   readonly strictParameters?: boolean | undefined
 }
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults; what stays undefined is drawn by the seed. */
+/** The options with their defaults. The seed decides those that stay undefined. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>
@@ -73,6 +75,7 @@ const DEFAULTS = {
   tokenLifetimeSeconds: 3_600,
   tokenRequestsPerMinute: 30,
   compress: 'none',
+  amounts: 'long',
   collections: true,
   strictParameters: true,
 } as const
@@ -92,6 +95,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
   oneOf('eventShape', options.eventShape, EVENT_SHAPES)
   oneOf('compress', options.compress, COMPRESSIONS)
   oneOf('timeStyle', options.timeStyle, TIME_STYLES)
+  oneOf('amounts', options.amounts, AMOUNTS)
   const pace = options.changesPerSecond ?? 0
   if (Number.isNaN(pace) || pace < 0) throw refused('changesPerSecond', pace, 'Give a number of 0 or more.')
   for (const fault of options.faults ?? []) parseFault(fault)

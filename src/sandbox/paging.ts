@@ -2,9 +2,9 @@
  * Which slice of a selection a request gets, and what the answer says about it (spec §4, rule 2). The faults of paging
  * live here, so that the reports themselves stay plain.
  */
-import { draw } from './draw.ts'
+import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
-import type { ReportName } from './reports.ts'
+import type { ReportName } from './reports/index.ts'
 import type { Value } from './validate.ts'
 
 export interface PageLimits {

@@ -1,7 +1,4 @@
-/**
- * Names, towns, companies and notes to draw from, in several languages and scripts, made once per seed. Everything is
- * kept twice where a filter needs it: as it is, and as JSON text ready to be written into a row.
- */
+/** Names, towns, companies and notes to draw from, in several languages and scripts; made once per seed. */
 import { faker as german } from '@faker-js/faker/locale/de'
 import { faker as greek } from '@faker-js/faker/locale/el'
 import { faker as english } from '@faker-js/faker/locale/en'
@@ -31,7 +28,7 @@ const BOOKERS = 600
 const OTHERS = 240
 
 const OCCASIONS =
-  'Annual Conference,Jahrestagung,Sales Kick-off,Séminaire de direction,Board Meeting,Produktschulung,Gala Dinner,Workshop,Szkolenie zespołu,Team Offsite,Hackathon,Συνέδριο,Press Briefing,忘年会,Investor Day,Weihnachtsfeier'.split(
+  'Annual Conference,Jahrestagung,Sales Kick-off,Séminaire de direction,Board Meeting,Produktschulung,Gala Dinner,Workshop,Szkolenie zespołu,Team Offsite,Hackathon,Συνέδριο,Press Briefing,展示会,Investor Day,Firmenjubiläum'.split(
     ',',
   )
 

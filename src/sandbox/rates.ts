@@ -1,47 +1,24 @@
 /**
- * The rate table behind `targetCurrencyCode` and `currencyCode`. Rates are fixed per seed; a new generation of the
- * table (the `fx` fault) changes converted amounts without any row being edited, which the specification allows.
+ * The rate table behind `targetCurrencyCode` and `currencyCode`. The seed moves each rate by a few percent. Another
+ * generation of the table (the `fx` fault) changes converted amounts without an edit of any row, which the
+ * specification allows.
  */
-import { draw } from './draw.ts'
-
-/** Rough value of one euro; the seed moves each by a few percent. Six fractional digits, as whole numbers. */
-const PER_EURO_MICROS = {
-  EUR: 1_000_000,
-  USD: 1_084_300,
-  GBP: 853_200,
-  CHF: 967_450,
-  SEK: 11_304_900,
-  NOK: 11_561_200,
-  DKK: 7_459_800,
-  PLN: 4_312_750,
-  CZK: 24_731_000,
-  JPY: 162_480_000,
-  AUD: 1_641_900,
-  CAD: 1_472_350,
-} as const
-
-export type Currency = keyof typeof PER_EURO_MICROS
-
-export const CURRENCIES = Object.keys(PER_EURO_MICROS) as readonly Currency[]
-
-export const isCurrency = (code: string): code is Currency => Object.hasOwn(PER_EURO_MICROS, code)
+import { type Amounts, draw } from './dice.ts'
+import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 
 export class RateTable {
   readonly #seed: number
-  #generation = 0
+  readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  constructor(seed: number) {
+  /** With `cents`, converted amounts are cut to two decimals. */
+  constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
+    this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
     this.use(0)
   }
 
-  get generation(): number {
-    return this.#generation
-  }
-
   use(generation: number): void {
-    this.#generation = generation
     const rates = CURRENCIES.map((code, index): [Currency, bigint] => {
       const movedBy = (draw(this.#seed, index, 7_000 + generation) % 60_001) - 30_000
       const moved = code === 'EUR' ? 0 : Math.trunc((PER_EURO_MICROS[code] * movedBy) / 1_000_000)
@@ -50,10 +27,11 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
-  /** Nano-units in, nano-units out; an amount in its own currency comes back untouched. */
+  /** Converts nano-units; an amount in its own currency stays as it is. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
-    return (nano * this.#rate(to)) / this.#rate(from)
+    const converted = (nano * this.#rate(to)) / this.#rate(from)
+    return converted - (converted % this.#step)
   }
 
   #rate(code: Currency): bigint {

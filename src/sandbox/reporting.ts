@@ -1,118 +1,155 @@
-/** The six reports that have rows of their own: filter, page, write the rows, close the envelope (spec §4). */
+/** Answers report requests that were admitted and checked: select, page, write the rows, close the envelope (spec §4). */
 import { type Answer, json } from './answer.ts'
-import { damageFor } from './badRows.ts'
+import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
+import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
-import type { Settings } from './options.ts'
-import { PageWriter } from './pageWriter.ts'
-import { pageOf, shuffled, type Page } from './paging.ts'
-import type { Currency } from './rates.ts'
-import { WORLD_REPORTS, type Endpoint, type WorldReport } from './reports.ts'
-import { Selections, type Selection } from './selection.ts'
-import { isSummary, summaryText } from './summaries.ts'
-import type { Manner, Table } from './table.ts'
+import type { Currency } from './money.ts'
+import type { EventShape, Settings } from './options.ts'
+import { type Page, pageOf, shuffled } from './paging.ts'
+import {
+  DEFINITIONS,
+  ENTITY_IDS,
+  isWorldReport,
+  type NamedEndpoint,
+  reportOfEntity,
+  type WorldReport,
+} from './reports/index.ts'
+import { select } from './selection.ts'
+import type { RawFields, Row, Table } from './table.ts'
+import { formatTicks } from './ticks.ts'
 import type { ReportRequest } from './validate.ts'
 import type { World } from './world.ts'
 
-const COMMA = 0x2c
-const SPARE_BYTES = 64 * 1_024
-
-type RowWriter = (out: PageWriter, row: number) => void
+type Values = ReportRequest['values']
 
 export class Reporting {
   readonly #world: World
   readonly #settings: Settings
   readonly #faults: Faults
-  readonly #selections: Readonly<Record<WorldReport, Selections>>
-  readonly #pageBytes = new Map<string, number>()
   #requests = 0
 
   constructor({ world, settings, faults }: { world: World; settings: Settings; faults: Faults }) {
     this.#world = world
     this.#settings = settings
     this.#faults = faults
-    this.#selections = Object.fromEntries(
-      WORLD_REPORTS.map((report) => [report, new Selections(world.tables[report])]),
-    ) as Record<WorldReport, Selections>
   }
 
-  answer(endpoint: Endpoint & { report: WorldReport }, request: ReportRequest): Answer {
-    const { report } = endpoint
+  /** `enquiryId` is the number in the path of the enquiry audit. */
+  answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
-    const selection = this.#selections[report].find(request)
-    const page = pageOf(
-      { values: request.values, total: selection.count, limits: this.#settings, report },
-      this.#faults,
-    )
+    const { report } = endpoint
+    return isWorldReport(report) ? this.#rows(report, endpoint, request) : this.#audit(endpoint, request, enquiryId)
+  }
+
+  #rows(report: WorldReport, endpoint: NamedEndpoint, request: ReportRequest): Answer {
+    const rows = select(this.#world.tables[report], request.values)
+    const page = this.#page(endpoint, request, rows.length)
     const refused = page.isBeyond ? this.#faults.takeNumber('beyond', report) : undefined
     if (refused !== undefined) return json(refused, { title: 'There is no such page', status: refused })
-    const rows = this.#rowsOf(selection, page, report)
-    const body = this.#write(endpoint, { rows, page, writeRow: this.#rowWriter(report, request) })
+    const write = this.#writer(report, request)
+    const items = this.#onPage(rows, page, report).map(write)
     if (page.isPartial) this.#drift(report)
-    return { status: 200, body }
+    return bodyOf(endpoint, items, page)
   }
 
-  #rowsOf(selection: Selection, page: Page, report: WorldReport): readonly number[] {
-    const rows =
-      this.#faults.take('unordered', report) === undefined
-        ? selection.slice(page.start, page.count)
-        : shuffled(selection.count, page, this.#requests).flatMap((place) => selection.slice(place, 1))
-    const [first] = rows
-    if (first === undefined || this.#faults.take('duplicate-row', report) === undefined) return rows
-    return [...rows, first]
+  /**
+   * One record's entries in a period, in chronological order. The enquiry audit is the same trail, limited to enquiries
+   * and without `entityType` (spec §2, §4).
+   */
+  #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
+    const { values, flags } = request
+    const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries
+    const trail = this.#world.auditEntries(entityId, enquiryId ?? Number(values.get('entityRecordId')))
+    const entries = trail.filter(isIn(values, 'since', 'until'))
+    const page = this.#page(endpoint, request, entries.length)
+    const report = reportOfEntity(entityId)
+    const entityType = report === undefined ? 'Unknown' : DEFINITIONS[report].entity.type
+    const items = entries.slice(page.start, page.start + page.count).map((entry) =>
+      JSON.stringify({
+        timestamp: formatTicks(entry.at),
+        userId: entry.userId,
+        ...(enquiryId === undefined ? { entityType } : {}),
+        action: entry.action,
+        ...(flags.has('payload') ? { payload: entry.payload } : {}),
+        ...(flags.has('aggregates') ? { aggregates: aggregatesOf(trail, entry) } : {}),
+      }),
+    )
+    return bodyOf(endpoint, items, page)
   }
 
-  #write(
-    endpoint: Endpoint,
-    { rows, page, writeRow }: { rows: readonly number[]; page: Page; writeRow: RowWriter },
-  ): Buffer {
-    const out = new PageWriter((this.#pageBytes.get(endpoint.report) ?? 0) + SPARE_BYTES)
-    out.text(endpoint.envelope ? '{"items":[' : '[')
-    for (let i = 0; i < rows.length; i += 1) {
-      if (i > 0) out.byte(COMMA)
-      writeRow(out, rows[i] as number)
-    }
-    out.text(endpoint.envelope ? envelopeEnd(page) : ']')
-    this.#pageBytes.set(endpoint.report, out.length)
-    return out.finish()
+  #page({ report }: NamedEndpoint, { values }: ReportRequest, total: number): Page {
+    return pageOf({ values, total, limits: this.#settings, report }, this.#faults)
   }
 
-  #rowWriter(report: WorldReport, request: ReportRequest): RowWriter {
+  #onPage(rows: readonly Row[], page: Page, report: WorldReport): readonly Row[] {
+    const isShuffled = this.#faults.take('unordered', report) !== undefined
+    const onPage = isShuffled
+      ? shuffled(rows.length, page, this.#requests).map((place) => rows[place] as Row)
+      : rows.slice(page.start, page.start + page.count)
+    const [first] = onPage
+    return first === undefined || this.#faults.take('duplicate-row', report) === undefined ? onPage : [...onPage, first]
+  }
+
+  #writer(report: WorldReport, { values, flags }: ReportRequest): (row: Row) => string {
     const table = this.#world.tables[report]
-    const manner: Manner = { flags: request.flags, currency: currencyOf(request) }
-    const whole: RowWriter = (out, row) => table.write(out, row, manner)
-    const shaped = report === 'events' ? this.#shaped(whole, request) : whole
+    const currency = (values.get('targetCurrencyCode') ?? values.get('currencyCode') ?? 'EUR') as Currency
     const every = this.#faults.takeNumber('bad-rows', report)
-    return every === undefined ? shaped : damaged(shaped, { table, manner, every })
-  }
-
-  #shaped(whole: RowWriter, request: ReportRequest): RowWriter {
-    const { eventShape } = this.#settings
-    if (eventShape === 'full') return whole
-    return (out, row) => {
-      if (isSummary(eventShape, row)) out.text(summaryText(this.#world, row, request.values))
-      else whole(out, row)
+    return (row) => {
+      if (every !== undefined && row.number % every === 0)
+        return table.text(row, { flags, currency, damage: damageOf(table, row.number / every) })
+      const isSummary = report === 'events' && hasSummaryShape(this.#settings.eventShape, row)
+      return isSummary ? summaryText(this.#world, row, values) : table.text(row, { flags, currency })
     }
   }
 
-  /** Between two pages of a walk the report changes, so that rows move to other pages. */
+  /** Changes the report between two pages of a walk, so that rows move to other pages. */
   #drift(report: WorldReport): void {
     const changes = this.#faults.takeNumber('drift', report) ?? 0
     for (let i = 0; i < changes; i += 1) this.#world.tick(report)
   }
 }
 
-function damaged(
-  write: RowWriter,
-  { table, manner, every }: { table: Table; manner: Manner; every: number },
-): RowWriter {
-  return (out, row) => {
-    if (row % every === 0) table.writeDamaged(out, row, { manner, fields: damageFor(table.model, row / every) })
-    else write(out, row)
-  }
+function bodyOf({ envelope }: NamedEndpoint, items: readonly string[], page: Page): Answer {
+  const { pageNumber, pageSize, totalCount } = page
+  const array = `[${items.join(',')}]`
+  const rest = `"pageNumber":${pageNumber},"pageSize":${pageSize},"totalCount":${totalCount}`
+  return { status: 200, body: envelope ? `{"items":${array},${rest}}` : array }
 }
 
-const currencyOf = (request: ReportRequest): Currency =>
-  (request.values.get('targetCurrencyCode') ?? request.values.get('currencyCode') ?? 'EUR') as Currency
+const isIn =
+  (values: Values, since: string, until: string) =>
+  ({ at }: Pick<TrailEntry, 'at'>): boolean =>
+    at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-export const envelopeEnd = ({ pageNumber, pageSize, totalCount }: Page): string =>
-  `],"pageNumber":${pageNumber},"pageSize":${pageSize},"totalCount":${totalCount}}`
+/** In the `mixed` shape, each event always has the same of the two shapes. */
+const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
+  shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
+
+/** The summary shape of an event (spec §2): `totalChanges` counts the modifications recorded in the period. */
+function summaryText(world: World, row: Row, values: Values): string {
+  const entries = world.auditEntries(ENTITY_IDS.events, row.key).filter(isIn(values, 'modifiedSince', 'modifiedUntil'))
+  const name = world.tables.events.raw(row, 'name') ?? 'null'
+  const modifiedAt = formatTicks(row.aggregate)
+  return `{"eventId":${row.key},"eventName":${name},"modifiedAt":"${modifiedAt}","totalChanges":${entries.length}}`
+}
+
+/**
+ * What the `bad-rows` fault puts into a row, chosen by the row's number. An empty text leaves the field out; text that
+ * goes on after the value adds a second member of the same name.
+ */
+const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
+  (key) => ({ [key]: '' }),
+  (key) => ({ [key]: '"not a number"' }),
+  (_, second) => ({ [second]: '{"unexpected":"object"}' }),
+  (_, second) => ({ [second]: '"NUL \\u0000 inside"' }),
+  (_, second) => ({ [second]: '"lone \\ud800 surrogate"' }),
+  (_, second) => ({ [second]: `"first","${second}":"second"` }),
+  (_key, _second, third) => ({ [third]: '1e400' }),
+  (_key, _second, third) => ({ [third]: '"2025-02-30T25:61:00Z"' }),
+  () => ({ surprise: '123456789012345678901234567890.123456789' }),
+]
+
+function damageOf(table: Table, number: number): RawFields {
+  const [second = '', third = ''] = table.fields.slice(1)
+  return DAMAGES[number % DAMAGES.length]?.(table.definition.key, second, third) ?? {}
+}

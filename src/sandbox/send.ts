@@ -58,7 +58,7 @@ export class Sender {
   }
 
   #padded({ body, status }: Answer, place: FaultPlace | undefined): Buffer {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    const bytes = Buffer.from(body)
     const megabytes = place === undefined || status !== 200 ? undefined : this.#options.faults.takeNumber('huge', place)
     return megabytes === undefined ? bytes : Buffer.concat([bytes, Buffer.alloc(megabytes * MEGABYTE, ' ')])
   }
@@ -71,7 +71,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** True when a fault has taken over the body. */
+  /** Returns true when a fault has sent the body, or does not send it at all. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)
@@ -97,7 +97,7 @@ export class Sender {
     return true
   }
 
-  /** One byte at a time; when the body is over, blanks go on for ever. */
+  /** Sends one byte at a time, and blanks for ever after the end of the body. */
   #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -13,13 +13,13 @@ import { controlAnswer, controlsOf, isLoopback, type Controls } from './control.
 import { Faults, type FaultPlace } from './faults.ts'
 import { settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
-import { CONTROL_PREFIX, routeOf, TOKEN_PATH } from './routes.ts'
+import { routeOf } from './reports/index.ts'
 import { Sender } from './send.ts'
 import { Service, type Served } from './service.ts'
 import { ticksOf, type Ticks } from './ticks.ts'
 import { World } from './world.ts'
 
-export { ENTITY_IDS, type ReportName, type WorldReport } from './reports.ts'
+export { ENDPOINTS, ENTITY_IDS, type ReportName, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
 export type { SandboxClient, SandboxOptions } from './options.ts'
 export type { LoggedRequest, RequestLog } from './requestLog.ts'
 export type { ChangeMade } from './changes.ts'
@@ -36,6 +36,8 @@ export interface Sandbox extends AsyncDisposable {
   close(): Promise<void>
 }
 
+const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
+const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
 /** Idle connections live long: a client that reuses one must not meet a close by chance. */
 const KEEP_ALIVE_MS = 65_000
@@ -58,13 +60,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
 /** Everything but the socket. */
 function assemble(settings: Settings): Parts {
-  const { clock, compress, rows, seed, timeStyle } = settings
+  const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
   const micros = (): number => clock.now() + Number(faults.peek('skew') ?? 0) * MICROS_PER_SECOND
   const nowSeconds = (): number => Math.floor(micros() / MICROS_PER_SECOND)
   const now = (): Ticks => ticksOf(micros() as Instant)
   const rules = { items: settings.itemsPerCollection, filled: settings.collections }
-  const world = new World({ rows, seed, now, rules, timeStyle })
+  const world = new World({ rows, seed, now, rules, timeStyle, amounts })
   const auth = new Auth({ settings, faults, nowSeconds })
   const closing = new AbortController()
   const requests = new RequestLog()

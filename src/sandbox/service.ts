@@ -2,14 +2,12 @@
  * From a request to an answer: route, faults that replace the answer, authentication, validation, report. It knows
  * nothing of sockets; `server.ts` reads requests and `send.ts` writes answers.
  */
-import { auditAnswer } from './auditReporting.ts'
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace, Faults } from './faults.ts'
 import type { Settings } from './options.ts'
 import { Reporting } from './reporting.ts'
-import { isWorldReport, type Endpoint, type WorldReport } from './reports.ts'
-import type { Route } from './routes.ts'
+import type { Route } from './reports/index.ts'
 import { checkBody, type Checked } from './validate.ts'
 import type { World } from './world.ts'
 
@@ -78,12 +76,7 @@ export class Service {
     const refusal = this.#refusalOf(checked)
     const problems = [...Object.values(checked.errors), ...Object.values(checked.unknown)].flat()
     if (refusal !== undefined) return { answer: refusal, problems }
-    return { answer: this.#read(endpoint, checked, recordId), problems }
-  }
-
-  #read(endpoint: Endpoint, { request }: Checked, enquiryId: number | undefined): Answer {
-    if (isOfWorld(endpoint)) return this.#reporting.answer(endpoint, request)
-    return auditAnswer(this.#parts, { endpoint, request, enquiryId })
+    return { answer: this.#reporting.answer(endpoint, checked.request, recordId), problems }
   }
 
   #refusalOf({ errors, unknown }: Checked): Answer | undefined {
@@ -125,8 +118,6 @@ const HTML: Answer = {
 const refused = (answer: Answer): Served => ({ answer, problems: [] })
 
 const notAllowed = (): Answer => plainStatus(405, 'Method not allowed', { Allow: 'POST' })
-
-const isOfWorld = (endpoint: Endpoint): endpoint is Endpoint & { report: WorldReport } => isWorldReport(endpoint.report)
 
 function parseBody(text: string): Parsed {
   if (text === '') return { ok: false, answer: invalid({ $: ['A non-empty request body is required.'] }) }

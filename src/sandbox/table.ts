@@ -1,167 +1,232 @@
 /**
- * One report's rows: stamps, the index on modification time, serialised texts and collections, and how a row is
- * written into a page. It knows nothing of requests; `selection.ts` finds rows, `world.ts` changes them.
+ * One report's rows in memory, and how a row is written. Made for some thousands of rows: the order is sorted again
+ * after a change, and a filter looks at every row.
  */
-import { Collections, type CollectionRules } from './collections.ts'
-import { decimalText } from './decimal.ts'
+import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
-import { OrderedIndex, sortedRows } from './orderedIndex.ts'
-import type { PageWriter } from './pageWriter.ts'
-import type { Currency, RateTable } from './rates.ts'
-import type { WorldReport } from './reports.ts'
-import type { Attribute, Makings, RowModel } from './rows/model.ts'
-import { RowTexts, type RawFields } from './rowTexts.ts'
-import { StampColumns } from './stamps.ts'
+import { type Currency, decimalText } from './money.ts'
+import type { RateTable } from './rates.ts'
+import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
+import { currencyOf } from './reports/contents.ts'
+import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-const CLOSE = 0x7d
+/** Raw JSON text by field; an empty text means that the row does not carry the field. */
+export type RawFields = Readonly<Record<string, string>>
+
+/** Raw text of the items; a string where raw text replaces the whole collection. */
+type Content = readonly string[] | string
+
+export interface Row extends RowSource {
+  /** From 0, in the order of creation. */
+  readonly number: number
+  modified: Ticks
+  aggregate: Ticks
+  /** Soft-deleted: returned with `includeDeleted` where the report has that, else never. */
+  deleted: boolean
+  /** The amount in the row's own currency, in nano-units. */
+  nano: bigint
+  /** Fields that were changed since the row was made. */
+  readonly changed: Record<string, string>
+  readonly collections: Map<string, Content>
+  /** What the row was made with; dropped when a stamp moves. */
+  made: ReadonlyMap<string, string> | undefined
+}
+
+export interface CollectionRules {
+  /** Items in every array; undefined: 0 to 5, drawn per row. */
+  readonly items: number | undefined
+  /** False: every collection is empty. */
+  readonly filled: boolean
+}
+
+/** How a row is to be written. */
+export interface Manner {
+  readonly flags: ReadonlySet<string>
+  readonly currency: Currency
+  /** Fields to damage, for the `bad-rows` fault. */
+  readonly damage?: RawFields
+}
 
 export interface TableOptions {
-  readonly model: RowModel
   readonly makings: Makings
   readonly rules: CollectionRules
   readonly historyEnd: Ticks
   readonly rates: RateTable
 }
 
-/** How a row is to be written: which collections, in which currency. */
-export interface Manner {
-  readonly flags: ReadonlySet<string>
-  readonly currency: Currency
-}
+const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
+/** An item's number is its id and what its content is drawn with. */
+const ITEM_NUMBERS_PER_ROW = 16
+const FIRST_NEW_ITEM = 9_000_002
 
 export class Table {
-  readonly model: RowModel
+  readonly report: WorldReport
+  readonly definition: Definition
   readonly history: History
-  readonly stamps: StampColumns
-  readonly texts: RowTexts
-  readonly collections: Collections
-  /** Rows that were there at the start; what happened to them before is in `history`. */
+  /** Rows from before the start; `history` contains what happened to them. */
   readonly initialRows: number
-  /** Every row that `includeDeleted` may return, by `aggregate`. */
-  readonly all: OrderedIndex
-  /** The same without soft-deleted rows. */
-  readonly live: OrderedIndex
-  /** Events have a second stamp that a window may match. */
-  readonly byRecord: OrderedIndex | undefined
-  readonly #rates: RateTable
-  readonly #amounts = new Map<number, bigint>()
-  #version = 0
+  readonly #options: TableOptions
+  readonly #rows: Row[] = []
+  /** Kept between changes, because sorting an almost sorted list is quick. */
+  #order: Row[] = []
+  #isSorted = true
+  #nextItem = FIRST_NEW_ITEM
 
-  constructor({ model, makings, rules, historyEnd, rates }: TableOptions) {
-    const rows = makings.sizes[model.report]
-    this.model = model
-    this.initialRows = rows
-    this.#rates = rates
-    this.history = new History({ seed: makings.seed, report: model.report, rows, end: historyEnd })
-    this.stamps = new StampColumns(rows, this.history)
-    this.texts = new RowTexts(model, this.stamps)
-    this.collections = new Collections(model.report, { seed: makings.seed, pools: makings.pools, rules })
-    // Only events carry two stamps; for the others `aggregate` holds what the modification filters look at.
-    if (model.report !== 'events')
-      for (let row = 0; row < rows; row += 1) this.stamps.setAggregate(row, this.stamps.modified(row))
-    const sorted = sortedRows(rows, this.stamps.aggregate)
-    this.all = new OrderedIndex(this.stamps.aggregate, sorted)
-    this.live = new OrderedIndex(
-      this.stamps.aggregate,
-      sorted.filter((row) => !this.stamps.isDeleted(row)),
-    )
-    this.byRecord =
-      model.report === 'events'
-        ? new OrderedIndex(this.stamps.modified, sortedRows(rows, this.stamps.modified))
-        : undefined
+  constructor(report: WorldReport, options: TableOptions) {
+    const { makings, historyEnd } = options
+    this.report = report
+    this.definition = DEFINITIONS[report]
+    this.#options = options
+    this.initialRows = Math.max(1, Math.floor(makings.events * this.definition.rowsPerEvent))
+    const { keepsDeleted } = this.definition
+    this.history = new History({ seed: makings.seed, report, rows: this.initialRows, end: historyEnd, keepsDeleted })
+    for (let number = 0; number < this.initialRows; number += 1) {
+      const modified = this.history.modified(number)
+      this.#add({
+        created: this.history.created(number),
+        modified,
+        // Only events have a second stamp (spec §2).
+        aggregate: report === 'events' ? this.history.aggregate(number) : modified,
+        deleted: this.history.deleted(number),
+      })
+    }
   }
 
-  /** Goes up with every change, so that remembered selections can be thrown away. */
-  get version(): number {
-    return this.#version
+  /** Every row that the report can return, by modification time; rows that were never edited come first. */
+  get rows(): readonly Row[] {
+    if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
+    this.#isSorted = true
+    return this.definition.keepsDeleted ? this.#order : this.#order.filter(({ deleted }) => !deleted)
   }
 
-  get report(): WorldReport {
-    return this.model.report
+  /** The fields that a row carries, in their order. */
+  get fields(): readonly string[] {
+    return [...this.#made(this.#rows[0] as Row).keys()]
   }
 
-  rowOf(key: number): number | undefined {
-    const row = key - this.model.firstKey
-    return Number.isInteger(row) && row >= 0 && row < this.stamps.size ? row : undefined
+  find(key: number): Row | undefined {
+    return this.#rows[key - this.definition.firstKey]
   }
 
-  keyOf = (row: number): number => this.model.firstKey + row
-
-  insert(at: Ticks): number {
-    const row = this.stamps.push(at)
-    this.#enter(row)
-    this.#version += 1
-    return row
+  insert(at: Ticks): Row {
+    return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Takes the row out of the indexes, lets `change` alter stamps and states, and puts it back where it belongs. */
-  change(row: number, change: () => void, fields: RawFields = {}): void {
-    this.#leave(row)
-    change()
-    this.#enter(row)
-    this.texts.changed(row, fields)
-    this.#version += 1
+  /** Replaces fields of a row. To be called after every change of stamps or state, too. */
+  change(row: Row, fields: RawFields = {}): void {
+    Object.assign(row.changed, fields)
+    row.made = undefined
+    this.#isSorted = false
   }
 
-  /** Serialises every row now, in the order in which pages will ask for them. */
-  prepare(): void {
-    this.texts.prepare(this.all.slice(0, this.all.size))
+  /** Returns the JSON text of the row. */
+  text(row: Row, { flags, currency, damage = {} }: Manner): string {
+    const fields = new Map([...this.#made(row), ...this.#amountFields(row, currency)])
+    for (const [field, raw] of [...Object.entries(row.changed), ...Object.entries(damage)]) fields.set(field, raw)
+    for (const kind of this.definition.collections) {
+      if (flags.has(kind.flag)) fields.set(kind.field, this.#collectionText(row, kind))
+    }
+    const members = [...fields].flatMap(([field, raw]) => (raw === '' ? [] : [`"${field}":${raw}`]))
+    return `{${members.join(',')}}`
   }
 
-  attribute(row: number, name: string): Attribute {
-    const raw = this.texts.raw(row)?.[name]
-    if (raw === undefined) return this.model.attributes[name]?.(row, this.stamps.of(row))
+  /** Returns the raw text of a field, or undefined when the row does not carry it. */
+  raw(row: Row, field: string): string | undefined {
+    return row.changed[field] ?? this.#made(row).get(field)
+  }
+
+  /** Returns the value of a field as a filter sees it; undefined for malformed text. */
+  value(row: Row, field: string): unknown {
     try {
-      return JSON.parse(raw) as Attribute
+      return JSON.parse(this.raw(row, field) ?? 'null')
     } catch {
       return undefined
     }
   }
 
-  write(out: PageWriter, row: number, manner: Manner): void {
-    this.texts.write(out, row)
-    this.#writeRest(out, row, manner)
+  /** Returns the raw text of each item of a collection. */
+  items(row: Row, field: string): readonly string[] {
+    const content = row.collections.get(field) ?? this.#drawnItems(row, this.#kind(field))
+    return typeof content === 'string' ? [] : content
   }
 
-  /** Writes the row with some fields replaced, as the `bad-rows` fault does. */
-  writeDamaged(out: PageWriter, row: number, { manner, fields }: { manner: Manner; fields: RawFields }): void {
-    out.text(this.texts.text(row, fields))
-    this.#writeRest(out, row, manner)
+  setItems(row: Row, field: string, content: Content): void {
+    row.collections.set(field, content)
   }
 
-  /** The amount in the row's own currency, in nano-units. */
-  amount(row: number): bigint {
-    return this.#amounts.get(row) ?? this.model.priced?.(row).nano ?? 0n
+  /** Returns a new item for the end of a collection, with an identifier of its own. */
+  newItem(row: Row, field: string): string {
+    const number = this.#nextItem
+    this.#nextItem += 1
+    return this.#itemText(row, this.#kind(field), number)
   }
 
-  reprice(row: number, nano: bigint): void {
-    this.#amounts.set(row, nano)
-    this.#version += 1
+  #add(stamps: Pick<Row, 'created' | 'modified' | 'aggregate' | 'deleted'>): Row {
+    const number = this.#rows.length
+    const dice = new Dice(this.#options.makings, this.report, number)
+    const key = this.definition.firstKey + number
+    const rest = { nano: dice.nano('amount'), changed: {}, collections: new Map<string, Content>(), made: undefined }
+    const row: Row = { ...stamps, number, key, dice, ...rest }
+    this.#rows.push(row)
+    this.#order.push(row)
+    this.#isSorted = false
+    return row
   }
 
-  #writeRest(out: PageWriter, row: number, manner: Manner): void {
-    const priced = this.model.priced?.(row)
-    if (priced !== undefined) {
-      const raw = this.texts.raw(row)
-      const converted = this.#rates.convert(this.amount(row), priced.currency as Currency, manner.currency)
-      out.text(`,"${priced.field}":${raw?.[priced.field] ?? decimalText(converted)}`)
-      out.text(`,"currencyCode":${raw?.['currencyCode'] ?? `"${manner.currency}"`}`)
-    }
-    if (manner.flags.size > 0) this.collections.write(out, row, manner.flags)
-    out.byte(CLOSE)
+  #made(row: Row): ReadonlyMap<string, string> {
+    row.made ??= new Map(
+      Object.entries(this.definition.fields(row)).flatMap(([field, value]) =>
+        value === undefined ? [] : [[field, JSON.stringify(value)] as const],
+      ),
+    )
+    return row.made
   }
 
-  #leave(row: number): void {
-    this.all.remove(row)
-    this.live.remove(row)
-    this.byRecord?.remove(row)
+  #amountFields(row: Row, currency: Currency): [string, string][] {
+    const { amount } = this.definition
+    if (amount === undefined) return []
+    const converted = this.#options.rates.convert(row.nano, currencyOf(row), currency)
+    return [
+      [amount, decimalText(converted)],
+      ['currencyCode', `"${currency}"`],
+    ]
   }
 
-  #enter(row: number): void {
-    if (this.stamps.isGone(row)) return
-    this.all.add(row)
-    if (!this.stamps.isDeleted(row)) this.live.add(row)
-    this.byRecord?.add(row)
+  #collectionText(row: Row, kind: CollectionKind): string {
+    const content = row.collections.get(kind.field)
+    if (typeof content === 'string') return content
+    const items = this.items(row, kind.field)
+    return kind.holds === 'one' ? (items[0] ?? 'null') : `[${items.join(',')}]`
+  }
+
+  #drawnItems(row: Row, kind: CollectionKind): readonly string[] {
+    const items = Array.from({ length: this.#count(row, kind) }, (_, index) =>
+      this.#itemText(row, kind, row.number * ITEM_NUMBERS_PER_ROW + index + 1),
+    )
+    row.collections.set(kind.field, items)
+    return items
+  }
+
+  #itemText(row: Row, kind: CollectionKind, number: number): string {
+    const dice = new Dice(this.#options.makings, `${this.report} ${kind.field}`, number)
+    const content = { ...kind.content(dice, row), revision: 0 }
+    return JSON.stringify(kind.identified ? { id: number, ...content } : content)
+  }
+
+  #count(row: Row, { field, holds }: CollectionKind): number {
+    const { items, filled } = this.#options.rules
+    const most = holds === 'one' ? 1 : Number.POSITIVE_INFINITY
+    if (!filled || items !== undefined) return filled ? Math.min(most, items ?? 0) : 0
+    const drawn = draw((this.#options.makings.seed ^ hashOf(this.report)) | 0, row.number, hashOf(field) & 0xffff)
+    return holds === 'one' ? drawn & 1 : (COUNTS[drawn & 7] ?? 0)
+  }
+
+  #kind(field: string): CollectionKind {
+    const kinds = this.definition.collections
+    return (kinds.find((kind) => kind.field === field) ?? kinds[0]) as CollectionKind
   }
 }
+
+/** Also for the stamp of rows that were never edited, which is minus infinity. */
+const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -66,3 +66,6 @@ function dateText(day: number): string {
 }
 
 const fractionText = (ticks: number): string => `.${String(ticks + TICKS_PER_SECOND).slice(1)}`
+
+/** Returns the year (UTC) of an instant. */
+export const yearOf = (ticks: Ticks): number => new Date(EPOCH_MS + ticks / TICKS_PER_MS).getUTCFullYear()

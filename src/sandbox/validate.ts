@@ -2,8 +2,9 @@
  * Checks a request body against the parameters that the specification lists (§4) and reads the values. Whatever is
  * wrong is told per property, as §7 asks. An empty or omitted filter means all values (§4, rule 3).
  */
-import type { Endpoint, ParameterType } from './reports.ts'
-import { isCurrency } from './rates.ts'
+import { isCurrency } from './money.ts'
+import type { ParameterType } from './reports/definition.ts'
+import type { NamedEndpoint } from './reports/index.ts'
 import { parseTicks, type Ticks } from './ticks.ts'
 
 export type PropertyErrors = Record<string, string[]>
@@ -32,7 +33,7 @@ const PAIRS = [
   ['since', 'until'],
 ] as const
 
-export function checkBody(endpoint: Endpoint, body: Readonly<Record<string, unknown>>): Checked {
+export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>): Checked {
   const errors: PropertyErrors = {}
   const unknown: PropertyErrors = {}
   const values = new Map<string, Value>()
@@ -73,7 +74,7 @@ const READERS: Readonly<Record<ParameterType, (given: unknown) => Value | undefi
 }
 
 function readExpand(
-  endpoint: Endpoint,
+  endpoint: NamedEndpoint,
   expand: unknown,
   { errors, unknown }: { errors: PropertyErrors; unknown: PropertyErrors },
 ): ReadonlySet<string> {

@@ -54,8 +54,8 @@ describe('stopping a sync', () => {
     world.sandbox.setFaults([])
     expect((await world.run('sync')).code).toBe(0)
     await using warehouse = await Warehouse.open({ path: warehouseIn(world), memory: '256MB' })
-    expect(await liveRows({ warehouse }, 'events')).toBe(world.sandbox.world.tables.events.live.size)
-    expect(await liveRows({ warehouse }, 'budgets', 'EUR')).toBe(world.sandbox.world.tables.budgets.live.size)
+    expect(await liveRows({ warehouse }, 'events')).toBe(world.sandbox.world.liveKeys('events').length)
+    expect(await liveRows({ warehouse }, 'budgets', 'EUR')).toBe(world.sandbox.world.liveKeys('budgets').length)
   })
 
   it('ends at once when it is asked a second time', async () => {

@@ -1,7 +1,7 @@
 /** Every request holds what the specification names, of the type that it names, and nothing else (spec §4). */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isReportName, reports, type ReportName } from '../../schema/index.ts'
+import { isReportName, reports } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../../src/instant.ts'
 import { bodyOf, pathOf, type Question } from '../../src/plan/question.ts'
@@ -16,11 +16,15 @@ const BOOKER = { bookerEmail: 'string', bookerCompany: 'string', bookerName: 'st
 const DATES = { startDate: 'date-time', endDate: 'date-time' } as const
 const AUDIT = { since: 'date-time', until: 'date-time', ...PAGES } as const
 
+interface Specified {
+  readonly path: string
+  readonly parameters: Readonly<Record<string, Type>>
+  readonly required: string[]
+  readonly expand: string[]
+}
+
 /** Read off the specification by hand, table by table: path, parameters, required ones, expand flags. */
-const SPECIFIED: Record<
-  ReportName,
-  { path: string; parameters: Record<string, Type>; required: string[]; expand: string[] }
-> = {
+const SPECIFIED: Readonly<Record<string, Specified>> = {
   audit_entries: {
     path: '/v1/AuditReport/GetAuditReport',
     parameters: { entityId: 'integer', entityRecordId: 'integer', ...AUDIT },
@@ -174,15 +178,20 @@ const recordOf = ({ perRecord, path }: Declaration): Question['record'] => {
   return path.includes('{enquiryId}') ? { enquiryId: 77 } : { entityId: 3, entityRecordId: 77 }
 }
 
-const specified = (report: Declaration) => {
-  if (!isReportName(report.name)) throw new TypeError(`${report.name} is not in the specification`)
-  return SPECIFIED[report.name]
-}
+/** The reports that the specification documents. What others send, the conformance test holds against the sandbox. */
+const documented = reports.flatMap((report: Declaration) => {
+  const specified = SPECIFIED[report.name]
+  return specified === undefined ? [] : [{ name: report.name, report, specified }]
+})
+
+it('every report of the specification is declared', () => {
+  expect(Object.keys(SPECIFIED).filter((name) => !isReportName(name))).toEqual([])
+})
 
 const anInstant = fc.integer({ min: -1e12, max: 4e15 }).map((micros) => micros as Instant)
 
-describe.each(reports.map((report): Declaration => report))('a question to $name', (report) => {
-  const { path, parameters, required, expand } = specified(report)
+describe.each(documented)('a question to $name', ({ report, specified }) => {
+  const { path, parameters, required, expand } = specified
   const record = recordOf(report)
   const aQuestion = fc
     .record({
@@ -253,15 +262,15 @@ describe.each(reports.map((report): Declaration => report))('a question to $name
 
 describe('the declarations', () => {
   it('demand a lower bound exactly where the specification does', () => {
-    for (const report of reports) {
-      expect(report.window.required, report.name).toBe(specified(report).required.includes(report.window.since))
+    for (const { report, specified } of documented) {
+      expect(report.window.required, report.name).toBe(specified.required.includes(report.window.since))
     }
   })
 
   it('offer as filters only what the specification names, of its type', () => {
-    for (const report of reports) {
+    for (const { report, specified } of documented) {
       for (const [name, type] of Object.entries(report.filters))
-        expect(specified(report).parameters[name], `${report.name} ${name}`).toBe(type)
+        expect(specified.parameters[name], `${report.name} ${name}`).toBe(type)
     }
   })
 })

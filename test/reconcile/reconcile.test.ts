@@ -1,10 +1,9 @@
 /** Reconciles over real HTTP: what they repair, which deletions they infer, and what stops them. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { ReportName } from '../../schema/index.ts'
+import { type ReportName, reportOf } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
-import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'
-import type { WorldReport } from '../../src/sandbox/server.ts'
+import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { differences } from '../support/equality.ts'
 import { aTide, type Tide } from '../support/tide.ts'
@@ -23,8 +22,7 @@ const compared = (tide: Tide, report: WorldReport) =>
     currencyOf(report) === undefined ? { report } : { report, currency: 'EUR' },
   )
 
-const currencyOf = (report: WorldReport) =>
-  report === 'budgets' || report === 'automated_bookings' ? 'EUR' : undefined
+const currencyOf = (report: WorldReport) => (reportOf(report).currency === undefined ? undefined : 'EUR')
 
 const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
 
@@ -71,14 +69,7 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     const { world } = tide.sandbox
     const [edited, lost] = world.liveKeys(report) as [number, number]
     world.silentEdit(report, edited)
-    const key = {
-      events: 'event_id',
-      budgets: 'budget_id',
-      enquiries: 'enquiry_id',
-      automated_bookings: 'reservation_id',
-      office_reservations: 'office_reservation_id',
-      merf_submissions: 'submission_id',
-    }[report]
+    const [key] = reportOf(report).key
     const tables = await tide.warehouse.rows<{ name: string }>(
       `SELECT table_name AS name FROM duckdb_tables() WHERE schema_name = 'main' AND (table_name = '${report}' OR starts_with(table_name, '${report}__'))`,
     )

@@ -1,76 +1,14 @@
 /** What an answer holds (spec §2): envelope or bare array, paging, fields, collections, the two shapes of an event. */
 import { describe, expect, it } from 'vitest'
-import { aCaller, KEYS, LEAST, PATHS, sorted, type Envelope, type Row } from './caller.ts'
+import { DEFINITIONS } from '../../src/sandbox/reports/index.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/server.ts'
+import { aCaller, sorted, type Envelope, type Row } from './caller.ts'
 import { HandClock } from './handClock.ts'
+import { FIELDS, FLAGS, KEYS, LEAST, OBJECTS, PATHS } from './specification.ts'
 
-type Report = keyof typeof KEYS
+const BARE: readonly string[] = ['events', 'budgets']
 
-const reports = Object.keys(KEYS) as Report[]
-const BARE: readonly Report[] = ['events', 'budgets']
-
-/** The documented fields, and their types as JSON has them. */
-const FIELDS: Record<Report, Record<string, string>> = {
-  events: {
-    eventId: 'number',
-    name: 'string',
-    startDate: 'string',
-    endDate: 'string',
-    status: 'string',
-    formType: 'string',
-    location: 'string',
-    attendees: 'number',
-    inPersonAttendees: 'number',
-    town: 'string',
-    paymentMethod: 'string',
-    companyId: 'number',
-    externalUrl: 'string',
-    recordCreated: 'string',
-    recordModified: 'string',
-    aggregateRecordModified: 'string',
-    isDeleted: 'boolean',
-  },
-  budgets: {
-    budgetId: 'number',
-    budgetName: 'string',
-    modifiedAt: 'string',
-    totalAmount: 'number',
-    currencyCode: 'string',
-  },
-  enquiries: { enquiryId: 'number', bookerEmail: 'string', bookerCompany: 'string', status: 'number' },
-  automated_bookings: { reservationId: 'number', bookerEmail: 'string', bookerCompany: 'string', status: 'number' },
-  office_reservations: {
-    officeReservationId: 'number',
-    bookerEmail: 'string',
-    bookerCompany: 'string',
-    status: 'number',
-  },
-  merf_submissions: { submissionId: 'number', formId: 'number', eventId: 'number', submittedAt: 'string' },
-}
-
-/** Collections that are objects; all others are arrays. */
-const OBJECTS = [
-  'commission',
-  'operationsRecord',
-  'cancellationRecord',
-  'approver',
-  'addressExtra',
-  'userDetails',
-  'benchmarkData',
-  'person',
-]
-
-const FLAGS: Record<Report, string> = {
-  events:
-    'meetingRooms accommodations commissions entityLinks permissions operationsRecord assignments cancellationRecord extendedProperties',
-  budgets: 'costItems taxes currencies',
-  enquiries: 'enquiryVenues enquiryDay bedrooms customQuestions customFields approver addressExtra taxes',
-  automated_bookings:
-    'reservationDays reservationDayFoodDrinks reservationDayEquipments vatrates costCenters currencies approver transactions',
-  office_reservations: 'reservationDays userDetails customData attendees benchmarkData extraItems',
-  merf_submissions: 'person fieldResponses attachments',
-}
-
-describe.each(reports)('%s', (report) => {
+describe.each(WORLD_REPORTS)('%s', (report) => {
   it(`answers with ${BARE.includes(report) ? 'a bare array' : 'the page envelope'}`, async () => {
     await using caller = await aCaller()
     const answer = (await (await caller.report(report, { pageSize: 7 })).json()) as Envelope
@@ -80,7 +18,7 @@ describe.each(reports)('%s', (report) => {
         items: { length: 7 },
         pageNumber: 1,
         pageSize: 7,
-        totalCount: 60 * (report === 'merf_submissions' ? 2 : 1),
+        totalCount: 120 * DEFINITIONS[report].rowsPerEvent,
       })
   })
 
@@ -174,7 +112,7 @@ describe('events', () => {
     caller.world.edit('events', key)
     const entries = caller.world
       .auditEntries(3, key)
-      .filter((entry) => entry.at >= caller.world.tables.events.stamps.modified(key - 100_001))
+      .filter((entry) => entry.at >= caller.world.stampsOf('events', key).modified)
     const [row] = await caller.rows('events', { modifiedSince: '2026-03-01T12:00:00Z' })
     expect(row).toMatchObject({ eventId: key, totalChanges: entries.length })
   })

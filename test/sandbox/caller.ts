@@ -3,6 +3,7 @@
  * specification.
  */
 import { startSandbox, type Sandbox, type SandboxOptions, type WorldReport } from '../../src/sandbox/server.ts'
+import { KEYS, LEAST, PATHS, type Report } from './specification.ts'
 
 export type Row = Record<string, unknown>
 export type Body = Record<string, unknown>
@@ -12,36 +13,6 @@ export interface Envelope {
   pageNumber: number
   pageSize: number
   totalCount: number
-}
-
-export const PATHS = {
-  events: '/v1/EventReport/GetEventsReport',
-  budgets: '/v1/BudgetReport/GetBudgetsReport',
-  enquiries: '/v1/EnquiryReport/GetEnquiriesReport',
-  automated_bookings: '/v1/AutomatedBookingReport/GetAutomatedBookings',
-  office_reservations: '/v1/OfficeReport/GetOfficeReservations',
-  merf_submissions: '/v1/MerfReport/GetMerfReport',
-  audit_entries: '/v1/AuditReport/GetAuditReport',
-} as const
-
-/** The smallest body that each report accepts. */
-export const LEAST: Record<keyof typeof PATHS, Body> = {
-  events: { modifiedSince: '2000-01-01T00:00:00Z' },
-  budgets: { modifiedSince: '2000-01-01T00:00:00Z', targetCurrencyCode: 'EUR' },
-  enquiries: {},
-  automated_bookings: { currencyCode: 'EUR' },
-  office_reservations: {},
-  merf_submissions: {},
-  audit_entries: { entityId: 3, entityRecordId: 100_001, since: '2000-01-01T00:00:00Z' },
-}
-
-export const KEYS: Record<WorldReport, string> = {
-  events: 'eventId',
-  budgets: 'budgetId',
-  enquiries: 'enquiryId',
-  automated_bookings: 'reservationId',
-  office_reservations: 'officeReservationId',
-  merf_submissions: 'submissionId',
 }
 
 export class Caller implements AsyncDisposable {
@@ -80,12 +51,12 @@ export class Caller implements AsyncDisposable {
     })
   }
 
-  report(report: keyof typeof PATHS, body: Body = {}): Promise<Response> {
+  report(report: Report, body: Body = {}): Promise<Response> {
     return this.post(PATHS[report], { ...LEAST[report], ...body })
   }
 
   /** The rows of one answer, whether they come in an envelope or as a bare array. */
-  async rows(report: keyof typeof PATHS, body: Body = {}): Promise<Row[]> {
+  async rows(report: Report, body: Body = {}): Promise<Row[]> {
     const answer = (await (await this.report(report, { pageSize: 1_000, ...body })).json()) as Row[] | Envelope
     return Array.isArray(answer) ? answer : answer.items
   }
@@ -94,7 +65,7 @@ export class Caller implements AsyncDisposable {
     return (await this.rows(report, body)).map((row) => Number(row[KEYS[report]]))
   }
 
-  async envelope(report: keyof typeof PATHS, body: Body = {}): Promise<Envelope> {
+  async envelope(report: Report, body: Body = {}): Promise<Envelope> {
     return (await (await this.report(report, body)).json()) as Envelope
   }
 

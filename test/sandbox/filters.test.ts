@@ -1,12 +1,12 @@
 /** Every documented filter, alone and together, against the rows themselves (spec §4, common rules 1 and 3). */
 import { describe, expect, it } from 'vitest'
 import { formatTicks } from '../../src/sandbox/ticks.ts'
-import { aCaller, KEYS, sorted, type Caller, type PATHS, type Row } from './caller.ts'
-
-type Report = keyof typeof KEYS
+import type { WorldReport } from '../../src/sandbox/server.ts'
+import { aCaller, sorted, type Caller, type Row } from './caller.ts'
+import { KEYS } from './specification.ts'
 
 /** Filter, the field of the row that it compares with, and the field's value in some row. */
-const EQUAL: [Report, string, string][] = [
+const EQUAL: [WorldReport, string, string][] = [
   ['events', 'companyId', 'companyId'],
   ['events', 'affiliateGroupId', 'affiliateId'],
   ['events', 'eventId', 'eventId'],
@@ -33,7 +33,7 @@ const EQUAL: [Report, string, string][] = [
   ['merf_submissions', 'eventId', 'eventId'],
 ]
 
-const ANY_OF: [Report, string, string][] = [
+const ANY_OF: [WorldReport, string, string][] = [
   ['enquiries', 'status', 'status'],
   ['automated_bookings', 'status', 'status'],
   ['automated_bookings', 'bookingTypes', 'bookingType'],
@@ -41,7 +41,8 @@ const ANY_OF: [Report, string, string][] = [
   ['office_reservations', 'bookingTypes', 'bookingType'],
 ]
 
-const keysOf = (report: Report, rows: readonly Row[]): number[] => sorted(rows.map((row) => Number(row[KEYS[report]])))
+const keysOf = (report: WorldReport, rows: readonly Row[]): number[] =>
+  sorted(rows.map((row) => Number(row[KEYS[report]])))
 
 /** A date-time without zone is UTC. */
 const timeOf = (text: unknown): number =>
@@ -49,7 +50,7 @@ const timeOf = (text: unknown): number =>
 
 async function expectRows(
   caller: Caller,
-  report: Report,
+  report: WorldReport,
   asked: { body: Row; matches: (row: Row) => boolean },
 ): Promise<void> {
   const wanted = (await caller.rows(report)).filter(asked.matches)
@@ -133,8 +134,7 @@ describe('a filter by key', () => {
   it('keeps to the window, with both bounds, and to deleted rows', async () => {
     await using caller = await aCaller()
     const [eventId = 0] = caller.world.liveKeys('events')
-    const { stamps, model } = caller.world.tables.events
-    const at = stamps.aggregate(eventId - model.firstKey)
+    const at = caller.world.stampsOf('events', eventId).aggregate
     const find = (since: number, until: number, includeDeleted = false) => {
       const window = { modifiedSince: formatTicks(since), modifiedUntil: formatTicks(until) }
       return caller.keys('events', { eventId, includeDeleted, ...window })
@@ -172,7 +172,7 @@ describe('filters', () => {
 
   it('that fit nothing give an empty result and no error', async () => {
     await using caller = await aCaller()
-    const reports: (keyof typeof PATHS)[] = ['events', 'budgets', 'merf_submissions']
+    const reports: WorldReport[] = ['events', 'budgets', 'merf_submissions']
     for (const report of reports) {
       const response = await caller.report(report, { eventId: 1, companyId: 999 })
       expect([response.status, await caller.rows(report, { eventId: 1, companyId: 999 })]).toEqual([200, []])

@@ -1,51 +1,13 @@
-/** The parts that everything else stands on: the index, the time and the exact numbers. */
+/** The parts that everything else stands on: the time, the exact numbers and the pages. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { OrderedIndex, sortedRows } from '../../src/sandbox/orderedIndex.ts'
-import { decimalText } from '../../src/sandbox/decimal.ts'
+import { decimalText } from '../../src/sandbox/money.ts'
 import { pageOf, shuffled } from '../../src/sandbox/paging.ts'
 import { Faults } from '../../src/sandbox/faults.ts'
 import { RateTable } from '../../src/sandbox/rates.ts'
 import { RequestLog } from '../../src/sandbox/requestLog.ts'
 import { formatTicks, parseTicks, TIME_STYLES } from '../../src/sandbox/ticks.ts'
 import { HandClock } from './handClock.ts'
-
-describe('the index', () => {
-  it('holds the same rows in the same order as a sorted list, whatever happens to it', () => {
-    const change = fc.record({ row: fc.nat(5_999), stamp: fc.integer({ min: -50, max: 50 }) })
-    fc.assert(
-      fc.property(
-        fc.array(change, { maxLength: 300 }),
-        fc.integer({ min: -60, max: 60 }),
-        fc.nat(40),
-        (changes, since, span) => {
-          const stamps = Array.from({ length: 6_000 }, (_, row) => (row % 97) - 48)
-          const stampOf = (row: number): number => stamps[row] as number
-          const index = new OrderedIndex(stampOf, sortedRows(6_000, stampOf))
-          for (const { row, stamp } of changes) {
-            index.remove(row)
-            stamps[row] = stamp
-            index.add(row)
-          }
-          const plain = sortedRows(6_000, stampOf)
-          const { start, count } = index.range(since, since + span)
-          const inside = plain.filter((row) => stampOf(row) >= since && stampOf(row) <= since + span)
-          return same(index.slice(0, 6_000), plain) && same(index.slice(start, count), inside)
-        },
-      ),
-      { numRuns: 25 },
-    )
-  })
-
-  it('grows from nothing and shrinks to nothing', () => {
-    const index = new OrderedIndex((row) => -row, [])
-    for (let row = 0; row < 10_000; row += 1) index.add(row)
-    expect(index.slice(0, 3)).toEqual([9_999, 9_998, 9_997])
-    for (let row = 0; row < 10_000; row += 1) index.remove(row)
-    index.remove(5)
-    expect([index.size, index.slice(0, 10)]).toEqual([0, []])
-  })
-})
 
 describe('ticks', () => {
   it('come back from text in every style', () => {

@@ -1,8 +1,9 @@
 /** The token endpoint and what a token opens (spec §4 RequestToken, §5, §7). */
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { aCaller, LEAST, PATHS } from './caller.ts'
+import { aCaller } from './caller.ts'
 import { HandClock } from './handClock.ts'
+import { LEAST, PATHS, type Report, SCOPES_OF } from './specification.ts'
 
 const GOOD = { clientId: 'demo', clientSecret: 'demo-secret' }
 
@@ -77,17 +78,7 @@ describe('a token request', () => {
   })
 })
 
-describe.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('%s', (report) => {
-  const scopes = {
-    events: 'event.read',
-    budgets: 'budget.read',
-    enquiries: 'enquiries.read',
-    automated_bookings: 'automatedbookings.read',
-    office_reservations: 'officereservations.read',
-    merf_submissions: 'merf.read',
-    audit_entries: 'audit.read',
-  }
-
+describe.each(Object.keys(PATHS) as Report[])('%s', (report) => {
   it('answers 401 without a token, with a foreign one and with another scheme', async () => {
     await using caller = await aCaller()
     const headers = [{}, { Authorization: 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.AAAA' }, { Authorization: 'Basic ZGVtbw==' }]
@@ -108,9 +99,9 @@ describe.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('%s', (report) => {
 
   it('answers 401 to a token without its scope and 200 to one that has only its scope', async () => {
     await using caller = await aCaller()
-    const others = Object.values(scopes).filter((scope) => scope !== scopes[report])
+    const others = Object.values(SCOPES_OF).filter((scope) => scope !== SCOPES_OF[report])
     const statuses = []
-    for (const granted of [others.join(' '), scopes[report]]) {
+    for (const granted of [others.join(' '), SCOPES_OF[report]]) {
       const headers = { Authorization: `Bearer ${await caller.token(granted)}` }
       statuses.push((await caller.post(PATHS[report], LEAST[report], headers)).status)
     }
@@ -119,7 +110,7 @@ describe.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('%s', (report) => {
 
   it('answers 403 to a client that may not read it', async () => {
     const clients = [
-      { clientId: 'demo', clientSecret: 'demo-secret', scopes: Object.values(scopes), forbidden: [report] },
+      { clientId: 'demo', clientSecret: 'demo-secret', scopes: Object.values(SCOPES_OF), forbidden: [report] },
     ]
     await using caller = await aCaller({ clients })
     expect((await caller.report(report)).status).toBe(403)

@@ -1,55 +1,7 @@
 /** Requests that are refused (spec §4, §7): property-level errors for every documented parameter of every report. */
 import { describe, expect, it } from 'vitest'
-import { aCaller, LEAST, PATHS, type Body } from './caller.ts'
-
-type Report = keyof typeof PATHS
-
-/** Written from the tables of §4 a second time, so that a slip in the service's own list shows. */
-const DATES: Record<Report, string[]> = {
-  events: ['modifiedSince', 'modifiedUntil'],
-  budgets: ['modifiedSince', 'modifiedUntil'],
-  enquiries: ['startDate', 'endDate', 'createdSince', 'createdUntil', 'modifiedSince', 'modifiedUntil'],
-  automated_bookings: ['startDate', 'endDate', 'createdSince', 'createdUntil', 'modifiedSince', 'modifiedUntil'],
-  office_reservations: ['startDate', 'endDate', 'createdSince', 'createdUntil', 'modifiedSince', 'modifiedUntil'],
-  merf_submissions: ['modifiedSince', 'modifiedUntil', 'createdSince', 'createdUntil'],
-  audit_entries: ['since', 'until'],
-}
-const INTEGERS: Record<Report, string[]> = {
-  events: ['pageNumber', 'pageSize', 'companyId', 'affiliateGroupId', 'eventId'],
-  budgets: ['companyId', 'affiliateGroupId', 'eventId', 'pageNumber', 'pageSize'],
-  enquiries: ['pageNumber', 'pageSize', 'enquiryId', 'companyId', 'affiliateGroupId'],
-  automated_bookings: ['pageNumber', 'pageSize', 'reservationId'],
-  office_reservations: ['pageNumber', 'pageSize', 'officeReservationId'],
-  merf_submissions: ['pageNumber', 'pageSize', 'companyId', 'affiliateId', 'formId', 'eventId'],
-  audit_entries: ['entityId', 'entityRecordId', 'pageNumber', 'pageSize'],
-}
-const OTHERS: Record<Report, Record<string, unknown>> = {
-  events: { includeDeleted: 'yes' },
-  budgets: { includeDeleted: 1, onlyDefaultBudget: 'true', targetCurrencyCode: 978 },
-  enquiries: { status: 3, bookerEmail: 5, bookerCompany: {}, bookerName: [] },
-  automated_bookings: {
-    status: ['1'],
-    bookingTypes: 1,
-    currencyCode: true,
-    bookerEmail: 5,
-    bookerCompany: 6,
-    bookerName: 7,
-  },
-  office_reservations: { status: [1.5], bookingTypes: '1', bookerEmail: 5, bookerCompany: 6, bookerName: 7 },
-  merf_submissions: {},
-  audit_entries: {},
-}
-const FLAGS: Record<Report, string> = {
-  events:
-    'meetingRooms accommodations commissions entityLinks permissions operationsRecord assignments cancellationRecord extendedProperties',
-  budgets: 'costItems taxes currencies',
-  enquiries: 'enquiryVenues enquiryDay bedrooms customQuestions customFields approver addressExtra taxes',
-  automated_bookings:
-    'reservationDays reservationDayFoodDrinks reservationDayEquipments vatrates costCenters currencies approver transactions',
-  office_reservations: 'reservationDays userDetails customData attendees benchmarkData extraItems',
-  merf_submissions: 'person fieldResponses attachments',
-  audit_entries: 'payload aggregates',
-}
+import { aCaller, type Body } from './caller.ts'
+import { DATES, FLAGS, INTEGERS, LEAST, OTHERS, PATHS, type Report } from './specification.ts'
 
 const reports = Object.keys(PATHS) as Report[]
 

@@ -4,18 +4,16 @@
  */
 import { describe, expect, it } from 'vitest'
 import { formatTicks } from '../../src/sandbox/ticks.ts'
-import { aCaller, KEYS, sorted, type Caller } from './caller.ts'
+import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
+import { aCaller, sorted, type Caller } from './caller.ts'
 import { HandClock } from './handClock.ts'
 
-type Report = keyof typeof KEYS
-
-const reports = Object.keys(KEYS) as Report[]
-const OPTIONAL = reports.filter((report) => report !== 'events' && report !== 'budgets')
+const OPTIONAL = WORLD_REPORTS.filter((report) => report !== 'events' && report !== 'budgets')
 const FAR = '2099-01-01T00:00:00Z'
 
 /** An edit at a known instant of a clock that stands still; the stamp lies within its microsecond. */
 async function edited(
-  report: Report,
+  report: WorldReport,
 ): Promise<{ caller: Caller; key: number; at: string; next: string; before: string }> {
   const caller = await aCaller({ clock: new HandClock('2026-03-01T12:00:00.500Z') })
   const [key = 0] = caller.world.liveKeys(report)
@@ -29,7 +27,7 @@ async function edited(
   }
 }
 
-describe.each(reports)('%s', (report) => {
+describe.each(WORLD_REPORTS)('%s', (report) => {
   it('returns a row that was edited inside the window, and only there', async () => {
     const { caller, key, at, next, before } = await edited(report)
     await using _ = caller
@@ -42,9 +40,7 @@ describe.each(reports)('%s', (report) => {
     await using caller = await aCaller({ clock: new HandClock() })
     const [key = 0] = caller.world.liveKeys(report)
     caller.world.edit(report, key)
-    const { tables } = caller.world
-    const row = tables[report].rowOf(key) as number
-    const stamp = tables[report].stamps.modified(row)
+    const stamp = caller.world.stampsOf(report, key).modified
     const exact = { modifiedSince: formatTicks(stamp), modifiedUntil: formatTicks(stamp) }
     expect(await caller.keys(report, exact)).toEqual([key])
     expect(

@@ -41,14 +41,13 @@ interface Stage {
 
 /** Rows of the service that the mark says are here, and that are not here in that version. */
 async function aheadOfData(stage: Stage, report: WorldReport): Promise<string[]> {
-  const { tables } = stage.sandbox.world
+  const { world } = stage.sandbox
   const mark = await markOf(stage, report, reportOf(report).currency === undefined ? '' : 'EUR')
   if (mark === undefined) return []
-  const { stamps, rowOf } = { stamps: tables[report].stamps, rowOf: (key: number) => tables[report].rowOf(key) }
   const markTicks = (mark - Date.UTC(2020, 0, 1) * 1_000) * 10
   return (await differencesButAbsence(stage, report)).filter((each) => {
-    const row = rowOf(Number(/^\w+ (\d+)/.exec(each)?.[1]))
-    return row === undefined || stamps.aggregate(row) <= markTicks
+    const row = world.tables[report].find(Number(/^\w+ (\d+)/.exec(each)?.[1]))
+    return row === undefined || row.aggregate <= markTicks
   })
 }
 

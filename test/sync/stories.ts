@@ -2,16 +2,13 @@
  * What the tests of this room ask of a Tidemark again and again: what differs, what was asked, where the marks stand.
  */
 import { expect } from 'vitest'
-import type { ReportName } from '../../schema/index.ts'
-import { WORLD_REPORTS } from '../../src/sandbox/reports.ts'
-import type { WorldReport } from '../../src/sandbox/server.ts'
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
 import type { ReportOutcome } from '../../src/sync/syncAll.ts'
 import { differences } from '../support/equality.ts'
 import type { Tide } from '../support/tide.ts'
 
 export { WORLD_REPORTS }
-
-const PRICED: readonly WorldReport[] = ['budgets', 'automated_bookings']
 
 /** The part of a Tidemark that differences are about. */
 export type Compared = Pick<Tide, 'warehouse' | 'sandbox' | 'config'>
@@ -20,7 +17,8 @@ export type Compared = Pick<Tide, 'warehouse' | 'sandbox' | 'config'>
 export async function differencesOf(tide: Compared, ...reports: WorldReport[]): Promise<string[]> {
   const found: string[] = []
   for (const report of reports) {
-    const currencies = PRICED.includes(report) ? (tide.config.currencies as ('EUR' | 'USD')[]) : [undefined]
+    const currencies =
+      reportOf(report).currency !== undefined ? (tide.config.currencies as ('EUR' | 'USD')[]) : [undefined]
     for (const currency of currencies) {
       const compared = currency === undefined ? { report } : { report, currency }
       found.push(...(await differences(tide.warehouse, tide.sandbox.world, compared)))
@@ -58,20 +56,13 @@ export interface Body {
   readonly [parameter: string]: unknown
 }
 
-export const PATHS: Readonly<Record<WorldReport, string>> = {
-  events: '/reportingapi/v1/EventReport/GetEventsReport',
-  budgets: '/reportingapi/v1/BudgetReport/GetBudgetsReport',
-  enquiries: '/reportingapi/v1/EnquiryReport/GetEnquiriesReport',
-  automated_bookings: '/reportingapi/v1/AutomatedBookingReport/GetAutomatedBookings',
-  office_reservations: '/reportingapi/v1/OfficeReport/GetOfficeReservations',
-  merf_submissions: '/reportingapi/v1/MerfReport/GetMerfReport',
-}
+export const pathOf = (report: WorldReport): string => `/reportingapi${reportOf(report).path}`
 
 /** Bodies of the requests for a report, oldest first. */
 export const bodiesOf = ({ sandbox }: Pick<Tide, 'sandbox'>, report: WorldReport): Body[] =>
   sandbox.requests
     .list()
-    .filter(({ path }) => path === PATHS[report])
+    .filter(({ path }) => path === pathOf(report))
     .map(({ body }) => JSON.parse(body) as Body)
 
 export const microsOf = (isoTime: string): number => {
@@ -81,30 +72,17 @@ export const microsOf = (isoTime: string): number => {
 
 /** Gives the rows the stamps of one that is added, as a bulk import does. */
 export function stampAlike({ sandbox: { world } }: Tide, report: WorldReport, keys: readonly number[]): void {
-  const table = world.tables[report]
-  const at = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
-  for (const key of keys) {
-    const row = table.rowOf(key) as number
-    table.change(row, () => {
-      table.stamps.setModified(row, at)
-      table.stamps.setAggregate(row, at)
-    })
-  }
+  const { modified } = world.stampsOf(report, world.insert(report).key)
+  for (const key of keys) world.setStamps(report, key, modified)
 }
 
 /** Stamps rows of the report evenly into the minutes before now. */
 export function spread(tide: Tide, report: WorldReport, { rows, minutes }: { rows: number; minutes: number }): void {
   const { world } = tide.sandbox
-  const table = world.tables[report]
   const keys = world.liveKeys(report).slice(0, rows)
-  const now = table.stamps.modified(table.rowOf(world.insert(report).key) as number)
+  const { modified: now } = world.stampsOf(report, world.insert(report).key)
   for (const [n, key] of keys.entries()) {
-    const row = table.rowOf(key) as number
-    const at = now - Math.floor((n * minutes * 600_000_000) / rows)
     world.edit(report, key)
-    table.change(row, () => {
-      table.stamps.setModified(row, at)
-      table.stamps.setAggregate(row, at)
-    })
+    world.setStamps(report, key, now - Math.floor((n * minutes * 600_000_000) / rows))
   }
 }

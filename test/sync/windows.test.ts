@@ -211,17 +211,11 @@ describe('a window', () => {
       await using tide = await aTide({ sandbox: { rows: 400, collections: false }, settings })
       await tide.sync(report)
       const { world } = tide.sandbox
-      const table = world.tables[report]
-      const { key } = world.insert(report)
-      const first = table.stamps.modified(table.rowOf(key) as number)
+      const { modified: first } = world.stampsOf(report, world.insert(report).key)
       // 100 ns steps: half of the rows stand between two microseconds.
       for (const [n, each] of world.liveKeys(report).slice(0, 160).entries()) {
-        const row = table.rowOf(each) as number
         world.edit(report, each)
-        table.change(row, () => {
-          table.stamps.setModified(row, first - 5 * n)
-          table.stamps.setAggregate(row, first - 5 * n)
-        })
+        world.setStamps(report, each, first - 5 * n)
       }
       await tide.sync(report)
       expect(await differencesOf(tide, report)).toEqual([])
@@ -230,8 +224,7 @@ describe('a window', () => {
 })
 
 function neverEdited(world: World, report: WorldReport): number {
-  const table = world.tables[report]
-  return world.keys(report).filter((key) => table.stamps.modified(table.rowOf(key) as number) === NEVER).length
+  return world.keys(report).filter((key) => world.stampsOf(report, key).modified === NEVER).length
 }
 
 describe('rows that no modification filter matches', () => {
@@ -279,12 +272,7 @@ describe('rows that no modification filter matches', () => {
     await tide.sync('enquiries', 'merf_submissions', 'office_reservations')
     const { world, requests } = tide.sandbox
     for (const report of ['enquiries', 'merf_submissions'] as const) {
-      const table = world.tables[report]
-      const row = table.rowOf(world.insert(report).key) as number
-      table.change(row, () => {
-        table.stamps.setModified(row, NEVER)
-        table.stamps.setAggregate(row, NEVER)
-      })
+      world.setStamps(report, world.insert(report).key, NEVER)
     }
     requests.clear()
     const marks = {
@@ -323,11 +311,10 @@ describe('a run that ends in the middle', () => {
     const mark = await markOf(tide, 'events')
     expect(mark).toBe(kept?.until)
     const { world, requests } = tide.sandbox
-    const table = world.tables.events
     const missing = (await differencesOf(tide, 'events')).map((each) => Number(/^events (\d+)/.exec(each)?.[1]))
     expect(missing.length).toBeGreaterThan(0)
     const ticks = ((mark ?? 0) - Date.UTC(2020, 0, 1) * 1_000) * 10
-    for (const key of missing) expect(table.stamps.aggregate(table.rowOf(key) as number)).toBeGreaterThan(ticks)
+    for (const key of missing) expect(world.stampsOf('events', key).aggregate).toBeGreaterThan(ticks)
     requests.clear()
     await tide.sync('events')
     expect(bodiesOf(tide, 'events')[0]?.modifiedSince).toBe(sinceOf(mark))

@@ -1,15 +1,12 @@
-/**
- * What `tidemark demo` does: a service, a worker that keeps up with it, live changes, and queries that show what came
- * of them.
- */
+/** `tidemark demo`: a service, a worker that reads it, live changes, and questions to the tables that result. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
-import { type Changed, type DemoService, startService } from '../demo/service.ts'
+import { type ChangeMade, type DemoService, startService } from '../demo/service.ts'
 import { startWorker } from '../demo/worker.ts'
-import { changesOf, configText, queriesOf, SUBJECTS } from '../demo/story.ts'
+import { changesOf, configText, questionsOf, SUBJECTS } from '../demo/story.ts'
 import { syncInWorker } from '../control/syncInWorker.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
@@ -18,7 +15,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { failuresText, hasFailed, type Summary } from '../summary.ts'
 
 const FOLDER = 'data/demo'
-/** Enough to look at, and few enough for half a minute. */
+/** Events of the service: enough to look at, and few enough for half a minute. */
 const ROWS = 300
 const TOKEN_BYTES = 12
 
@@ -34,9 +31,9 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
 
   out.write(heading('2. A worker: first it reads everything'))
   await using worker = await startWorker(shell, config, folder)
-  out.write('It runs on the embedded queue, in a process of its own, begins at once, and does what it is asked.\n')
-  out.write(`Its console is at ${worker.console}, with the token ${token}, as long as this goes on.\n\n`)
-  // Its schedule has begun with most reports by now: what the books say of all their runs is told, not this one.
+  out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
+  out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
+  // The worker's schedule has started most reports by now, so the table sums up all their runs and not only this one.
   const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: { quiet: true } }, worker.remote)
   if (hasFailed(first)) return failed(shell, first)
   out.write(tableOf(await readSince(config, 0)))
@@ -60,7 +57,7 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   return 0
 }
 
-/** Somebody sits there: the console stays until they have seen enough. */
+/** Keeps the console up for people at a terminal, until they press Ctrl-C. */
 async function looking({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()
@@ -69,7 +66,7 @@ async function looking({ out, stop }: Shell, console: string, token: string): Pr
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Only what a demo writes: the folder may hold more. */
+/** Removes only what a demo writes, since the folder may contain more. */
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
@@ -79,7 +76,7 @@ async function clear(folder: string): Promise<void> {
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
-/** The environment stays outside: the demo never talks to a service that somebody configured. */
+/** Ignores the environment, so that the demo never reads a service that somebody configured. */
 async function configure(folder: string, service: DemoService, token: string): Promise<Config> {
   const { url, clientId, clientSecret } = service
   await mkdir(folder, { recursive: true })
@@ -112,23 +109,23 @@ async function tablesText(config: Config): Promise<string> {
   )
 }
 
-async function makeChanges(service: DemoService, config: Config): Promise<Changed[]> {
+async function makeChanges(service: DemoService, config: Config): Promise<ChangeMade[]> {
   await using copy = await openPublished(config)
   const subjects = await copy.rows<{ event_id: number }>(SUBJECTS)
-  const changed: Changed[] = []
+  const changed: ChangeMade[] = []
   for (const change of changesOf(subjects.map(({ event_id }) => event_id))) changed.push(await service.change(change))
   return changed
 }
 
 const DONE: Readonly<Record<string, string>> = {
   edit: 'was edited',
-  editChild: 'got another entry changed',
-  addChild: 'got another entry',
+  editChild: 'has a changed entry',
+  addChild: 'has a new entry',
   softDelete: 'was deleted',
   insert: 'is new',
 }
 
-function changeText({ report, key, action, field }: Changed): string {
+function changeText({ report, key, action, field }: ChangeMade): string {
   const where = field === undefined ? '' : ` (${field})`
   return `  ${report.padEnd(20)} ${key} ${DONE[action] ?? action}${where}`
 }
@@ -168,7 +165,7 @@ const FIGURES = ['rows', 'inserted', 'updated', 'deleted'] as const
 async function showQueries({ out }: Shell, config: Config, changedEvent: number): Promise<void> {
   out.write(heading('5. Questions to the published copy'))
   await using copy = await openPublished(config)
-  for (const { title, sql } of queriesOf(changedEvent)) {
+  for (const { title, sql } of questionsOf(changedEvent)) {
     out.write(`\n${title}\n\n${sql.replaceAll(/^/gm, '    ')}\n\n`)
     await printResult(copy, sql, tablePrinter(out, ROWS))
   }

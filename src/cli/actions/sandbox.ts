@@ -1,4 +1,4 @@
-/** What `tidemark sandbox` does: it serves until it is stopped. */
+/** `tidemark sandbox`: serves a local reporting service until it is stopped. */
 import { asSyncError } from '../../errors.ts'
 import { type Compression, DEMO_CLIENT, type EventShape } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
@@ -27,7 +27,7 @@ export async function sandbox(shell: Shell, { json, ...options }: ServeOptions):
 }
 
 async function start({ port, fault, tokenLifetime, ...rest }: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
-  const options: SandboxOptions = { ...rest, faults: fault, tokenLifetimeSeconds: tokenLifetime }
+  const options: SandboxOptions = { ...rest, faults: fault, tokenLifetimeSeconds: tokenLifetime, amounts: 'cents' }
   if (port !== undefined) return startSandbox({ ...options, port })
   try {
     return await startSandbox({ ...options, port: PORT_PREFERRED })

@@ -1,6 +1,6 @@
 /**
- * The demo's reporting service: `tidemark sandbox` as a process of its own, so that what is shown is HTTP between
- * processes. It ends with the channel to this process, so it never outlives it, however this process ends.
+ * The demo's reporting service: `tidemark sandbox` as a process of its own, so that the demo shows HTTP between
+ * processes. It ends when its channel to this process closes, so it never outlives this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,8 +13,8 @@ export interface DemoService extends AsyncDisposable {
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Makes one change to a row, as somebody who works with the service would. */
-  change(change: Change): Promise<Changed>
+  /** Makes one change to a row, like a person who works with the service. */
+  change(change: Change): Promise<ChangeMade>
 }
 
 export interface Change {
@@ -24,14 +24,14 @@ export interface Change {
   readonly field?: string
 }
 
-export interface Changed {
+export interface ChangeMade {
   readonly report: string
   readonly key: number
   readonly action: string
   readonly field?: string
 }
 
-/** How long the service may take to end by itself. */
+/** How long the service may take to end before it is killed. */
 const END_MS_MAX = 2_000
 
 export async function startService(shell: Shell, rows: number): Promise<DemoService> {
@@ -39,10 +39,10 @@ export async function startService(shell: Shell, rows: number): Promise<DemoServ
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: process.env,
   })
-  const end = () => ended(child, shell)
+  const end = () => stop(child, shell)
   try {
     const { url, client_id: clientId, client_secret: clientSecret, control } = await ready(child, shell)
-    const change = (body: Change) => post<Changed>(`${control}/change`, body, shell.stop.signal)
+    const change = (body: Change) => post<ChangeMade>(`${control}/change`, body, shell.stop.signal)
     return { url, clientId, clientSecret, change, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()
@@ -57,7 +57,7 @@ interface Ready {
   readonly control: string
 }
 
-/** Its first line says where it is. */
+/** Reads the address of the service from its first line. */
 async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
   if (child.stdout !== null) {
     using _ = stop.signal.aborted ? undefined : endWith(child, stop.signal)
@@ -69,14 +69,14 @@ async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
   })
 }
 
-/** Ends the wait for its first line when somebody asks to stop. */
+/** Kills the service when the demo is asked to stop before the first line arrived. */
 function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
   const kill = () => child.kill()
   signal.addEventListener('abort', kill)
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
 }
 
-async function ended(child: ChildProcess, { clock }: Shell): Promise<void> {
+async function stop(child: ChildProcess, { clock }: Shell): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   if (child.connected) child.disconnect()
@@ -87,9 +87,9 @@ async function ended(child: ChildProcess, { clock }: Shell): Promise<void> {
 
 async function post<T>(url: string, body: object, signal: AbortSignal): Promise<T> {
   const answer = await fetch(url, { method: 'POST', body: JSON.stringify(body), signal })
-  const said: unknown = await answer.json()
-  if (answer.ok) return said as T
-  throw new SyncError('STATUS_UNEXPECTED', `the demo service refused a change: ${JSON.stringify(said)}`, {
+  const result: unknown = await answer.json()
+  if (answer.ok) return result as T
+  throw new SyncError('STATUS_UNEXPECTED', `the demo service refused a change: ${JSON.stringify(result)}`, {
     cure: 'This is a defect of the demo: please report it.',
   })
 }

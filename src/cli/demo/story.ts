@@ -1,8 +1,8 @@
-/** What happens in the demo: which changes are made, and which queries then show them. */
+/** The demo's story: the changes that people make, the questions that are asked afterwards, and its configuration. */
 import { ENTITY_IDS } from '../../sandbox/server.ts'
 import type { Change } from './service.ts'
 
-/** Events of the first sync that the changes are made to. */
+/** Selects the events to change: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
@@ -24,18 +24,21 @@ export function changesOf(events: readonly number[]): readonly Change[] {
   ]
 }
 
-export interface Shown {
+export interface Question {
   readonly title: string
   readonly sql: string
 }
 
-/** Three questions that a data team asks; `changedEvent` is one of the events that were changed. */
-export const queriesOf = (changedEvent: number): readonly Shown[] => [
+/** Returns three questions that a data team asks. `changedEvent` is an event that was changed during the demo. */
+export const questionsOf = (changedEvent: number): readonly Question[] => [
   {
-    title: 'Which events bring the most from their meeting rooms?',
-    sql: `SELECT e.event_id, e.name, e.status, count(*) AS rooms, sum(r.price) AS room_revenue
+    title: 'Which completed events earned the most from their meeting rooms, in euros?',
+    sql: `SELECT e.event_id, e.name, e.start_date::DATE AS day, count(*) AS rooms,
+  round(e.in_person_attendees / e.attendees, 2) AS share_on_site,
+  format('{:,.2f} EUR', sum(r.price)::DOUBLE) AS earned
 FROM current.events e JOIN current.events__meeting_rooms r USING (event_id)
-GROUP BY ALL ORDER BY room_revenue DESC LIMIT 5`,
+WHERE e.status = 'Completed' AND r.currency = 'EUR'
+GROUP BY ALL ORDER BY sum(r.price) DESC LIMIT 5`,
   },
   {
     title: 'Which events were deleted, and how is it known?',
@@ -50,7 +53,7 @@ ORDER BY entry_number DESC LIMIT 5`,
   },
 ]
 
-/** The demo's configuration file; the secret stands in the `.env` beside it. */
+/** Returns the demo's configuration file; the secret is in the `.env` beside it. */
 export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
 service:
   base_url: ${url}

@@ -1,6 +1,6 @@
 /**
- * The demo's worker: `tidemark worker` as a process of its own, as it would run for months. It ends with the channel to
- * this process, so it never outlives it. What it logs lies in a file beside the warehouse.
+ * The demo's worker: `tidemark worker` as a process of its own, as it would run for months. It ends when its
+ * channel to this process closes, so it never outlives it. Its log is a file beside the warehouse.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,21 +18,21 @@ export interface DemoWorker extends AsyncDisposable {
 }
 
 const LOOK_EVERY_MS = 100
-/** The first start makes the queue's store. */
+/** Long enough for the first start, which creates the queue's store. */
 const START_MS_MAX = 120_000
 const END_MS_MAX = 5_000
 
-/** Resolves when it owns the warehouse and answers. */
+/** Starts the worker. Resolves when it owns the warehouse and answers. */
 export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
   const log = openSync(`${folder}/worker.log`, 'w')
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // The environment stays outside, as it does for the configuration.
+    // Ignores the environment, like the configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)
-  const end = () => ended(child, shell)
+  const end = () => stop(child, shell)
   try {
     const remote = await ready(child, shell, config)
     const { console = '' } = await remote.ask<{ console?: string }>({ do: 'status' })
@@ -56,7 +56,7 @@ async function ready(child: ChildProcess, shell: Shell, config: Config): Promise
   })
 }
 
-async function ended(child: ChildProcess, { clock }: Shell): Promise<void> {
+async function stop(child: ChildProcess, { clock }: Shell): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   if (child.connected) child.disconnect()

@@ -1,0 +1,114 @@
+/**
+ * Chance without state: a draw is a hash of (seed, number, purpose). Equal seeds therefore give equal rows, in whichever
+ * order the rows are made.
+ */
+import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
+import type { Pools } from './pools.ts'
+import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
+
+/** Returns an unsigned 32-bit number that depends on all three arguments. */
+export function draw(seed: number, number: number, purpose: number): number {
+  let h = (seed ^ Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(purpose + 1, 0x85ebca77)) | 0
+  h = Math.imul(h ^ (h >>> 16), 0x21f0aaad)
+  h = Math.imul(h ^ (h >>> 15), 0x735a2d97)
+  return (h ^ (h >>> 15)) >>> 0
+}
+
+export function pick<T>(from: readonly T[], drawn: number): T {
+  return from[drawn % from.length] as T
+}
+
+/** Turns a name into a number, so that purposes and reports can be written as words. */
+export function hashOf(text: string): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
+  return h >>> 0
+}
+
+export const AMOUNTS = ['cents', 'long'] as const
+/** `cents`: believable prices with two decimals. `long`: up to nine decimals, some with more digits than a double holds. */
+export type Amounts = (typeof AMOUNTS)[number]
+
+/** What all rows of a world have in common. */
+export interface Makings {
+  readonly seed: number
+  readonly pools: Pools
+  /** Number of events at the start; rows of other reports refer to them. */
+  readonly events: number
+  readonly timeStyle: TimeStyle | undefined
+  readonly amounts: Amounts
+}
+
+const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
+
+/** The draws of one row, or of one item of a collection. The same purpose always returns the same value. */
+export class Dice {
+  readonly makings: Makings
+  readonly #seed: number
+  readonly #number: number
+
+  constructor(makings: Makings, place: string, number: number) {
+    this.makings = makings
+    this.#seed = (makings.seed ^ hashOf(place)) | 0
+    this.#number = number
+  }
+
+  get pools(): Pools {
+    return this.makings.pools
+  }
+
+  /** Returns a whole number from 0 to `limit - 1`. */
+  below(limit: number, purpose: string): number {
+    return draw(this.#seed, this.#number, hashOf(purpose)) % limit
+  }
+
+  pick<T>(from: readonly T[], purpose: string): T {
+    return from[this.below(from.length, purpose)] as T
+  }
+
+  /** Returns true for about `percent` of the numbers. */
+  chance(percent: number, purpose: string): boolean {
+    return this.below(100, purpose) < percent
+  }
+
+  /** Returns a number below `limit` with two decimals. */
+  cents(limit: number, purpose: string): unknown {
+    return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
+  }
+
+  /** Returns an amount of money as a number that is written exactly. */
+  amount(purpose: string): unknown {
+    return exact(decimalText(this.nano(purpose)))
+  }
+
+  /** Returns an amount of money in nano-units. */
+  nano(purpose: string): bigint {
+    const whole = this.below(2 ** 32, purpose)
+    if (this.makings.amounts === 'cents') return BigInt(2_000 + (whole % 500_000)) * BigInt(NANO_PER_CENT)
+    const kind = this.below(10, `${purpose} kind`)
+    const rest = this.below(NANO, `${purpose} rest`)
+    if (kind < 6) return nanoOf(whole % 50_000, (rest % 100) * NANO_PER_CENT)
+    if (kind < 8) return nanoOf(whole % 100_000, rest)
+    return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
+  }
+
+  /** Returns a currency: the euro in half of the cases. */
+  currency(purpose: string): Currency {
+    return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
+  }
+
+  /** Returns how much of the currency one euro is worth, as a number that is written exactly. */
+  rate(currency: Currency): unknown {
+    return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
+  }
+
+  /** Writes a date-time. Its style is drawn once per field, and per row where that style is `mixed`. */
+  time(field: string, ticks: Ticks): string {
+    const { seed, timeStyle } = this.makings
+    const drawn = draw(seed, hashOf(field) & 0xffff, 3)
+    const style = timeStyle ?? pick<TimeStyle>(['zulu', 'offset', 'bare', 'mixed'], drawn)
+    return formatTicks(ticks, style === 'mixed' ? pick(PLAIN_STYLES, draw(seed, this.#number, 4)) : style)
+  }
+}
+
+const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)

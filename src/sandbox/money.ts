@@ -1,0 +1,42 @@
+/**
+ * Exact amounts (spec §2: `decimal`) and the currencies that the service knows. Amounts are whole nano-units and become
+ * JSON numbers as text, so that a reader that parses them as doubles loses digits and is noticed.
+ */
+export const NANO = 1_000_000_000
+export const NANO_PER_CENT = 10_000_000
+
+/** Node has it; the types do not yet. */
+const rawJson = JSON as JSON & { rawJSON(text: string): unknown }
+
+/** Returns a number that JSON.stringify writes digit by digit as `text`. */
+export const exact = (text: string): unknown => rawJson.rawJSON(text)
+
+/** Writes nano-units as a decimal with at most nine fractional digits and no trailing zeros. */
+export function decimalText(nano: bigint): string {
+  const size = nano < 0n ? -nano : nano
+  const rest = size % BigInt(NANO)
+  const digits = rest === 0n ? '' : `.${String(rest).padStart(9, '0').replace(/0+$/, '')}`
+  return `${nano < 0n ? '-' : ''}${size / BigInt(NANO)}${digits}`
+}
+
+/** Rough value of one euro in millionths. */
+export const PER_EURO_MICROS = {
+  EUR: 1_000_000,
+  USD: 1_084_300,
+  GBP: 853_200,
+  CHF: 967_450,
+  SEK: 11_304_900,
+  NOK: 11_561_200,
+  DKK: 7_459_800,
+  PLN: 4_312_750,
+  CZK: 24_731_000,
+  JPY: 162_480_000,
+  AUD: 1_641_900,
+  CAD: 1_472_350,
+} as const
+
+export type Currency = keyof typeof PER_EURO_MICROS
+
+export const CURRENCIES = Object.keys(PER_EURO_MICROS) as readonly Currency[]
+
+export const isCurrency = (code: string): code is Currency => Object.hasOwn(PER_EURO_MICROS, code)

@@ -1,0 +1,66 @@
+/**
+ * What enquiries, automated bookings and office reservations have in common: a booker, a status and a stay (spec §2).
+ * None of them carries a modification time, so a reader cannot see in the row when it changed.
+ */
+import { type Dice } from '../dice.ts'
+import { TICKS_PER_DAY } from '../ticks.ts'
+import { companyOf } from './contents.ts'
+import type { Definition, Fields, RowSource } from './definition.ts'
+
+interface Booked {
+  readonly key: string
+  /** Statuses are numbered from 1. */
+  readonly statuses: number
+  readonly arrival: string
+  readonly departure: string
+  readonly guests: string
+  /** Fields that only this report has; the first is an amount that edits may change. */
+  readonly own: (row: RowSource) => Fields
+  readonly amount: string
+}
+
+const BOOKING_TYPES = 4
+
+export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
+
+/** The fields, edits and comparisons of a report with a booker. */
+export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
+  const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
+  return {
+    comparesWith: { startDate: kind.arrival, endDate: kind.departure, bookingTypes: 'bookingType' },
+    fields: (row) => {
+      const { dice } = row
+      const by = dice.pick(dice.pools.bookers, 'booker')
+      const arrival = Math.floor(row.created / TICKS_PER_DAY + 2 + dice.below(200, 'arrival')) * TICKS_PER_DAY
+      return {
+        [kind.key]: row.key,
+        bookerEmail: by.email,
+        bookerCompany: by.company,
+        status: status(dice),
+        bookerName: by.name,
+        companyId: companyOf(dice),
+        createdAt: dice.time('createdAt', row.created),
+        [kind.arrival]: dice.time(kind.arrival, arrival),
+        [kind.departure]: dice.time(kind.departure, arrival + dice.below(6, 'nights') * TICKS_PER_DAY),
+        [kind.guests]: 1 + dice.below(299, 'guests'),
+        ...kind.own(row),
+        isVip: dice.chance(7, 'vip'),
+        notes: dice.chance(55, 'has notes') ? dice.pick(dice.pools.notes, 'notes') : null,
+        reference: `R-${dice.below(10 ** 9, 'reference').toString(36)}`,
+        contactPhone: dice.chance(70, 'has phone') ? dice.pick(dice.pools.bookers, 'phone').phone : undefined,
+        preferences: dice.chance(12, 'has preferences') ? ['quiet', 'ground floor'] : undefined,
+        deliveryAddress: dice.chance(12, 'has address')
+          ? { street: dice.pick(dice.pools.streets, 'street'), town: dice.pick(dice.pools.towns, 'town') }
+          : undefined,
+      }
+    },
+    edits: {
+      status,
+      bookerCompany: (dice) => dice.pick(dice.pools.bookers, 'company').company,
+      bookerName: (dice) => dice.pick(dice.pools.bookers, 'name').name,
+      [kind.guests]: (dice) => 300 + dice.below(200, 'guests'),
+      [kind.amount]: (dice) => dice.amount('amount'),
+      notes: (dice) => dice.pick(dice.pools.notes, 'notes'),
+    },
+  }
+}

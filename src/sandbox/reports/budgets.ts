@@ -1,0 +1,66 @@
+/**
+ * Budgets: nothing in a row shows that it is deleted (spec §2), and its total is written in the currency that the
+ * request asks for.
+ */
+import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate } from './contents.ts'
+import { type Definition, many, modified, paging, plain } from './definition.ts'
+import { FIRST_EVENT } from './events.ts'
+
+const KINDS = ['Default', 'Travel', 'Catering', 'Technik', 'Hébergement', 'Marketing', 'Reserve']
+
+export const budgets: Definition = {
+  endpoint: {
+    path: '/v1/BudgetReport/GetBudgetsReport',
+    scope: 'budget.read',
+    envelope: false,
+    parameters: {
+      ...paging,
+      ...modified,
+      companyId: 'integer',
+      affiliateGroupId: 'integer',
+      targetCurrencyCode: 'string',
+      onlyDefaultBudget: 'boolean',
+      eventId: 'integer',
+      includeDeleted: 'boolean',
+    },
+    required: ['modifiedSince', 'targetCurrencyCode'],
+  },
+  key: 'budgetId',
+  firstKey: 500_001,
+  rowsPerEvent: 1,
+  entity: { id: 5, type: 'Budgets' },
+  keepsDeleted: true,
+  comparesWith: { onlyDefaultBudget: 'isDefault' },
+  amount: 'totalAmount',
+  fields: (row) => {
+    const { dice, key } = row
+    return {
+      budgetId: key,
+      budgetName: `${dice.pick(KINDS, 'kind')} ${dice.pick(dice.pools.towns, 'town')}`,
+      modifiedAt: dice.time('modifiedAt', row.modified),
+      eventId: eventOf(dice, FIRST_EVENT),
+      companyId: companyOf(dice),
+      affiliateGroupId: affiliateOf(dice),
+      isDefault: dice.chance(40, 'default'),
+      createdAt: dice.time('createdAt', row.created),
+      ownerName: dice.pick(dice.pools.people, 'owner'),
+      originalCurrency: currencyOf(row),
+      marginPercent: dice.cents(40, 'margin'),
+    }
+  },
+  edits: {
+    budgetName: (dice) => `${dice.pick(KINDS, 'kind')} ${dice.pick(dice.pools.towns, 'town')}`,
+    ownerName: (dice) => dice.pick(dice.pools.people, 'owner'),
+    marginPercent: (dice) => dice.cents(40, 'margin'),
+  },
+  collections: [
+    many('costItems', (dice, row) => ({
+      label: dice.pick(['Venue', 'Catering', 'Hotel', 'Technik'], 'label'),
+      quantity: 1 + dice.below(50, 'quantity'),
+      ...price(dice, row),
+      tax: taxRate(dice),
+    })),
+    plain('taxes', (dice, row) => ({ ...taxRate(dice), amount: dice.amount('amount'), currency: currencyOf(row) })),
+    plain('currencies', conversion),
+  ],
+}

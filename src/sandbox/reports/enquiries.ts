@@ -1,0 +1,64 @@
+/** Enquiries (spec §2, §4): paged in an envelope; a deleted one is no longer returned. */
+import { booked } from './booked.ts'
+import { affiliateOf, answer, approver, currencyOf, day, place, taxRate } from './contents.ts'
+import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
+
+export const enquiries: Definition = {
+  endpoint: {
+    path: '/v1/EnquiryReport/GetEnquiriesReport',
+    scope: 'enquiries.read',
+    envelope: true,
+    parameters: {
+      ...paging,
+      status: 'integer[]',
+      enquiryId: 'integer',
+      ...booker,
+      companyId: 'integer',
+      affiliateGroupId: 'integer',
+      ...stay,
+      ...created,
+      ...modified,
+    },
+    required: [],
+  },
+  key: 'enquiryId',
+  firstKey: 20_001,
+  rowsPerEvent: 0.5,
+  entity: { id: 1, type: 'Enquiries' },
+  keepsDeleted: false,
+  ...booked({
+    key: 'enquiryId',
+    statuses: 9,
+    arrival: 'arrivalDate',
+    departure: 'departureDate',
+    guests: 'guests',
+    amount: 'budgetAmount',
+    own: (row) => ({
+      budgetAmount: row.dice.amount('amount'),
+      budgetCurrency: currencyOf(row),
+      affiliateGroupId: affiliateOf(row.dice),
+    }),
+  }),
+  collections: [
+    many('enquiryVenues', (dice) => ({
+      venue: dice.pick(dice.pools.venues, 'venue'),
+      rank: 1 + dice.below(5, 'rank'),
+      address: place(dice),
+    })),
+    many('enquiryDay', day),
+    many('bedrooms', (dice, row) => ({
+      type: dice.pick(['single', 'double', 'Suite'], 'type'),
+      count: 1 + dice.below(60, 'count'),
+      rate: dice.amount('rate'),
+      currency: currencyOf(row),
+    })),
+    plain('customQuestions', answer),
+    plain('customFields', (dice) => ({
+      name: dice.pick(['costCentre', 'Projekt', 'référence'], 'name'),
+      value: dice.pick(dice.pools.notes, 'value'),
+    })),
+    approver,
+    one('addressExtra', place),
+    plain('taxes', taxRate),
+  ],
+}

@@ -1,0 +1,155 @@
+/**
+ * Events: every field of the EventReporting object (spec §2) and a few undocumented ones, since a real service sends
+ * more than its documentation shows. What is over is completed or cancelled; what lies ahead is planned.
+ */
+import type { Dice } from '../dice.ts'
+import { HISTORY_END } from '../history.ts'
+import { TICKS_PER_DAY, TICKS_PER_MINUTE, yearOf } from '../ticks.ts'
+import { affiliateOf, companyOf, currencyOf, money, person, price } from './contents.ts'
+import { type Definition, many, modified, one, paging, plain, type RowSource } from './definition.ts'
+
+export const FIRST_EVENT = 100_001
+
+const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
+const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
+const FORMS = ['Standard', 'MERF', 'Short form', 'Hybrid']
+const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cost centre']
+const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
+
+/** Events start 7 to 306 days after their creation, between 08:00 and 12:45. */
+const startOf = ({ dice, created }: RowSource): number =>
+  Math.floor(created / TICKS_PER_DAY + 7 + dice.below(300, 'start day')) * TICKS_PER_DAY +
+  (32 + dice.below(20, 'start time')) * QUARTER_HOUR
+
+const nameOf = (dice: Dice, row: RowSource): string =>
+  `${dice.pick(dice.pools.occasions, 'occasion')} ${dice.pick(dice.pools.towns, 'town')} ${yearOf(startOf(row))}`
+
+const statusOf = (dice: Dice, row: RowSource): string => dice.pick(startOf(row) < HISTORY_END ? OVER : AHEAD, 'status')
+
+export const events: Definition = {
+  endpoint: {
+    path: '/v1/EventReport/GetEventsReport',
+    scope: 'event.read',
+    envelope: false,
+    parameters: {
+      ...paging,
+      ...modified,
+      companyId: 'integer',
+      affiliateGroupId: 'integer',
+      eventId: 'integer',
+      includeDeleted: 'boolean',
+    },
+    required: ['modifiedSince'],
+  },
+  key: 'eventId',
+  firstKey: FIRST_EVENT,
+  rowsPerEvent: 1,
+  entity: { id: 3, type: 'Events' },
+  keepsDeleted: true,
+  comparesWith: { affiliateGroupId: 'affiliateId' },
+  fields: (row) => {
+    const { dice, key } = row
+    const attendees = 2 + dice.below(400, 'attendees')
+    const start = startOf(row)
+    const end = start + (2 + dice.below(30, 'length')) * QUARTER_HOUR + dice.below(3, 'nights') * TICKS_PER_DAY
+    return {
+      eventId: key,
+      name: nameOf(dice, row),
+      startDate: dice.time('startDate', start),
+      endDate: dice.time('endDate', end),
+      status: statusOf(dice, row),
+      formType: dice.pick(FORMS, 'form'),
+      location: dice.pick(dice.pools.venues, 'venue'),
+      attendees,
+      inPersonAttendees: attendees - dice.below(Math.ceil(attendees / 2), 'online'),
+      externalId: dice.chance(60, 'has external id') ? `EXT-${dice.below(10 ** 9, 'external id')}` : null,
+      town: dice.pick(dice.pools.towns, 'town'),
+      paymentMethod: dice.pick(PAYMENTS, 'payment'),
+      companyId: companyOf(dice),
+      affiliateId: affiliateOf(dice),
+      externalUrl: `https://events.example/e/${key.toString(36)}`,
+      recordCreated: dice.time('recordCreated', row.created),
+      recordModified: dice.time('recordModified', row.modified),
+      aggregateRecordModified: dice.time('aggregateRecordModified', row.aggregate),
+      isDeleted: row.deleted,
+      bookerName: dice.pick(dice.pools.bookers, 'booker').name,
+      budgetAmount: dice.amount('budget'),
+      budgetCurrency: currencyOf(row),
+      isVip: dice.chance(5, 'vip'),
+      notes: dice.chance(60, 'has notes') ? dice.pick(dice.pools.notes, 'notes') : null,
+      arrivalTime: `${String(6 + dice.below(2, 'arrival')).padStart(2, '0')}:30:00`,
+      costEstimate: dice.chance(80, 'has estimate') ? dice.amount('estimate') : undefined,
+      tags: dice.chance(10, 'has tags') ? ['hybrid', 'catering'] : undefined,
+      venueContact: dice.chance(10, 'has contact')
+        ? { name: dice.pick(dice.pools.people, 'contact'), floor: dice.below(9, 'floor') }
+        : undefined,
+    }
+  },
+  edits: {
+    name: nameOf,
+    status: statusOf,
+    attendees: (dice) => 402 + dice.below(400, 'attendees'),
+    location: (dice) => dice.pick(dice.pools.venues, 'venue'),
+    paymentMethod: (dice) => dice.pick(PAYMENTS, 'payment'),
+    budgetAmount: (dice) => dice.amount('budget'),
+    notes: (dice) => dice.pick(dice.pools.notes, 'notes'),
+  },
+  collections: [
+    many('meetingRooms', (dice, row) => {
+      const capacity = 4 + dice.below(400, 'capacity')
+      return {
+        name: dice.pick(dice.pools.venues, 'venue'),
+        capacity,
+        ...price(dice, row),
+        setup: {
+          style: dice.pick(['theatre', 'classroom', 'Bankett'], 'style'),
+          chairs: 1 + dice.below(capacity, 'chairs'),
+        },
+        isDeleted: false,
+      }
+    }),
+    many('accommodations', (dice, row) => ({
+      hotel: dice.pick(dice.pools.venues, 'hotel'),
+      nights: 1 + dice.below(6, 'nights'),
+      rooms: 1 + dice.below(80, 'rooms'),
+      ratePerNight: dice.amount('rate'),
+      currency: currencyOf(row),
+      guests: [{ name: dice.pick(dice.pools.people, 'guest') }, { name: dice.pick(dice.pools.people, 'companion') }],
+      isDeleted: false,
+    })),
+    {
+      ...one('commission', (dice, row) => ({
+        percent: dice.pick([5, 7.5, 10, 12.25], 'percent'),
+        payee: dice.pick(dice.pools.people, 'payee'),
+        total: money(dice, row),
+      })),
+      flag: 'commissions',
+    },
+    many('entityLinks', (dice) => ({
+      entityId: dice.pick([1, 5, 11], 'entity'),
+      entityRecordId: 20_001 + dice.below(500, 'record'),
+      relation: dice.pick(['source', 'copy', 'follow-up'], 'relation'),
+    })),
+    many('permissions', (dice) => ({ ...person(dice), level: dice.pick(['view', 'edit', 'own'], 'level') })),
+    one('operationsRecord', (dice) => ({
+      manager: dice.pick(dice.pools.people, 'manager'),
+      checkedIn: dice.chance(50, 'checked in'),
+      briefing: dice.pick(dice.pools.notes, 'briefing'),
+      contacts: [person(dice)],
+    })),
+    many('assignments', (dice) => ({
+      ...person(dice),
+      role: dice.pick(['planner', 'host', 'Technik', 'Accueil'], 'role'),
+      hours: dice.below(40, 'hours') + 0.25,
+    })),
+    one('cancellationRecord', (dice, row) => ({
+      reason: dice.pick(['budget', 'illness', 'höhere Gewalt', 'date moved'], 'reason'),
+      fee: money(dice, row),
+      confirmedBy: dice.pick(dice.pools.people, 'confirmed by'),
+    })),
+    plain('extendedProperties', (dice) => ({
+      key: dice.pick(['costCentre', 'poNumber', 'couleur', '部署'], 'key'),
+      value: dice.pick(dice.pools.notes, 'value'),
+    })),
+  ],
+}

@@ -1,0 +1,101 @@
+/**
+ * The registry of the sandbox: one line per report with rows of its own, and the two audit reports, which are about
+ * these rows. What follows from it: endpoints, scopes, routes and the entities of the audit.
+ */
+import { automatedBookings } from './automatedBookings.ts'
+import { budgets } from './budgets.ts'
+import { type Definition, type Endpoint, paging } from './definition.ts'
+import { enquiries } from './enquiries.ts'
+import { events } from './events.ts'
+import { merfSubmissions } from './merfSubmissions.ts'
+import { officeReservations } from './officeReservations.ts'
+
+const definitions = {
+  events,
+  budgets,
+  enquiries,
+  automated_bookings: automatedBookings,
+  office_reservations: officeReservations,
+  merf_submissions: merfSubmissions,
+} as const satisfies Readonly<Record<string, Definition>>
+
+/** A report that has rows of its own. */
+export type WorldReport = keyof typeof definitions
+
+export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
+export const WORLD_REPORTS = Object.keys(definitions) as readonly WorldReport[]
+
+/** Makes one value per report. */
+export const perReport = <T>(make: (report: WorldReport) => T): Readonly<Record<WorldReport, T>> =>
+  Object.fromEntries(WORLD_REPORTS.map((report) => [report, make(report)])) as Record<WorldReport, T>
+
+const period = { since: 'date-time', until: 'date-time' } as const
+
+const AUDITS = {
+  audit_entries: {
+    path: '/v1/AuditReport/GetAuditReport',
+    scope: 'audit.read',
+    envelope: true,
+    parameters: { entityId: 'integer', entityRecordId: 'integer', ...period, ...paging },
+    required: ['entityId', 'entityRecordId', 'since'],
+  },
+  enquiry_audit_entries: {
+    path: '/v1/EnquiryReport/{enquiryId}/Audit',
+    scope: 'enquiries.read',
+    envelope: true,
+    // The specification lists enquiryId among the parameters although the sample body omits it: both are accepted.
+    parameters: { enquiryId: 'integer', ...period, ...paging },
+    required: ['since'],
+  },
+} as const satisfies Readonly<Record<string, Endpoint>>
+
+export type ReportName = WorldReport | keyof typeof AUDITS
+
+/** An endpoint with its report and the flags of its `expand` object. */
+export interface NamedEndpoint extends Endpoint {
+  readonly report: ReportName
+  readonly flags: readonly string[]
+}
+
+export const ENDPOINTS: readonly NamedEndpoint[] = [
+  ...WORLD_REPORTS.map((report) => {
+    const { endpoint, collections } = DEFINITIONS[report]
+    return { report, ...endpoint, flags: collections.map(({ flag }) => flag) }
+  }),
+  ...(['audit_entries', 'enquiry_audit_entries'] as const).map((report) => ({
+    report,
+    ...AUDITS[report],
+    flags: ['payload', 'aggregates'],
+  })),
+]
+
+export const REPORTS: readonly string[] = ENDPOINTS.map(({ report }) => report)
+
+export const SCOPES: readonly string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
+
+/** The number of the audit's `entityId` for each report. */
+export const ENTITY_IDS = perReport((report) => DEFINITIONS[report].entity.id)
+
+export const reportOfEntity = (entityId: number): WorldReport | undefined =>
+  WORLD_REPORTS.find((report) => ENTITY_IDS[report] === entityId)
+
+export const isWorldReport = (name: string): name is WorldReport => Object.hasOwn(definitions, name)
+
+export interface Route {
+  readonly endpoint: NamedEndpoint
+  /** The text at the place of `{enquiryId}`. */
+  readonly enquiryId?: string
+}
+
+const PREFIX = '/reportingapi'
+const ENQUIRY_AUDIT = /^\/reportingapi\/v1\/EnquiryReport\/([^/]+)\/Audit$/
+
+/** Returns the endpoint that a path names (spec §1, §4), or undefined. */
+export function routeOf(path: string): Route | undefined {
+  const enquiryId = ENQUIRY_AUDIT.exec(path)?.[1]
+  const named = enquiryId === undefined ? path : `${PREFIX}${AUDITS.enquiry_audit_entries.path}`
+  const endpoint = ENDPOINTS.find((each) => PREFIX + each.path === named)
+  if (endpoint === undefined || (endpoint.report === 'enquiry_audit_entries' && enquiryId === undefined))
+    return undefined
+  return enquiryId === undefined ? { endpoint } : { endpoint, enquiryId }
+}
