@@ -1,6 +1,6 @@
 /**
- * Status and first bytes of an answer → what it means (spec §7). Pure; the texts that it shows went through the
- * redactor. The token endpoint reads the same statuses differently and adds its own in tokenAnswers.ts.
+ * Decides by the status and the first bytes of an answer whether it is an error, and which (spec §7). Secrets are masked
+ * in all texts. Some statuses of the token endpoint mean something else: see tokenAnswers.ts.
  */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
@@ -8,7 +8,7 @@ import { problemsIn } from './problems.ts'
 import type { Redactor } from './redaction.ts'
 import type { RawAnswer } from './transport.ts'
 
-export interface Asked {
+export interface RequestContext {
   /** Undefined for the token request. */
   report: string | undefined
   /** The scope that grants the report, where the specification names it (spec §5, rule 3). */
@@ -16,104 +16,104 @@ export interface Asked {
   redactor: Redactor
 }
 
-/** Passing trouble: timeouts, overload and gateways. 501 and 505 say "never" in other words. */
-const isPassing = (status: number): boolean =>
+/** Timeouts, overload and gateway errors. 501 and 505 are permanent. */
+const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Why a report's answer cannot be used; undefined for a 200 whose body may be JSON. A 401 is judged by the caller. */
-export function reportRefusal(answer: RawAnswer, asked: Asked): SyncError | undefined {
-  if (answer.status === 200) return unusableBody(answer, asked)
-  if (answer.status === 400) return requestInvalid(answer, asked)
-  if (answer.status === 403) return forbidden(asked)
+/** Returns why a report's answer cannot be used; undefined for a 200 whose body may be JSON. The caller handles a 401. */
+export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
+  if (answer.status === 200) return unusableBody(answer, request)
+  if (answer.status === 400) return requestInvalid(answer, request)
+  if (answer.status === 403) return forbidden(request)
   if (answer.status === 429) {
-    return failure('RATE_LIMITED', asked, {
+    return failure('RATE_LIMITED', request, {
       message: 'the service limits how often it may be asked (429)',
       cure: 'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
       data: statusData(answer),
     })
   }
-  return otherRefusal(answer, asked)
+  return otherRefusal(answer, request)
 }
 
-/** What any endpoint's remaining statuses mean. */
-export function otherRefusal(answer: RawAnswer, asked: Asked): SyncError {
+/** Returns the error for a status that means the same at every endpoint. */
+export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncError {
   const { status } = answer
-  if (isPassing(status)) {
-    return failure('SERVICE_UNAVAILABLE', asked, {
+  if (isTransient(status)) {
+    return failure('SERVICE_UNAVAILABLE', request, {
       message: `the service is not available (${status})`,
-      cure: 'Try again later; if it stays so, ask the owner of the service.',
+      cure: 'Try again later; if it happens again, ask the owner of the service.',
       data: statusData(answer),
     })
   }
-  if (status >= 300 && status < 400 && status !== 304) return redirected(answer, asked)
-  // With success come rows, and what is private in them was not taken out yet.
-  const shown = status < 300 ? '' : asked.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
-  return failure('STATUS_UNEXPECTED', asked, {
-    message: `the service answered ${status}, which the specification does not know${shown && `: ${shown}`}`,
+  if (status >= 300 && status < 400 && status !== 304) return redirected(answer, request)
+  // The body of a 2xx may contain rows whose private columns are not removed yet.
+  const shown = status < 300 ? '' : request.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
+  return failure('STATUS_UNEXPECTED', request, {
+    message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
     cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi.',
     data: statusData(answer),
   })
 }
 
-/** A body that can be no JSON: nothing, or the page of a proxy or login in front of the service. */
-export function unusableBody(answer: RawAnswer, asked: Asked): SyncError | undefined {
+/** Returns the error for a 200 that is empty or a web page, such as a login page in front of the service. */
+export function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
-    return failure('ANSWER_MALFORMED', asked, {
+    return failure('ANSWER_MALFORMED', request, {
       message: 'the service answered 200 with an empty body',
-      cure: 'Try again; if it stays so, ask the owner of the service.',
+      cure: 'Try again; if it happens again, ask the owner of the service.',
       data: statusData(answer),
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // Rows that are called a web page are not shown: what is private in them was not taken out yet.
-  const shown = /^[[{]/.test(start) ? {} : { start: asked.redactor.shown(start, SHOWN_START_CHARS_MAX) }
-  return failure('ANSWER_NOT_JSON', asked, {
+  // Rows with the content type of a web page are not shown: their private columns are not removed yet.
+  const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
+  return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',
     cure: 'Something in front of the service (proxy, login, maintenance page) answers: check service.base_url.',
     data: { ...statusData(answer), ...shown },
   })
 }
 
-/** A 401 in spite of a new token: what is missing is the scope (spec §5, rules 3 and 4). */
-export function scopeMissing(asked: Asked): SyncError {
-  const { report = '' } = asked
-  const scope = asked.scope === undefined ? `the scope that grants reading ${report}` : `the scope ${asked.scope}`
-  return failure('SCOPE_MISSING', asked, {
+/** Returns the error for a 401 with a new token: the token lacks the scope (spec §5, rules 3 and 4). */
+export function scopeMissing(request: RequestContext): SyncError {
+  const { report = '' } = request
+  const scope = request.scope === undefined ? `the scope that grants reading ${report}` : `the scope ${request.scope}`
+  return failure('SCOPE_MISSING', request, {
     message: 'the service answered 401 to a new token as well, so the token lacks the scope of this report',
     cure: `Add ${scope} to service.scopes and start the worker again if one runs, or have it granted to this client; then run: tidemark resume ${report}`,
-    data: { status: 401, ...(asked.scope === undefined ? {} : { scope: asked.scope }) },
+    data: { status: 401, ...(request.scope === undefined ? {} : { scope: request.scope }) },
   })
 }
 
-function forbidden(asked: Asked): SyncError {
-  return failure('REPORT_FORBIDDEN', asked, {
+function forbidden(request: RequestContext): SyncError {
+  return failure('REPORT_FORBIDDEN', request, {
     message: 'this client is not permitted to read the data of this report (403)',
-    cure: `Ask the owner of the service to permit it; then run: tidemark resume ${asked.report ?? ''}`,
+    cure: `Ask the owner of the service to permit it; then run: tidemark resume ${request.report ?? ''}`,
     data: { status: 403 },
   })
 }
 
-function requestInvalid(answer: RawAnswer, asked: Asked): SyncError {
-  const { text, problems } = shownProblems(answer, asked)
-  return failure('REQUEST_INVALID', asked, {
+function requestInvalid(answer: RawAnswer, request: RequestContext): SyncError {
+  const { text, problems } = shownProblems(answer, request)
+  return failure('REQUEST_INVALID', request, {
     message: `the service refused the request (400): ${text}`,
-    cure: 'Check start (it must not lie in the future), filters, currencies and page_size of this report against what the service says here.',
+    cure: 'Check start (it must not be in the future), filters, currencies and page_size of this report against this message of the service.',
     data: { status: 400, problems },
   })
 }
 
-function redirected(answer: RawAnswer, asked: Asked): SyncError {
-  const host = asked.redactor.shown(answer.redirectHost ?? 'an unknown host', SHOWN_START_CHARS_MAX)
-  return failure('REDIRECTED', asked, {
+function redirected(answer: RawAnswer, request: RequestContext): SyncError {
+  const host = request.redactor.shown(answer.redirectHost ?? 'an unknown host', SHOWN_START_CHARS_MAX)
+  return failure('REDIRECTED', request, {
     message: `the service redirects to ${host} (${answer.status}); redirects are never followed`,
-    cure: 'Set service.base_url to the address that the owner of the service gives; secrets go to no other host.',
+    cure: 'Set service.base_url to the address that the owner of the service names; secrets are sent to no other host.',
     data: { status: answer.status, host },
   })
 }
 
-/** The problems of a refusal, fit to be shown. */
-export function shownProblems({ bytes }: RawAnswer, { redactor }: Asked) {
+/** Returns the problems in a refusal's body, with secrets masked. */
+export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),
     message: redactor.shown(message, SHOWN_CHARS_MAX),
@@ -122,15 +122,16 @@ export function shownProblems({ bytes }: RawAnswer, { redactor }: Asked) {
   return { text: redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX), problems }
 }
 
-/** The status, and how long the service asked to be left alone. */
+/** Returns the status and the Retry-After of an answer, for an error's data. */
 export const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
   status,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })
 
+/** Returns an error of a report's request or, without a report, of a token request. */
 export function failure(
   code: ErrorCode,
-  { report }: Pick<Asked, 'report'>,
+  { report }: Pick<RequestContext, 'report'>,
   { message, ...details }: Omit<ErrorDetails, 'report' | 'cause'> & { message: string },
 ): SyncError {
   const subject = report === undefined ? 'token request: ' : ''

@@ -1,6 +1,6 @@
 /**
- * The body of an answer: read within a limit, then decompressed within the same limit, so that a small body that
- * unpacks to gigabytes ends as ANSWER_TOO_LARGE and not as a dead process.
+ * Reads and decompresses the body of an answer. Both steps have the same limit in bytes, so a small body that decompresses
+ * to gigabytes fails with ANSWER_TOO_LARGE.
  */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
@@ -16,14 +16,14 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** At most this many encodings on top of each other; more is an attack or a loop of proxies. */
+/** The maximum number of nested encodings. More are an attack or a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** All bytes as they were sent. */
+/** Reads all bytes as they were sent. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // An abort may hit the stream while nobody reads it; its error reaches the caller through the race.
+  // An abort may destroy the stream while it is not read. The caller gets the error from the race.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()
@@ -33,14 +33,14 @@ export async function readBytes({ body, headers }: Dispatcher.ResponseData, sour
   let bytes = 0
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length
-    // Leaving the loop destroys the stream, and with it the connection.
+    // Leaving the loop destroys the stream and its connection.
     if (bytes > source.bytesMax) throw tooLarge(source)
     pieces.push(piece)
   }
   return Buffer.concat(pieces, bytes)
 }
 
-/** The bytes that were meant: decompressed, without a byte order mark, which JSON parsers refuse. */
+/** Returns the decompressed bytes without a byte order mark, which JSON parsers refuse. */
 export async function bodyOf(sent: Buffer, source: BodySource): Promise<Buffer> {
   let bytes = sent
   // The last encoding named was applied last (RFC 9110 §8.4).
@@ -84,7 +84,7 @@ function tooLarge({ report, bytesMax }: BodySource): SyncError {
 
 function unreadable(what: string, report: string | undefined): SyncError {
   return new SyncError('ANSWER_MALFORMED', `the answer cannot be read: ${what}`, {
-    cure: 'Try again; if it stays so, ask the owner of the service or of the proxy in front of it.',
+    cure: 'Try again; if it happens again, ask the owner of the service or of the proxy in front of it.',
     ...(report === undefined ? {} : { report }),
   })
 }

@@ -1,6 +1,6 @@
 /**
- * Cancellation by hand: a signal that follows several others and is released from them afterwards
- * (`AbortSignal.any` stays attached to long-lived signals), and a race that no stream can hold up.
+ * Cancellation: a signal that follows several others until it is disposed (`AbortSignal.any` stays attached to long-lived
+ * signals), and a race between work and an abort.
  */
 import { SyncError } from '../errors.ts'
 
@@ -9,7 +9,7 @@ export interface LinkedSignal extends Disposable {
   abort(reason: unknown): void
 }
 
-/** A signal that aborts as soon as one of its parents does; disposing it lets go of the parents. */
+/** Returns a signal that aborts as soon as one of its parents does. Disposing it removes the listeners. */
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
@@ -21,9 +21,9 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
   }
 }
 
-/** Settles as `work` does, or rejects at the abort, whether or not `work` ever ends. */
+/** Settles as `work` does, or rejects when the signal aborts, also if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Whatever the loser does later is of no interest, and must not count as an unhandled rejection.
+  // `work` may reject after the abort. Node would report that as an unhandled rejection.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
   const release = onAbort(signal, () => aborted.reject(reasonOf(signal)))
@@ -34,14 +34,14 @@ export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** Throws what an abort stands for; does nothing while there is none. */
+/** Throws the reason of the abort if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw reasonOf(signal)
 }
 
 /**
- * What a cancelled call rejects with: the reason itself where somebody chose an error, else CANCELLED. The reasons that
- * the platform makes up (AbortError, TimeoutError) are DOMExceptions and say nothing to a caller.
+ * Returns the error of a cancelled call: the reason if it is an error of ours, else CANCELLED. The platform's own reasons
+ * (AbortError, TimeoutError) are DOMExceptions.
  */
 export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
@@ -50,7 +50,7 @@ export function reasonOf(signal: AbortSignal): Error {
 }
 
 export function cancelled(message: string): SyncError {
-  return new SyncError('CANCELLED', message, { cure: 'Start it again; it goes on where it stopped.' })
+  return new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
 }
 
 function onAbort(signal: AbortSignal, action: () => void): () => void {

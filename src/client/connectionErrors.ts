@@ -1,27 +1,30 @@
-/** How a connection failed, in the words of the error family. Causes are not passed on: they may hold the request. */
+/** Turns a failed connection into a SyncError. The cause is left out, since it may contain the request. */
 import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../errors.ts'
 import { cancelled } from './cancellation.ts'
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** These are made by a wrong call of ours, never by the network. */
-const OURS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
+/** Errors of a wrong call, never of the network. */
+const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
-interface Asked {
+interface Destination {
   host: string
   report: string | undefined
 }
 
-/** What undici or node:net threw, as SERVICE_UNREACHABLE or SERVICE_TIMEOUT; what neither would throw is a defect. */
-export function connectionError(error: unknown, { host, report }: Asked): SyncError {
+/** Returns an error of undici or node:net as SERVICE_UNREACHABLE or SERVICE_TIMEOUT. Any other error is a defect. */
+export function connectionError(error: unknown, { host, report }: Destination): SyncError {
   const reason = codeOf(error)
-  if (reason === undefined || OURS.has(reason)) return asSyncError(error)
+  if (reason === undefined || DEFECTS.has(reason)) return asSyncError(error)
   if (CLOSED.has(reason)) return cancelled('the client was closed')
   if (isOutOfFiles(reason)) return filesExhausted(reason)
   const details = { data: { host, reason }, ...(report === undefined ? {} : { report }) }
   if (SILENT.has(reason)) {
-    return new SyncError('SERVICE_TIMEOUT', `the service at ${host} fell silent`, { cure: TIMEOUT_CURE, ...details })
+    return new SyncError('SERVICE_TIMEOUT', `the service at ${host} stopped answering`, {
+      cure: TIMEOUT_CURE,
+      ...details,
+    })
   }
   return new SyncError('SERVICE_UNREACHABLE', `no answer from the service at ${host}: ${reason}`, {
     cure: cureOf(reason),
@@ -29,7 +32,7 @@ export function connectionError(error: unknown, { host, report }: Asked): SyncEr
   })
 }
 
-/** The deadline for the whole answer has passed. */
+/** Returns the error for an answer that exceeded `answerMs`. */
 export function timeoutError(report: string | undefined, answerMs: number): SyncError {
   return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
     cure: TIMEOUT_CURE,
@@ -38,11 +41,11 @@ export function timeoutError(report: string | undefined, answerMs: number): Sync
   })
 }
 
-const TIMEOUT_CURE = 'Try again later; if it stays so, lower page_size or turn expand flags off for this report.'
+const TIMEOUT_CURE = 'Try again later; if it happens again, lower page_size or turn expand flags off for this report.'
 
 function cureOf(reason: string): string {
   if (CERTIFICATE.test(reason)) {
-    return 'Check that service.base_url speaks https with a valid certificate; NODE_EXTRA_CA_CERTS adds an authority.'
+    return 'Check that service.base_url answers https with a valid certificate; NODE_EXTRA_CA_CERTS adds an authority.'
   }
   if (reason === 'ENOTFOUND') return 'Check the host name in service.base_url and this machine’s DNS.'
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
@@ -52,7 +55,7 @@ function cureOf(reason: string): string {
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // Its code is not always set, and its data is a piece of what was sent.
+  // The error has no code at times, and its data is a part of the answer.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

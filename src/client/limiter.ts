@@ -1,30 +1,26 @@
 /**
- * Permits to send: as many at once as the service has shown to bear, so many a second, in the order they were asked for
- * within a priority, and none at all while the service wants a pause. Whoever stops waiting leaves the line.
+ * Decides when a request may be sent: by the number of requests in flight, which adapts to the service, the requests per
+ * second, the order of arrival within a priority, and pauses that the service asks for.
  */
 import type { Clock } from '../clock.ts'
-import { assert } from '../errors.ts'
-import { Allowance } from './allowance.ts'
+import { assert, SyncError } from '../errors.ts'
+import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
-import { inLongPause } from './retry.ts'
-import { type Priority, WaitingLine } from './waitingLine.ts'
-
-export type { Priority } from './waitingLine.ts'
 
 export interface LimiterRules {
-  /** At most so many at once; how many of them are given out is learnt. */
+  /** The maximum of requests in flight. The limiter begins lower and adapts. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** Nobody waits for the end of a longer pause: they are refused, and told when it ends. */
+  /** In a longer pause, waiting requests fail with RATE_LIMITED instead of waiting. */
   pauseMsMax?: number | undefined
 }
 
-/** Held while a request is under way; disposing it lets the next one go. Without a word it teaches nothing. */
+/** The right to send one request. Disposing it lets the next request go. */
 export interface Permit extends Disposable {
-  /** The service took it well: more may be under way at once. */
-  answered(): void
-  /** It was too much for the service (429, 5xx, a timeout): fewer may be. */
-  strained(): void
+  /** The service answered well: more requests may be in flight. */
+  succeeded(): void
+  /** The service was overloaded (429, 5xx, a timeout): fewer requests may be in flight. */
+  overloaded(): void
 }
 
 interface Waiter {
@@ -34,11 +30,11 @@ interface Waiter {
 
 export class Limiter {
   readonly #clock: Clock
-  readonly #allowance: Allowance
+  readonly #concurrency: AdaptiveConcurrency
   readonly #spacingMs: number
   readonly #pauseMsMax: number
-  readonly #line = new WaitingLine<Waiter>()
-  #held = 0
+  readonly #queue = new FairQueue<Waiter>()
+  #inFlight = 0
   /** Monotonic time before which nothing starts: the next slot of the rate, or the end of a pause. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
@@ -49,11 +45,11 @@ export class Limiter {
     assert(requestsPerSecond === undefined || requestsPerSecond > 0, 'requestsPerSecond must be positive')
     this.#clock = clock
     this.#pauseMsMax = pauseMsMax
-    this.#allowance = new Allowance(rules.concurrency)
+    this.#concurrency = new AdaptiveConcurrency(rules.concurrency)
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit behind everybody of the same priority who asked before. */
+  /** Waits for a permit, after all earlier requests of the same priority. */
   async acquire(
     signal: AbortSignal,
     { priority = 'first' }: { priority?: Priority | undefined } = {},
@@ -65,7 +61,7 @@ export class Limiter {
     const waiter: Waiter = { grant: resolve, refuse: reject }
     const leave = () => this.#leave(waiter, reasonOf(signal))
     signal.addEventListener('abort', leave, { once: true })
-    this.#line.join(waiter, priority)
+    this.#queue.add(waiter, priority)
     this.#serve()
     try {
       return await promise
@@ -74,13 +70,13 @@ export class Limiter {
     }
   }
 
-  /** Lets nothing start for so long; a longer pause that is already running stays. */
+  /** Starts no request for `ms` milliseconds. A longer pause that is already running stays. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
     const refusal = this.#refusal()
     if (refusal === undefined) return
-    while (this.#line.length > 0) this.#line.next()?.refuse(refusal)
+    while (this.#queue.length > 0) this.#queue.next()?.refuse(refusal)
     this.#silence()
   }
 
@@ -89,44 +85,39 @@ export class Limiter {
     return waitMs > this.#pauseMsMax ? inLongPause({ waitMs, now: this.#clock.now() }) : undefined
   }
 
-  /** How many may be under way at once now. */
-  get permits(): number {
-    return this.#allowance.permits
-  }
-
   #serve(): void {
-    while (this.#line.length > 0 && this.#held < this.#allowance.permits) {
+    while (this.#queue.length > 0 && this.#inFlight < this.#concurrency.limit) {
       const nowMs = this.#clock.monotonicMs()
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
       if (this.#spacingMs > 0) this.#nextStartMs = nowMs + this.#spacingMs
-      this.#held += 1
-      this.#line.next()?.grant(this.#permit())
+      this.#inFlight += 1
+      this.#queue.next()?.grant(this.#permit())
     }
   }
 
   #permit(): Permit {
-    const allowance = this.#allowance
-    const { era } = allowance
-    let held = true
+    const concurrency = this.#concurrency
+    const { halvings } = concurrency
+    let isInFlight = true
     return {
-      answered: () => allowance.answered(this.#held >= allowance.permits),
-      strained: () => allowance.strained(era),
+      succeeded: () => concurrency.succeeded(this.#inFlight >= concurrency.limit),
+      overloaded: () => concurrency.overloaded(halvings),
       [Symbol.dispose]: () => {
-        if (!held) return
-        held = false
-        this.#held -= 1
+        if (!isInFlight) return
+        isInFlight = false
+        this.#inFlight -= 1
         this.#serve()
       },
     }
   }
 
   #leave(waiter: Waiter, reason: Error): void {
-    if (!this.#line.leave(waiter)) return
+    if (!this.#queue.remove(waiter)) return
     waiter.refuse(reason)
-    if (this.#line.length === 0) this.#silence()
+    if (this.#queue.length === 0) this.#silence()
   }
 
-  /** A sleep and not a bare timer: while somebody waits for a permit the process must stay alive. */
+  /** Sleeps instead of a timer: the process must stay alive while a request waits for a permit. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -143,5 +134,103 @@ export class Limiter {
     const alarm = this.#alarm
     this.#alarm = undefined
     alarm?.abort()
+  }
+}
+
+/** A pause that is longer than a run can wait. */
+export interface LongPause {
+  readonly waitMs: number
+  readonly now: Instant
+}
+
+/** Returns the end of a pause, to the second. */
+export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
+
+const inLongPause = (pause: LongPause): SyncError =>
+  new SyncError('RATE_LIMITED', `the service asked for no request before ${pauseEnd(pause)}`, {
+    cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
+    data: { retryAfterMs: pause.waitMs },
+  })
+
+/** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
+export type Priority = 'first' | 'behind'
+
+/** After this many of `first` in a row, one of `behind` is next, so that a backfill gets at least an eighth. */
+const FIRST_IN_A_ROW_MAX = 7
+
+/** A queue with two priorities in which each item is served at last. */
+export class FairQueue<T> {
+  readonly #items: Record<Priority, T[]> = { first: [], behind: [] }
+  #firstInARow = 0
+
+  get length(): number {
+    return this.#items.first.length + this.#items.behind.length
+  }
+
+  add(item: T, priority: Priority): void {
+    this.#items[priority].push(item)
+  }
+
+  /** Removes and returns the next item, or returns undefined when the queue is empty. */
+  next(): T | undefined {
+    const { first, behind } = this.#items
+    const isTurnOfBehind = first.length === 0 || (behind.length > 0 && this.#firstInARow >= FIRST_IN_A_ROW_MAX)
+    this.#firstInARow = isTurnOfBehind || behind.length === 0 ? 0 : this.#firstInARow + 1
+    return isTurnOfBehind ? behind.shift() : first.shift()
+  }
+
+  /** Removes an item. Returns false when it was not in the queue. */
+  remove(item: T): boolean {
+    return Object.values(this.#items).some((items) => {
+      const index = items.indexOf(item)
+      if (index >= 0) items.splice(index, 1)
+      return index >= 0
+    })
+  }
+}
+
+/** The limit at the beginning: one walk and one token request. A service that is starting up gets no full load. */
+const START = 2
+
+/**
+ * A limit of requests in flight that adapts to the service. It grows with successful answers, is halved when the service
+ * is overloaded, and then grows slowly (additive increase, multiplicative decrease).
+ */
+export class AdaptiveConcurrency {
+  readonly #max: number
+  #limit: number
+  /** Below this limit, each success adds one. From here on, `limit` successes add one. */
+  #slowFrom: number
+  #halvings = 0
+
+  constructor(max: number) {
+    assert(Number.isInteger(max) && max > 0, 'concurrency must be a positive whole number')
+    this.#max = max
+    this.#slowFrom = max
+    this.#limit = Math.min(START, max)
+  }
+
+  get limit(): number {
+    return Math.floor(this.#limit)
+  }
+
+  /** How often the limit was halved. A request remembers the number at its start for `overloaded`. */
+  get halvings(): number {
+    return this.#halvings
+  }
+
+  /** A success raises the limit only if the limit was reached: otherwise it proves nothing about more requests. */
+  succeeded(wasFull: boolean): void {
+    if (!wasFull) return
+    const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit
+    this.#limit = Math.min(this.#max, this.#limit + step)
+  }
+
+  /** Halves the limit. Requests that were in flight together meet the same overload, so they halve it once. */
+  overloaded(halvingsAtStart: number): void {
+    if (halvingsAtStart !== this.#halvings) return
+    this.#halvings += 1
+    this.#limit = Math.max(1, this.#limit / 2)
+    this.#slowFrom = this.#limit
   }
 }

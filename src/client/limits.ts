@@ -1,30 +1,27 @@
-/**
- * Everything the client waits for, reads or repeats has a limit with a name, a unit and a reason. They are here
- * together so that their proportions can be judged at one glance; a caller may override each for itself.
- */
+/** The client's limits: everything that it waits for, reads or repeats has one, with a name, a unit and a reason. */
 import { assert } from '../errors.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 export interface ClientLimits {
   /** How long a TCP and TLS connection may take to open. */
   readonly connectMs: number
-  /** How long the service may think before the first byte of an answer. */
+  /** How long the service may take until the first byte of an answer. */
   readonly headersMs: number
-  /** How long a body may fall silent between two pieces. */
+  /** How long the pause between two pieces of a body may be. */
   readonly bodyMs: number
-  /** How long one request may take from start to last byte, however busily its body drips. */
+  /** How long one request may take from its start to the last byte, also when bytes keep arriving. */
   readonly answerMs: number
-  /** How many bytes one answer may have, as sent and again once decompressed. */
+  /** The maximum bytes of one answer, compressed and decompressed. */
   readonly answerBytesMax: number
-  /** How often one request is sent before its failure is reported. */
+  /** How often one request is sent before its failure is thrown. */
   readonly attemptsMax: number
-  /** The bound of the first random delay between attempts; it doubles with each further one. */
+  /** The maximum of the first random delay between attempts. It doubles with each further attempt. */
   readonly retryDelayMsMin: number
-  /** Where that doubling ends. */
+  /** The maximum of all random delays. */
   readonly retryDelayMsMax: number
-  /** The longest `Retry-After` that is waited for; a longer one ends what is asked, and nothing is sent until then. */
+  /** The longest `Retry-After` that a request waits. With a longer one, requests fail until the pause is over. */
   readonly retryAfterMsMax: number
-  /** The longest `Retry-After` that is believed; the service is asked again after this at the latest. */
+  /** The longest pause. A longer `Retry-After` is shortened to this. */
   readonly pauseMsMax: number
 }
 
@@ -35,40 +32,40 @@ export const DEFAULT_LIMITS: ClientLimits = {
   connectMs: 10 * SECOND_MS,
   // "Expansion increases response size and processing time" (spec §4): a year of expanded rows may take a while.
   headersMs: 2 * MINUTE_MS,
-  // A server that streams sends something; half a minute of silence is a dead connection.
+  // A streaming server sends something: half a minute without a byte is a dead connection.
   bodyMs: 30 * SECOND_MS,
-  // Longer than the headers may take plus a slow line's transfer of a full page; shorter than a scheduler's patience.
+  // Longer than the headers plus a slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
   // 500 rows at 256 KiB each. Four such answers at once still fit a small machine's memory.
   answerBytesMax: 128 * MEBIBYTE,
-  // With the delays below this rides out half a minute of trouble; what lasts longer is the schedule's to repeat.
+  // With the delays below, six attempts outlast half a minute of failures. After that, the next run tries again.
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // Longer waits would hold a run for nothing: it fails, and the first one after the pause asks again.
+  // A run that would wait longer fails instead. The first run after the pause asks again.
   retryAfterMsMax: 5 * MINUTE_MS,
-  // A service that is closed for the night says so; what asks for more is a mistake that would silence us for good.
+  // A service may be closed for a night. A longer pause is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,
 }
 
-/** A token is renewed this long before its end, so that it cannot die between leaving here and being checked there. */
+/** A token is renewed this long before its end, so that it cannot expire between sending and checking. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** Of a short-lived token only this share is given away to the margin, or it would be renewed for every call. */
+/** For a short-lived token, the margin is at most this share of its lifetime. */
 export const TOKEN_MARGIN_SHARE = 0.2
-/** No promise of a longer life is believed: a revoked secret should stop working within a day. */
+/** A longer lifetime is shortened to this: a revoked secret should stop working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A token answer is a JWT and two fields; proxies refuse longer headers than this anyway. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** A 401 is answered with a new token; with a shared store, stale tokens of others may come in between. */
+/** After a 401, a request is sent again with a new token. Tokens in a shared store may be stale as well. */
 export const TOKENS_TRIED_MAX = 3
-/** An error's body is only shown to people; what is longer is not read to its end. */
+/** An error's body is only shown to people, so the rest of a longer body is not read. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** How much of a refusal's body an error shows: some ten property errors. */
+/** How many characters of a refusal's body an error contains: about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** How much of a body that is no JSON an error shows: enough to know a login page by its title. */
+/** How many characters of a body that is not JSON an error contains: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80
 
-/** The defaults with what the caller overrides. */
+/** Returns the default limits with the caller's overrides. */
 export function limitsFrom(overrides: Partial<ClientLimits> = {}): ClientLimits {
   const limits = { ...DEFAULT_LIMITS, ...overrides }
   for (const [name, value] of Object.entries(limits)) {

@@ -1,14 +1,13 @@
 /**
- * The property-level errors of a refusal. The specification names them (a 400 "carries property-level errors", the
- * token endpoint's "has a ValidationFailure array") but shows no layout (spec §7, gaps), so the layouts in use are
- * understood, and anything else is shown as it came.
+ * Reads the property-level errors of a refusal. The specification mentions these errors but shows no layout (spec §7,
+ * gaps), so this file reads the layouts in common use and returns any other body as text.
  */
 export interface Problem {
   property: string | undefined
   message: string
 }
 
-/** How many problems an error lists; a page of them says no more than the first few. */
+/** The maximum number of problems in an error. */
 const PROBLEMS_MAX = 20
 
 const LISTS = ['errors', 'validationfailure', 'validationfailures', 'failures']
@@ -17,7 +16,7 @@ const MESSAGES = ['errormessage', 'message', 'description', 'detail', 'error', '
 
 type Plain = Record<string, unknown>
 
-/** Reads what can be read as problems; a body in no known layout is one problem without a property. */
+/** Returns the problems in a body. A body in an unknown layout is one problem without a property. */
 export function problemsIn(bytes: Buffer): Problem[] {
   const text = bytes.toString('utf8')
   const body = parsed(text)
@@ -55,7 +54,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The first of these fields, whatever its case: services differ in camelCase and PascalCase. */
+/** Returns the first of these fields. Case is ignored: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {

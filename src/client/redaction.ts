@@ -1,11 +1,11 @@
 /**
- * Makes text that came from the service fit to be shown. A server may echo what it was sent, so the client's secret and
- * its tokens are masked in every spelling that an error page or a JSON body gives them (product contract, promise 8).
+ * Masks secrets in text from the service before it is shown. A server may echo the request, so the client secret and the
+ * tokens are masked in every encoding that an error page or a JSON body may have.
  */
 import type { Secret } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Tokens that died long ago need no hiding; these many last ones cover every request that may still be under way. */
+/** The number of tokens that are masked. The latest ones cover each request that may still be in flight. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
@@ -21,21 +21,21 @@ export class Redactor {
     this.#clientSecret = clientSecret
   }
 
-  /** From now on this token is masked too. */
+  /** Masks this token from now on. */
   hide(token: Secret): void {
     this.#tokens.add(token)
     const [oldest] = this.#tokens
     if (oldest !== undefined && this.#tokens.size > TOKENS_REMEMBERED_MAX) this.#tokens.delete(oldest)
   }
 
-  /** The text without secrets, line breaks and control characters, cut to so many characters. */
+  /** Returns the text without secrets, line breaks and control characters, cut to `charsMax` characters. */
   shown(text: string, charsMax: number): string {
     const clean = this.#masked(text).replace(UNPRINTABLE, ' ').trim()
     return clean.length <= charsMax ? clean : `${clean.slice(0, charsMax - 1)}…`
   }
 
   #masked(text: string): string {
-    // JSON writers differ in what they escape; one spelling is enough to look for.
+    // JSON writers differ in the characters that they escape.
     let masked = text.replace(UNICODE_ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     for (const secret of [this.#clientSecret, ...this.#tokens]) {
       for (const spelling of spellingsOf(secret.reveal())) masked = masked.replaceAll(spelling, MASK)
@@ -44,7 +44,7 @@ export class Redactor {
   }
 }
 
-/** As it is, in JSON, in a URL or form, in HTML, and in Base64; the longest first, since one may hold another. */
+/** Plain, in JSON, in a URL or form, in HTML, and in Base64; the longest first, since one may contain another. */
 function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

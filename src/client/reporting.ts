@@ -1,33 +1,46 @@
 /**
- * The authenticated client, composed in sight: a read is a row of attempts, each under a permit; an attempt is an
- * exchange, repeated once with a new token after a 401; an exchange is a token and one POST. The client knows no
- * reports: a request carries its path, its body and how its bytes become a value.
+ * The client of the reporting service. A read makes attempts until one succeeds, each with a permit of the limiter. An
+ * attempt gets a token and sends one POST, again with a new token after a 401. The client knows no reports: a request has
+ * its path, its body and a function that parses the answer.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
-import type { SyncError } from '../errors.ts'
+import type { ErrorCode, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { type Observe, type Subject, unobserved } from '../observe.ts'
 import type { Secret } from '../secret.ts'
-import { type Asked, reportRefusal, scopeMissing } from './answers.ts'
-import { type Persistence, persistently } from './attempts.ts'
+import { type RequestContext, reportRefusal, scopeMissing } from './answers.ts'
 import { cancelled, linkedSignal } from './cancellation.ts'
-import type { ClientEvent } from './events.ts'
 import { Limiter, type Permit, type Priority } from './limiter.ts'
 import { type ClientLimits, limitsFrom, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
 import { Redactor } from './redaction.ts'
-import { isThrottled } from './retry.ts'
+import { isThrottled, type RetryOptions, withRetries } from './retry.ts'
 import { ServiceClock } from './serviceClock.ts'
 import { PauseWatch, type SharedPauses } from './sharedPauses.ts'
 import { type IssuedToken, issuedToken } from './tokenAnswers.ts'
 import { type Token, TokenCache, type TokenStore } from './tokens.ts'
 import { type Post, type RawAnswer, Transport } from './transport.ts'
 
-export type { ClientEvent } from './events.ts'
 export type { Priority } from './limiter.ts'
 export type { ClientLimits } from './limits.ts'
 export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
+
+/** An event for logs and metrics: names and durations only; no secret, no header, no body. */
+export type ClientEvent =
+  /** A request failed and is sent again. Without `report`, it is the token request. */
+  | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
+  /** The service answered 429: no request of this client starts for `pauseMs`. */
+  | { kind: 'throttled'; report: string | undefined; pauseMs: number }
+  /** Another answer, such as a 503, had a Retry-After: no request of this client starts for `pauseMs`. */
+  | { kind: 'wait requested'; report: string | undefined; pauseMs: number }
+  /** The service refused the cached token for this report. A new token is requested (spec §5, rule 4). */
+  | { kind: 'token refused'; report: string }
+  | { kind: 'token refreshed'; expiresAt: Instant }
+  /** The secret file changed. The next token request uses the new secret. */
+  | { kind: 'secret changed' }
+  /** Answers have no Date header, so this machine's clock is used. Emitted once. */
+  | { kind: 'clock is ours' }
 
 export interface ClientSettings {
   /** The host root of the service; a path in it is kept as a prefix. */
@@ -36,53 +49,50 @@ export interface ClientSettings {
   clientSecret: Secret
   /** Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
-  /** How many requests may be under way at once at most; how many are is learnt from the service. */
+  /** The maximum of requests in flight. The client begins with fewer and adapts. */
   concurrency: number
   requestsPerSecond?: number | undefined
   limits?: Partial<ClientLimits> | undefined
 }
 
-export interface ClientParts {
+export interface ClientDependencies {
   clock: Clock
-  /** For logs; must not throw. */
+  /** Receives events for logs and metrics; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
-  /** Watches each request that is sent, those for tokens too. */
+  /** Called around each request that is sent, also around token requests. */
   observe?: Observe | undefined
-  /** Used instead of a pool of the client's own, and left open. */
+  /** Used instead of a pool of the client's own. The client does not close it. */
   dispatcher?: Dispatcher | undefined
   /** Shares one token with other processes. */
   tokenStore?: TokenStore | undefined
-  /** Keeps every pause that the service asks any process for. */
+  /** Shares pauses with other processes. */
   sharedPauses?: SharedPauses | undefined
 }
 
 export interface ReportRequest<T> {
   /** The report's name, for errors. */
   report: string
-  /** '/v1/EventReport/GetEventsReport': the client puts base URL and '/reportingapi' before it. */
+  /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
-  /** The scope that grants this report, where it is known: the cure of SCOPE_MISSING names it. */
+  /** The OAuth scope that grants this report, for the cure of SCOPE_MISSING. */
   scope?: string | undefined
   /**
-   * What a 403 speaks of. `report` (the default): further reads of the report fail at once. `request`: only this one,
-   * as with the audit of one enquiry that the client may not view (spec §7).
+   * What a 403 forbids. `report` (the default): all later reads of this report fail without a request. `request`: only
+   * this request fails. Example: the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined
-  /** `first` (the default) is served before `behind`, which still gets a turn now and then: backfills. */
+  /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
   priority?: Priority | undefined
-  /**
-   * Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) counts as a failed attempt and is retried;
-   * anything else that it throws reaches the caller.
-   */
+  /** Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) is retried, any other error is thrown. */
   parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
   value: T
-  /** The answer's Date header (whole seconds), or the best that is known instead. */
+  /** The answer's Date header (whole seconds); without one, the service clock's or our time. */
   servedAt: Instant
-  /** How many bytes the answer had, decompressed. */
+  /** The decompressed size of the answer. */
   bytes: number
 }
 
@@ -91,41 +101,45 @@ export interface ClientCounters {
   requests: number
   tokenRequests: number
   retries: number
-  /** Decompressed bytes of the answers that were handed to `parse`. */
+  /** Decompressed bytes of all answers that were parsed. */
   bytes: number
   /** Answers with status 429. */
   throttled: number
 }
 
 export interface ReportingClient extends AsyncDisposable {
-  /** Asks for one answer, with a valid token, within all limits, as often as it takes. */
+  /** Sends a request, with retries, and returns the parsed answer. */
   read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
-  /** A lower bound of the service's clock now; our clock where answers carry no Date; undefined before any answer. */
+  /** Returns a lower bound of the service's clock; our clock when answers have no Date; undefined before any answer. */
   serviceNow(): Instant | undefined
-  /** True when answers came without a Date header, so that our own clock stands in. */
+  /** True when answers have no Date header, so that our own clock is used. */
   readonly clockIsOurs: boolean
-  /** Asks for a token, or uses the cached one, and tells what it grants. */
+  /** Requests a token or uses the cached one. Returns its end and its scopes. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** An operator has acted: forgets what was refused for this report (or for all) and refused credentials. */
+  /** After an operator has acted: forgets refusals of this report (or of all) and of the credentials. */
   resume(report?: string): Promise<void>
-  /** Whoever keeps the books says that this report may be asked: what this process remembers of a refusal is outdated. */
+  /** Forgets a refusal of this report, because another process has resumed it. */
   forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
-  /** Cancels what is under way and closes the connections. */
+  /** Cancels all requests and closes the connections. */
   close(): Promise<void>
 }
 
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-/** Whoever waits for a token has a permit already. */
-const haveOne = async (): Promise<Permit> => ({ answered: doNothing, strained: doNothing, [Symbol.dispose]: doNothing })
+/** Token requests run within the permit of the request that needs the token. */
+const noPermit = async (): Promise<Permit> => ({
+  succeeded: doNothing,
+  overloaded: doNothing,
+  [Symbol.dispose]: doNothing,
+})
 
 function doNothing(): void {}
 
-/** Opens a client; whoever opens it closes it. Nothing is sent before the first call. */
-export function openClient(settings: ClientSettings, parts: ClientParts): ReportingClient {
-  return new Client(settings, parts)
+/** Opens a client. Sends nothing before the first call. The caller closes it. */
+export function openClient(settings: ClientSettings, dependencies: ClientDependencies): ReportingClient {
+  return new Client(settings, dependencies)
 }
 
 class Client implements ReportingClient {
@@ -133,8 +147,8 @@ class Client implements ReportingClient {
   readonly #settings: ClientSettings
   readonly #limits: ClientLimits
   readonly #clock: Clock
-  readonly #tell: (event: ClientEvent) => void
-  readonly #watched: Observe
+  readonly #emit: (event: ClientEvent) => void
+  readonly #observe: Observe
   readonly #transport: Transport
   readonly #limiter: Limiter
   readonly #pauses: PauseWatch
@@ -142,17 +156,17 @@ class Client implements ReportingClient {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** Reports that the service does not let us read, and why: not asked again until an operator acts. */
+  /** The error of each report that the service refuses. It is not requested again until an operator acts. */
   readonly #refusals = new Map<string, SyncError>()
 
-  constructor(settings: ClientSettings, parts: ClientParts) {
-    const { clock, onEvent = doNothing, observe = unobserved, dispatcher, tokenStore, sharedPauses } = parts
+  constructor(settings: ClientSettings, dependencies: ClientDependencies) {
+    const { clock, onEvent = doNothing, observe = unobserved, dispatcher, tokenStore, sharedPauses } = dependencies
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
     this.#limits = limitsFrom(settings.limits)
     this.#clock = clock
-    this.#tell = onEvent
-    this.#watched = observe
+    this.#emit = onEvent
+    this.#observe = observe
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
     this.#limiter = new Limiter({ concurrency, requestsPerSecond, pauseMsMax: this.#limits.retryAfterMsMax }, clock)
@@ -162,7 +176,7 @@ class Client implements ReportingClient {
       clock,
       store: tokenStore,
       request: (signal) => this.#requestToken(signal),
-      onRefreshed: ({ expiresAt }) => this.#tell({ kind: 'token refreshed', expiresAt }),
+      onRefreshed: ({ expiresAt }) => this.#emit({ kind: 'token refreshed', expiresAt }),
     })
   }
 
@@ -170,7 +184,7 @@ class Client implements ReportingClient {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
     const permit = () => this.#permit(stop, request.priority)
-    return await persistently(() => this.#attempt(request, stop), this.#persistence(request.report, stop, permit))
+    return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
@@ -191,7 +205,7 @@ class Client implements ReportingClient {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // A cached token carries the scopes of the day it was issued.
+    // The cached token has the scopes of the time at which it was issued.
     await this.#tokens.forget()
   }
 
@@ -211,19 +225,19 @@ class Client implements ReportingClient {
   /** One attempt: an answer that can be parsed, or a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
-    const refusal = reportRefusal(answer, this.#asked(request))
+    const refusal = reportRefusal(answer, this.#contextOf(request))
     if (refusal?.code === 'REPORT_FORBIDDEN' && request.forbids !== 'request') this.#refuse(refusal)
     if (refusal !== undefined) throw refusal
-    const servedAt = this.#observe(answer)
+    const servedAt = this.#observeClock(answer)
     this.counters.bytes += answer.bytes.length
     const bytes = answer.bytes.length
     return { value: await request.parse(answer.bytes), servedAt, bytes }
   }
 
   /**
-   * A 401 means a token that is missing, expired or without the scope (spec §5, rule 4). With a token that was issued
-   * after the first refused request had been sent, only the scope is left. A token that another process
-   * asked for may be as dead as the first, so it proves nothing.
+   * A 401 means that the token is missing, expired or without the scope (spec §5, rule 4). If the token was issued to this
+   * client after the first refused request was sent, only the scope can be missing. A token of another process may have
+   * expired as well, so it proves nothing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
@@ -233,14 +247,14 @@ class Client implements ReportingClient {
       if (token.issue > issuedBefore) break
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)
-      this.#tell({ kind: 'token refused', report: request.report })
+      this.#emit({ kind: 'token refused', report: request.report })
     }
-    const refusal = scopeMissing(this.#asked(request))
+    const refusal = scopeMissing(this.#contextOf(request))
     this.#refuse(refusal)
     throw refusal
   }
 
-  /** A token and one POST. Refusals are looked up each time: others may have met them while this one waited. */
+  /** Gets a token and sends one POST. Another request may have met a refusal while this one waited. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -260,17 +274,16 @@ class Client implements ReportingClient {
   }
 
   #post(subject: Subject, post: Post, signal: AbortSignal): Promise<RawAnswer> {
-    return this.#watched(subject, async (note) => {
+    return this.#observe(subject, async (note) => {
       const answer = await this.#transport.post(post, signal)
       note({ status: answer.status, bytes: answer.bytes.length })
       return answer
     })
   }
 
-  /** Runs within the permit of whoever waits for the token. */
   async #requestToken(signal: AbortSignal): Promise<IssuedToken> {
     const { clientId, clientSecret, scopes = [] } = this.#settings
-    if (await clientSecret.readAgain()) this.#tell({ kind: 'secret changed' })
+    if (await clientSecret.readAgain()) this.#emit({ kind: 'secret changed' })
     const post: Post = {
       path: TOKEN_PATH,
       body: {
@@ -286,22 +299,22 @@ class Client implements ReportingClient {
       const answer = await this.#post({ what: 'token' }, post, signal)
       return issuedToken(answer, { report: undefined, redactor: this.#redactor })
     }
-    return await persistently(attempt, this.#persistence(undefined, signal, haveOne))
+    return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
 
-  /** A permit, unless others were asked for a pause in the meantime: then it is given back and waited for once more. */
+  /** Waits for a permit. If another process has stored a pause, waits for the pause and for a new permit. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
       const permit = await this.#limiter.acquire(signal, { priority })
-      const pauseMs = await this.#pauses.newsMs()
+      const pauseMs = await this.#pauses.remainingMs()
       if (pauseMs <= 0) return permit
       this.#limiter.pause(pauseMs)
       permit[Symbol.dispose]()
     }
   }
 
-  /** A 429 or a Retry-After pauses everything this client sends, even when it met the last attempt, and everybody who shares pauses. */
-  #persistence(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): Persistence {
+  /** A 429 or a Retry-After pauses the whole client and all processes that share pauses, also after the last attempt. */
+  #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,
       clock: this.#clock,
@@ -311,20 +324,20 @@ class Client implements ReportingClient {
         const throttled = isThrottled(failed)
         if (throttled) this.counters.throttled += 1
         this.#limiter.pause(pauseMs)
-        this.#pauses.tell(pauseMs)
-        this.#tell({ kind: throttled ? 'throttled' : 'told to wait', report, pauseMs })
+        this.#pauses.share(pauseMs)
+        this.#emit({ kind: throttled ? 'throttled' : 'wait requested', report, pauseMs })
       },
       onRetry: (failed, attempt, delayMs) => {
         this.counters.retries += 1
-        this.#tell({ kind: 'retry', report, code: failed.code, attempt, delayMs })
+        this.#emit({ kind: 'retry', report, code: failed.code, attempt, delayMs })
       },
     }
   }
 
-  #observe(answer: RawAnswer): Instant {
+  #observeClock(answer: RawAnswer): Instant {
     const wereOurs = this.#serviceClock.isOurs
     const servedAt = this.#serviceClock.observe(answer)
-    if (!wereOurs && this.#serviceClock.isOurs) this.#tell({ kind: 'clock is ours' })
+    if (!wereOurs && this.#serviceClock.isOurs) this.#emit({ kind: 'clock is ours' })
     return servedAt
   }
 
@@ -332,7 +345,7 @@ class Client implements ReportingClient {
     if (refusal.report !== undefined) this.#refusals.set(refusal.report, refusal)
   }
 
-  #asked({ report, scope }: ReportRequest<unknown>): Asked {
+  #contextOf({ report, scope }: ReportRequest<unknown>): RequestContext {
     return { report, scope, redactor: this.#redactor }
   }
 }

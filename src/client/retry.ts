@@ -1,10 +1,11 @@
 /**
- * Whether and when a failed request is sent again; pure, so that every bound can be tested. Each of our requests is a
- * POST, and each is safe to repeat: the reporting interface is read-only (spec §1), and a token request only issues
- * one more token.
+ * Retries: whether and when a failed request is sent again. Each request is a POST and safe to repeat: the reporting
+ * interface is read-only (spec §1), and a token request only issues another token.
  */
-import { SyncError } from '../errors.ts'
-import { formatInstant, type Instant, plusMs } from '../instant.ts'
+import type { Clock } from '../clock.ts'
+import { assert, SyncError } from '../errors.ts'
+import { raced, throwIfAborted } from './cancellation.ts'
+import { type LongPause, pauseEnd, type Permit } from './limiter.ts'
 import type { ClientLimits } from './limits.ts'
 
 export type RetryRules = Pick<
@@ -12,27 +13,25 @@ export type RetryRules = Pick<
   'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
 >
 
-/** Nothing that happens later by itself can mend it, or it was tried often enough. */
-export const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
+/** A retry cannot succeed, or there were enough. */
+const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
-/** 429 is about this client, not about one request: everything it sends waits. */
+/** Returns true for a 429, which limits the whole client and not one request. */
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
-/** Whoever says how long to wait, a 503 too, says it to everybody who would ask (product contract, promise 9). */
-export const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
+/** An answer with Retry-After, also a 503, pauses the whole client. */
+const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
 
 const askedToWaitMs = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
-/** The service has more to do than it can: fewer requests at once are what helps. */
-export const isStrain = (error: SyncError): boolean =>
+/** The service is overloaded: fewer requests in flight help. */
+const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/**
- * How long to wait after attempt number `attempt`: as long as the service asked for, within limits, else the backoff.
- */
+/** Returns the delay after attempt number `attempt`: the service's Retry-After within limits, else the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
@@ -44,13 +43,13 @@ export function delayMsAfter(
   return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
-/** Exponential backoff with full jitter: uniform between zero and a bound that doubles, so that clients spread out. */
+/** Returns an exponential backoff with full jitter: uniform between zero and a bound that doubles with each attempt. */
 export function backoffMs(attempt: number, rules: RetryRules, random: () => number): number {
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
 
-/** The same error, saying how often it was tried; one that no repetition mends stays as it is. */
-export function afterAttempts(error: SyncError, attempts: number): SyncError {
+/** Adds the number of attempts to an error that was retried. */
+function afterAttempts(error: SyncError, attempts: number): SyncError {
   if (error.retry === 'never' || error.code === 'CANCELLED') return error
   const message = attempts === 1 ? error.message : `${error.message} (${attempts} attempts)`
   return new SyncError(error.code, message, {
@@ -61,30 +60,62 @@ export function afterAttempts(error: SyncError, attempts: number): SyncError {
   })
 }
 
-/** What a request fails with whose repetition the service wants later than a run can wait for. */
-export function afterTooLongWait(error: SyncError, attempts: number, { waitMs, now }: Wait): SyncError {
+/** Adds to an error that the service asks for a longer pause than a run can wait. */
+function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const { code, message, cure, data, cause, report } = error
-  return new SyncError(code, `${message}; it is to be asked not before ${shownTime(plusMs(now, waitMs))}`, {
+  return new SyncError(code, `${message}; no request before ${pauseEnd(pause)}`, {
     cure,
-    data: { ...data, attempts, retryAfterMs: waitMs },
+    data: { ...data, attempts, retryAfterMs: pause.waitMs },
     cause,
     ...(report === undefined ? {} : { report }),
   })
 }
 
-/** What whoever would ask in a pause that is longer than a run can wait for is told instead. */
-export const inLongPause = ({ waitMs, now }: Wait): SyncError =>
-  new SyncError('RATE_LIMITED', `the service is to be asked not before ${shownTime(plusMs(now, waitMs))}, as it said`, {
-    cure: 'Wait: runs go on by themselves after that. The owner of the service knows why it asks for so long a pause.',
-    data: { retryAfterMs: waitMs },
-  })
+/** A token request inside of a report's attempt was already retried. Its failure is not retried again. */
+const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
-interface Wait {
-  readonly waitMs: number
-  readonly now: Instant
+export interface RetryOptions {
+  clock: Clock
+  rules: RetryRules
+  signal: AbortSignal
+  /** Waits for a permit. An attempt keeps it until `onPause` is called, so that no other request starts before the pause. */
+  permit: () => Promise<Permit>
+  /** Receives pauses that the service asks for, also after the last attempt. */
+  onPause: (failed: SyncError, pauseMs: number) => void
+  onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
-const shownTime = (instant: Instant): string => `${formatInstant(instant).slice(0, 19)}Z`
+type AttemptResult<T> = { value: T } | { retryInMs: number }
 
-/** A token request has its own attempts within one of a report's; they are not multiplied. */
-export const hasHadItsAttempts = (error: SyncError): boolean => 'attempts' in error.data
+/** Runs `attempt` at most `attemptsMax` times. Errors that are no SyncError are defects and are thrown at once. */
+export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, rules, signal } = options
+  for (let number = 1; ; number += 1) {
+    assert(number <= rules.attemptsMax, 'a request was repeated more often than allowed')
+    const result = await once(attempt, number, options)
+    if ('value' in result) return result.value
+    // The race rejects with the signal's reason instead of the clock's AbortError.
+    await raced(clock.sleep(result.retryInMs, signal), signal)
+  }
+}
+
+async function once<T>(attempt: () => Promise<T>, number: number, options: RetryOptions): Promise<AttemptResult<T>> {
+  const { clock, rules, signal, permit, onRetry, onPause } = options
+  using permitted = await permit()
+  try {
+    const value = await attempt()
+    permitted.succeeded()
+    return { value }
+  } catch (error) {
+    throwIfAborted(signal)
+    if (error instanceof SyncError && isOverload(error)) permitted.overloaded()
+    if (!(error instanceof SyncError) || hasAttempts(error)) throw error
+    const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
+    if (pausesAll(error)) onPause(error, retryInMs)
+    if (retryInMs > rules.retryAfterMsMax && error.retry !== 'never')
+      throw afterLongPause(error, number, { waitMs: retryInMs, now: clock.now() })
+    if (isFinal(error, number, rules)) throw afterAttempts(error, number)
+    onRetry(error, number, retryInMs)
+    return { retryInMs }
+  }
+}

@@ -1,18 +1,17 @@
 /**
- * What the service's clock reads at least, right now. A `Date` header was written between our sending and its arrival,
- * in whole seconds cut down, so one answer bounds the offset between their clock and our monotonic one from both sides:
+ * A lower bound of the service's clock. The service writes the `Date` header between our sending and its arrival, in whole
+ * seconds rounded down. So each answer bounds the offset between the service's clock and our monotonic clock:
  *
  * Date − arrived  ≤  offset  <  Date + 1 s − sent
  *
- * The highest lower bound seen is kept, so an old answer that arrives late never takes it back. It is given up only
- * when a later answer's upper bound lies below it: then the service's clock really was set back (or our monotonic clock
- * drifted), and that answer's own lower bound is followed from there. Monotonic time makes jumps of our wall clock
- * harmless.
+ * The highest lower bound is kept, so a late answer never lowers it. Only when a later answer's upper bound is below the
+ * kept bound was the service's clock set back (or our monotonic clock drifted): then that answer's lower bound replaces
+ * it. Monotonic time makes jumps of our wall clock harmless.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, toMillis } from '../instant.ts'
 
-/** The Date header cuts fractions off. */
+/** The Date header has whole seconds. */
 const DATE_RESOLUTION_MS = 1_000
 
 export interface Observation {
@@ -32,18 +31,18 @@ export class ServiceClock {
     this.#clock = clock
   }
 
-  /** True once answers came but none of them had a Date header. */
+  /** True when there were answers and none had a Date header. */
   get isOurs(): boolean {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** A lower bound of the service's clock; our own clock where no answer told; undefined before any answer. */
+  /** Returns the lower bound; our own clock when no answer had a Date header; undefined before any answer. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.#offsetMs === undefined ? this.#clock.now() : this.#at(this.#clock.monotonicMs())
   }
 
-  /** Takes note of an answer and gives the time it was served at. */
+  /** Records an answer. Returns the time at which the service sent it. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.#at(arrivedMs)

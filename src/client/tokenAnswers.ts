@@ -1,50 +1,50 @@
 /**
- * What the token endpoint answers (spec §4, §7). The body of a 200 is a secret: no error shows any of it, only
- * which of its fields are wrong.
+ * Reads the answers of the token endpoint (spec §4, §7). The body of a 200 is a secret, so errors contain only the names
+ * of wrong fields.
  */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'
-import { type Asked, failure, otherRefusal, shownProblems, statusData, unusableBody } from './answers.ts'
+import { failure, otherRefusal, type RequestContext, shownProblems, statusData, unusableBody } from './answers.ts'
 import { TOKEN_LIFETIME_MS_MAX } from './limits.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface IssuedToken {
   secret: Secret
   lifetimeMs: number
-  /** Monotonic: when the request that brought it was sent; those before it that failed are none of its life. */
+  /** Monotonic time at which the successful request was sent. */
   sentMs: number
-  /** What the JWT says it grants; undefined when it says nothing or is none. */
+  /** The scopes in the JWT; undefined when there are none or the token is no JWT. */
   scopes: readonly string[] | undefined
 }
 
 const TokenAnswer = z.object({
-  // It goes into a header: printable, no blanks.
+  // The token is sent in a header: printable characters, no spaces.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
-  // "Always `Bearer`" (spec §2); the scheme's case means nothing (RFC 9110 §11.1).
+  // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).
   tokenType: z.string().regex(/^bearer$/i),
 })
 
-/** The names under which authorisation servers put scopes into a JWT. */
+/** Authorisation servers use one of these names for the scopes in a JWT. */
 const Claims = z.object({
   scope: z.union([z.string(), z.array(z.string())]).optional(),
   scp: z.union([z.string(), z.array(z.string())]).optional(),
   scopes: z.union([z.string(), z.array(z.string())]).optional(),
 })
 
-/** The token of an answer, or a SyncError saying why there is none. */
-export function issuedToken(answer: RawAnswer, asked: Asked): IssuedToken {
-  const refusal = tokenRefusal(answer, asked)
+/** Returns the token of an answer. Throws a SyncError when there is none. */
+export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedToken {
+  const refusal = tokenRefusal(answer, request)
   if (refusal !== undefined) throw refusal
   const parsed = TokenAnswer.safeParse(jsonIn(answer.bytes))
-  if (!parsed.success) throw unusable(parsed.error, asked)
+  if (!parsed.success) throw unusable(parsed.error, request)
   const { accessToken, expiresIn } = parsed.data
   const lifetimeMs = Math.min(expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
-/** Wrong credentials are told to nobody twice: the client keeps this and asks no more (product contract, promise 9). */
+/** Returns the error for wrong credentials. The client remembers it and sends no further token request. */
 export function credentialsRefused(): SyncError {
   return new SyncError(
     'CREDENTIALS_REFUSED',
@@ -56,48 +56,48 @@ export function credentialsRefused(): SyncError {
   )
 }
 
-function tokenRefusal(answer: RawAnswer, asked: Asked): SyncError | undefined {
+function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const data = statusData(answer)
   switch (answer.status) {
     case 200:
-      // An empty body falls through to the schema: it is an answer without a token.
-      return answer.bytes.length === 0 ? undefined : unusableBody(answer, asked)
+      // The schema refuses an empty body as an answer without a token.
+      return answer.bytes.length === 0 ? undefined : unusableBody(answer, request)
     case 400: {
-      const { text, problems } = shownProblems(answer, asked)
+      const { text, problems } = shownProblems(answer, request)
       const message = `the service refused its form (400): ${text}`
       const cure = 'Check service.client_id, the client secret and service.scopes.'
-      return failure('TOKEN_REQUEST_INVALID', asked, { message, cure, data: { ...data, problems } })
+      return failure('TOKEN_REQUEST_INVALID', request, { message, cure, data: { ...data, problems } })
     }
     case 401:
       return credentialsRefused()
     case 422: {
-      const { text, problems } = shownProblems(answer, asked)
+      const { text, problems } = shownProblems(answer, request)
       const message = `the service understood it but could not process it (422): ${text}`
       const cure =
         'Check that every scope in service.scopes is granted to this client, or ask the owner of the service.'
-      return failure('TOKEN_UNPROCESSABLE', asked, { message, cure, data: { ...data, problems } })
+      return failure('TOKEN_UNPROCESSABLE', request, { message, cure, data: { ...data, problems } })
     }
     case 429:
-      return failure('TOKEN_RATE_LIMITED', asked, {
+      return failure('TOKEN_RATE_LIMITED', request, {
         message: 'the service limits how often tokens may be asked for (429)',
         cure: 'Wait, then start it again; look for other programs that ask for tokens with the same client id.',
         data,
       })
     default:
-      return otherRefusal(answer, asked)
+      return otherRefusal(answer, request)
   }
 }
 
-function unusable(error: z.ZodError, asked: Asked): SyncError {
+function unusable(error: z.ZodError, request: RequestContext): SyncError {
   const fields = [...new Set(error.issues.map((issue) => String(issue.path[0] ?? 'body')))]
-  return failure('TOKEN_UNUSABLE', asked, {
+  return failure('TOKEN_UNUSABLE', request, {
     message: `the answer is no usable Bearer token (wrong: ${fields.join(', ')})`,
     cure: 'Check that service.base_url is the right host; else ask the owner of the service.',
     data: { fields },
   })
 }
 
-/** Only to tell a person what was granted; whether a token is genuine is for the service to judge. */
+/** For people only: the signature is not checked, since the service checks it. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined

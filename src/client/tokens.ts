@@ -1,7 +1,7 @@
 /**
- * The token: cached until near its end, asked for once at a time however many wait for it, dropped when the service
- * refuses it (spec §5, rules 1, 4 and 6). Its age is counted on the monotonic clock from before its request was sent,
- * so no jump of the wall clock makes it look younger. Once the credentials were refused, nothing is sent any more.
+ * The token cache (spec §5, rules 1, 4 and 6). A token is cached until shortly before its end and dropped when the service
+ * refuses it. All requests that need a token share one token request. A token's age counts from before its request was
+ * sent, on the monotonic clock. After refused credentials, no token request is sent.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -14,23 +14,23 @@ import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** What is left of its life, on the store's own clock: processes share no monotonic one. */
+  /** The rest of its lifetime on the store's clock: processes share no monotonic clock. */
   remainingMs: number
   scopes: readonly string[] | undefined
 }
 
-/** A place where several processes keep one token between them. Without one, the token lives in this process. */
+/** A store in which several processes share one token. */
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Forgets this token, and no newer one. */
+  /** Deletes this token, and no newer one. */
   drop(accessToken: Secret): Promise<void>
-  /** Runs one refresh at a time over all who share the store. */
+  /** Runs one refresh at a time over all processes that share the store. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Whether anybody was told lately that these credentials are wrong: then nobody else asks. */
+  /** Returns whether the service refused these credentials to any process lately. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
-  /** An operator has acted: they may be tried again. */
+  /** Deletes the refusal after an operator has acted. */
   forgive?(): Promise<void>
 }
 
@@ -38,21 +38,21 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** Monotonic: from here on it is renewed instead of used. */
+  /** Monotonic time from which on the token is renewed. */
   readonly renewAtMs: number
-  /** Which of this client's own token requests brought it, counted from one; 0: another process asked for it. */
+  /** The number of this client's token request, from 1; 0 for a token of another process. */
   readonly issue: number
 }
 
-export interface TokenParts {
+export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
-  /** Asks the service once more for a token, with all its retries. */
+  /** Requests a token from the service, with retries. */
   request: (signal: AbortSignal) => Promise<IssuedToken>
   onRefreshed: (token: Token) => void
 }
 
-/** One refresh and those who wait for it; it is called off when the last of them leaves. */
+/** One token request and the number of callers that wait for it. It is cancelled when all callers have left. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -60,47 +60,47 @@ interface Refresh {
 }
 
 export class TokenCache {
-  readonly #parts: TokenParts
-  #held: Token | undefined
+  readonly #dependencies: TokenDependencies
+  #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** The store knows that they were refused, and so when that is forgiven. */
+  /** The refusal is in the store, so another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 
-  constructor(parts: TokenParts) {
-    this.#parts = parts
+  constructor(dependencies: TokenDependencies) {
+    this.#dependencies = dependencies
   }
 
-  /** How many tokens were issued to this client so far: a higher `issue` is a newer token than any sent before. */
+  /** The number of tokens that were issued to this client. A token with a higher `issue` is newer. */
   get issued(): number {
     return this.#issued
   }
 
-  /** A token that is not near its end. Callers who come while one is on its way share it. */
+  /** Returns a token that is not near its end. Callers during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
-    return this.#fresh(this.#held) ?? this.#shared(signal)
+    return this.#fresh(this.#cached) ?? this.#shared(signal)
   }
 
-  /** Forgets a token that the service refused, unless a newer one has taken its place. */
+  /** Drops a token that the service refused, unless the cache has a newer one. */
   async drop(token: Token): Promise<void> {
-    if (this.#held === token) this.#held = undefined
-    await this.#parts.store?.drop(token.secret)
+    if (this.#cached === token) this.#cached = undefined
+    await this.#dependencies.store?.drop(token.secret)
   }
 
-  /** An operator has acted: credentials may be tried again, and the next token is a new one. */
+  /** Drops the token and the refusal of the credentials, after an operator has acted. */
   async forget(): Promise<void> {
     this.#refused = false
-    await this.#parts.store?.forgive?.()
-    if (this.#held !== undefined) await this.drop(this.#held)
+    await this.#dependencies.store?.forgive?.()
+    if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
-  /** An operator acts in one process, and it holds for all who share its store. */
+  /** An operator's action in one process counts for all processes that share the store. */
   async #isForgiven(): Promise<boolean> {
     if (!this.#refusalIsShared) return false
-    this.#refused = (await this.#parts.store?.refused?.()) ?? true
+    this.#refused = (await this.#dependencies.store?.refused?.()) ?? true
     return !this.#refused
   }
 
@@ -120,7 +120,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Nobody waits any more: either it has settled, or all who wanted it were cancelled. */
+  /** No caller waits any more: the request has settled, or all callers were cancelled. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -128,9 +128,9 @@ export class TokenCache {
 
   async #renew(signal: AbortSignal): Promise<Token> {
     try {
-      const { store } = this.#parts
+      const { store } = this.#dependencies
       if (store === undefined) return this.#keep(await this.#ask(signal))
-      // Most of the time another process has one already, and nobody needs to wait for a turn.
+      // Usually another process has stored a token, and no turn is needed.
       const shared = await this.#sharedIn(store)
       if (shared !== undefined) return this.#keep(shared)
       return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
@@ -140,7 +140,7 @@ export class TokenCache {
     }
   }
 
-  /** Whoever had the turn before may have brought one, or bad news. */
+  /** The process with the turn before may have stored a token or a refusal. */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared
@@ -156,7 +156,7 @@ export class TokenCache {
     }
   }
 
-  /** A store that is away must not hide the refusal: a failure of its own would be tried again, with a token request. */
+  /** An error of the store is ignored: it would replace the refusal and lead to a retry with another token request. */
   async #share(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {
@@ -173,7 +173,7 @@ export class TokenCache {
   }
 
   async #ask(signal: AbortSignal): Promise<Token> {
-    const { clock, store, request, onRefreshed } = this.#parts
+    const { clock, store, request, onRefreshed } = this.#dependencies
     const { secret, lifetimeMs, sentMs, scopes } = await request(signal)
     const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - sentMs))
     const stored: StoredToken = { accessToken: secret, lifetimeMs, remainingMs, scopes }
@@ -185,18 +185,18 @@ export class TokenCache {
   }
 
   #keep(token: Token): Token {
-    this.#held = token
-    // Whoever comes from now on finds it in the cache, and never joins this refresh when it is old.
+    this.#cached = token
+    // Later callers use the cache and never join this request, whose token may have expired by then.
     this.#refresh = undefined
     return token
   }
 
   #fresh(token: Token | undefined): Token | undefined {
-    return token !== undefined && this.#parts.clock.monotonicMs() < token.renewAtMs ? token : undefined
+    return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
-    const { clock } = this.#parts
+    const { clock } = this.#dependencies
     return {
       secret: accessToken,
       scopes,
@@ -207,6 +207,6 @@ export class TokenCache {
   }
 }
 
-/** How long before its end a token is renewed: a minute, or a fifth of a short life. */
+/** Returns how long before its end a token is renewed: a minute, or a fifth of a short lifetime. */
 export const tokenMarginMs = (lifetimeMs: number): number =>
   Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

@@ -1,16 +1,15 @@
 /**
- * One connection pool and one attempt: sends a POST and brings back status, a few headers and the whole body, or a
- * SyncError that says how the connection failed. It never follows redirects and never repeats anything. Each attempt
- * is raced against a deadline outside the stream, since a body that drips for ever satisfies every silence timeout.
+ * Sends one POST over a connection pool and reads the status, some headers and the whole body. It never follows redirects
+ * and never retries. Each request has a deadline of its own, since a body that arrives byte by byte never meets undici's
+ * timeouts.
  */
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
-import type { Instant } from '../instant.ts'
+import { fromMillis, type Instant, millisBetween } from '../instant.ts'
 import type { Secret } from '../secret.ts'
 import { bodyOf, readBytes } from './body.ts'
 import { linkedSignal, raced, throwIfAborted } from './cancellation.ts'
-import { parseHttpDate, parseRetryAfter } from './httpDate.ts'
 import { type ClientLimits, REFUSAL_BODY_BYTES_MAX } from './limits.ts'
 import { connectionError, timeoutError } from './connectionErrors.ts'
 
@@ -28,7 +27,7 @@ export interface Post {
 export interface RawAnswer {
   status: number
   contentType: string
-  /** The host that a redirect points at. */
+  /** The host of a redirect's Location. */
   redirectHost: string | undefined
   retryAfterMs: number | undefined
   date: Instant | undefined
@@ -43,7 +42,7 @@ export interface TransportSettings {
   connections: number
   limits: ClientLimits
   clock: Clock
-  /** Somebody else's pool, agent or proxy; then it is theirs to close. */
+  /** A pool, agent or proxy of the caller, who also closes it. */
   dispatcher?: Dispatcher | undefined
 }
 
@@ -65,7 +64,7 @@ export class Transport {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings
     using linked = linkedSignal([signal])
-    const callOff = clock.after(limits.answerMs, () => linked.abort(timeoutError(post.report, limits.answerMs)))
+    const cancel = clock.after(limits.answerMs, () => linked.abort(timeoutError(post.report, limits.answerMs)))
     const sentMs = clock.monotonicMs()
     try {
       const head = await raced(this.#send(post, linked.signal), linked.signal)
@@ -76,7 +75,7 @@ export class Transport {
       throwIfAborted(linked.signal)
       throw error instanceof SyncError ? error : connectionError(error, { host: baseUrl.host, report: post.report })
     } finally {
-      callOff()
+      cancel()
     }
   }
 
@@ -104,7 +103,7 @@ export class Transport {
     })
   }
 
-  /** A refusal's body only explains: where it cannot be read, its status still stands. */
+  /** Reads the body. An error while reading a refusal's body is ignored: the status is enough. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -125,7 +124,7 @@ export class Transport {
       status: head.statusCode,
       contentType: first(head.headers['content-type']) ?? '',
       redirectHost: hostOf(first(head.headers['location']), this.#settings.baseUrl),
-      // An HTTP-date is on the service's clock, which its own Date header tells best.
+      // A date in Retry-After is on the service's clock, so it is compared with the Date header.
       retryAfterMs: parseRetryAfter(first(head.headers['retry-after']), date ?? this.#settings.clock.now()),
       date,
     }
@@ -138,7 +137,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connectTimeout: limits.connectMs,
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // One protocol to know by heart: a pool of HTTP/1.1 connections, one request on each.
+    // HTTP/1.1 with one request per connection: limits and aborts then concern one request only.
     allowH2: false,
     pipelining: 1,
   })
@@ -147,8 +146,28 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** Only the host: a redirect's path and query may carry a session or what we sent. */
+/** Returns only the host: a redirect's path and query may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host
+}
+
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+/** An Instant is exact up to the year 2255. A later date is a defect of the sender. */
+const MS_MAX = Date.UTC(2200, 0)
+
+/** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
+export function parseHttpDate(text: string | undefined): Instant | undefined {
+  if (text === undefined || !IMF_FIXDATE.test(text)) return undefined
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
+}
+
+/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the milliseconds from `now`, at least 0, or undefined. */
+export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
+  const trimmed = text?.trim()
+  if (trimmed === undefined) return undefined
+  if (/^\d{1,12}$/.test(trimmed)) return Number(trimmed) * 1_000
+  const until = parseHttpDate(trimmed)
+  return until === undefined ? undefined : Math.max(0, millisBetween(now, until))
 }

@@ -10,7 +10,7 @@ export function logClientEvent(log: Log, event: ClientEvent): void {
       return log.warn({ report, code, attempt, delayMs }, `${report ?? 'token'}: asked again after a failure`)
     }
     case 'throttled':
-    case 'told to wait':
+    case 'wait requested':
       return log.warn({ report: event.report, pauseMs: event.pauseMs }, 'the service asks to wait: nothing is sent')
     case 'token refused':
       return log.warn({ report: event.report }, `${event.report}: the token was refused, a new one is asked for`)

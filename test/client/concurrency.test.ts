@@ -1,99 +1,97 @@
-/** How many requests go at once and in which order: what is learnt from answers, priorities, and pauses of others. */
+/** The limiter: how many requests are in flight, in which order, and pauses of other processes. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Allowance } from '../../src/client/allowance.ts'
-import { Limiter, type Permit, type Priority } from '../../src/client/limiter.ts'
+import { AdaptiveConcurrency, FairQueue, Limiter, type Permit, type Priority } from '../../src/client/limiter.ts'
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
-import { WaitingLine } from '../../src/client/waitingLine.ts'
 import { aClient, aRequest, aService, inTurn, json, QuickClock, type Reply, status } from './support.ts'
 
 const { signal } = new AbortController()
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** As many good answers as are under way at once. */
-function round(allowance: Allowance): void {
-  for (let left = allowance.permits; left > 0; left -= 1) allowance.answered(true)
+/** Reports as many successes as the limit allows. */
+function round(concurrency: AdaptiveConcurrency): void {
+  for (let left = concurrency.limit; left > 0; left -= 1) concurrency.succeeded(true)
 }
 
-describe('the allowance', () => {
+describe('the adaptive concurrency', () => {
   it('begins with two and doubles with every round of good answers, up to the concurrency', () => {
-    const allowance = new Allowance(20)
+    const concurrency = new AdaptiveConcurrency(20)
     const seen = [1, 2, 3, 4, 5].map(() => {
-      const { permits } = allowance
-      round(allowance)
-      return permits
+      const { limit } = concurrency
+      round(concurrency)
+      return limit
     })
     expect(seen).toEqual([2, 4, 8, 16, 20])
-    expect(new Allowance(1).permits).toBe(1)
+    expect(new AdaptiveConcurrency(1).limit).toBe(1)
   })
 
   it('is halved by trouble, and then grows by one a round', () => {
-    const allowance = new Allowance(16)
-    for (let rounds = 0; rounds < 4; rounds += 1) round(allowance)
-    allowance.strained(allowance.era)
+    const concurrency = new AdaptiveConcurrency(16)
+    for (let rounds = 0; rounds < 4; rounds += 1) round(concurrency)
+    concurrency.overloaded(concurrency.halvings)
     const seen = [1, 2, 3, 4].map(() => {
-      const { permits } = allowance
-      round(allowance)
-      return permits
+      const { limit } = concurrency
+      round(concurrency)
+      return limit
     })
     expect(seen).toEqual([8, 8, 9, 10])
   })
 
-  it('is halved once by all requests that were under way together, and again by a later one', () => {
-    const allowance = new Allowance(16)
-    for (let rounds = 0; rounds < 4; rounds += 1) round(allowance)
-    const { era } = allowance
-    for (let request = 0; request < 16; request += 1) allowance.strained(era)
-    expect(allowance.permits).toBe(8)
-    allowance.strained(allowance.era)
-    expect(allowance.permits).toBe(4)
+  it('is halved once by all requests that were in flight together, and again by a later one', () => {
+    const concurrency = new AdaptiveConcurrency(16)
+    for (let rounds = 0; rounds < 4; rounds += 1) round(concurrency)
+    const { halvings } = concurrency
+    for (let request = 0; request < 16; request += 1) concurrency.overloaded(halvings)
+    expect(concurrency.limit).toBe(8)
+    concurrency.overloaded(concurrency.halvings)
+    expect(concurrency.limit).toBe(4)
   })
 
-  it('does not grow from answers that came while fewer were under way than allowed', () => {
-    const allowance = new Allowance(16)
-    for (let answers = 0; answers < 100; answers += 1) allowance.answered(false)
-    expect(allowance.permits).toBe(2)
+  it('does not grow from answers while fewer than allowed were in flight', () => {
+    const concurrency = new AdaptiveConcurrency(16)
+    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false)
+    expect(concurrency.limit).toBe(2)
   })
 
-  it('stays between one and the concurrency whatever happens', () => {
+  it('always stays between one and the concurrency', () => {
     const happenings = fc.array(fc.constantFrom('good', 'idle', 'strain', 'late strain'))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), happenings, (max, happened) => {
-        const allowance = new Allowance(max)
+        const concurrency = new AdaptiveConcurrency(max)
         for (const what of happened) {
-          if (what === 'strain') allowance.strained(allowance.era)
-          else if (what === 'late strain') allowance.strained(allowance.era - 1)
-          else allowance.answered(what === 'good')
-          expect(allowance.permits).toBeGreaterThanOrEqual(1)
-          expect(allowance.permits).toBeLessThanOrEqual(max)
+          if (what === 'strain') concurrency.overloaded(concurrency.halvings)
+          else if (what === 'late strain') concurrency.overloaded(concurrency.halvings - 1)
+          else concurrency.succeeded(what === 'good')
+          expect(concurrency.limit).toBeGreaterThanOrEqual(1)
+          expect(concurrency.limit).toBeLessThanOrEqual(max)
         }
       }),
     )
   })
 })
 
-describe('the line for permits', () => {
+describe('the queue for permits', () => {
   const arrivals = fc.array(fc.constantFrom<Priority>('first', 'behind'), { maxLength: 60 })
 
-  it('serves what goes first before what goes behind, each in the order it came', () => {
-    const line = new WaitingLine<string>()
-    line.join('old 1', 'behind')
-    line.join('old 2', 'behind')
-    line.join('new 1', 'first')
-    line.join('new 2', 'first')
-    expect([1, 2, 3, 4, 5].map(() => line.next())).toEqual(['new 1', 'new 2', 'old 1', 'old 2', undefined])
+  it('serves first before behind, each in the order of arrival', () => {
+    const queue = new FairQueue<string>()
+    queue.add('old 1', 'behind')
+    queue.add('old 2', 'behind')
+    queue.add('new 1', 'first')
+    queue.add('new 2', 'first')
+    expect([1, 2, 3, 4, 5].map(() => queue.next())).toEqual(['new 1', 'new 2', 'old 1', 'old 2', undefined])
   })
 
   it('lets one from behind through after at most seven, however many come first', () => {
     fc.assert(
       fc.property(arrivals, (before) => {
-        const line = new WaitingLine<Priority>()
-        for (const priority of before) line.join(priority, priority)
-        line.join('behind', 'behind')
+        const queue = new FairQueue<Priority>()
+        for (const priority of before) queue.add(priority, priority)
+        queue.add('behind', 'behind')
         let waitingBehind = before.filter((priority) => priority === 'behind').length + 1
         for (let inARow = 0; waitingBehind > 0; ) {
-          line.join('first', 'first')
-          const isFirst = line.next() === 'first'
+          queue.add('first', 'first')
+          const isFirst = queue.next() === 'first'
           inARow = isFirst ? inARow + 1 : 0
           if (!isFirst) waitingBehind -= 1
           expect(inARow).toBeLessThanOrEqual(7)
@@ -105,13 +103,13 @@ describe('the line for permits', () => {
   it('serves each waiter exactly once, and none that left', () => {
     fc.assert(
       fc.property(arrivals, fc.array(fc.nat(59)), (priorities, leavers) => {
-        const line = new WaitingLine<number>()
-        priorities.forEach((priority, number) => line.join(number, priority))
-        const gone = new Set(leavers.filter((number) => line.leave(number)))
-        const served = Array.from({ length: line.length }, () => line.next())
+        const queue = new FairQueue<number>()
+        priorities.forEach((priority, number) => queue.add(number, priority))
+        const gone = new Set(leavers.filter((number) => queue.remove(number)))
+        const served = Array.from({ length: queue.length }, () => queue.next())
         const expected = priorities.map((_, number) => number).filter((number) => !gone.has(number))
         expect(served.toSorted((a, b) => Number(a) - Number(b))).toEqual(expected)
-        expect(line.next()).toBeUndefined()
+        expect(queue.next()).toBeUndefined()
       }),
     )
   })
@@ -122,7 +120,7 @@ describe('the limiter', () => {
     const limiter = new Limiter({ concurrency: 8 }, new QuickClock())
     const held: Permit[] = []
     for (let waiting = 0; waiting < 40; waiting += 1) void limiter.acquire(signal).then((permit) => held.push(permit))
-    const end = async (how: 'answered' | 'strained') => {
+    const end = async (how: 'succeeded' | 'overloaded') => {
       for (const permit of held.splice(0)) {
         permit[how]()
         permit[Symbol.dispose]()
@@ -132,11 +130,11 @@ describe('the limiter', () => {
     }
     await settled()
     expect(held).toHaveLength(2)
-    expect(await end('answered')).toBe(4)
-    expect(await end('answered')).toBe(8)
-    expect(await end('strained')).toBe(4)
-    expect(await end('answered')).toBe(4)
-    expect(await end('answered')).toBe(5)
+    expect(await end('succeeded')).toBe(4)
+    expect(await end('succeeded')).toBe(8)
+    expect(await end('overloaded')).toBe(4)
+    expect(await end('succeeded')).toBe(4)
+    expect(await end('succeeded')).toBe(5)
   })
 
   it('lets incremental reads overtake those of a backfill', async () => {

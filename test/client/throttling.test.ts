@@ -1,7 +1,7 @@
 /** Permits, rates, pauses after a 429, and the arithmetic of delays. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseHttpDate, parseRetryAfter } from '../../src/client/httpDate.ts'
+import { parseHttpDate, parseRetryAfter } from '../../src/client/transport.ts'
 import { Limiter, type Permit } from '../../src/client/limiter.ts'
 import { DEFAULT_LIMITS, limitsFrom } from '../../src/client/limits.ts'
 import { backoffMs, delayMsAfter } from '../../src/client/retry.ts'
@@ -146,7 +146,7 @@ describe('a 503 with Retry-After', () => {
     await Promise.all([1, 2, 3].map(() => client.read(aRequest())))
     expect(startedMs.slice(1).every((ms) => ms >= 1_000 + 9_000)).toBe(true)
     expect(told).toEqual([9_000])
-    expect(client.events).toContainEqual({ kind: 'told to wait', report: 'events', pauseMs: 9_000 })
+    expect(client.events).toContainEqual({ kind: 'wait requested', report: 'events', pauseMs: 9_000 })
     expect(client.counters).toMatchObject({ throttled: 0, retries: 1, requests: 4 })
   })
 
