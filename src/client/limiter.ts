@@ -147,7 +147,7 @@ export interface LongPause {
 export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
 
 const inLongPause = (pause: LongPause): SyncError =>
-  new SyncError('RATE_LIMITED', `the service asked for no request before ${pauseEnd(pause)}`, {
+  new SyncError('RATE_LIMITED', `the service asked for a pause: the next request is not before ${pauseEnd(pause)}`, {
     cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
     data: { retryAfterMs: pause.waitMs },
   })

@@ -63,7 +63,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
 /** Adds to an error that the service asks for a longer pause than a run can wait. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const { code, message, cure, data, cause, report } = error
-  return new SyncError(code, `${message}; no request before ${pauseEnd(pause)}`, {
+  return new SyncError(code, `${message}; the next request is not before ${pauseEnd(pause)}`, {
     cure,
     data: { ...data, attempts, retryAfterMs: pause.waitMs },
     cause,

@@ -1,23 +1,22 @@
 /**
- * The catalogue of what a load's rows look like: which fields, of which kinds, in which shapes. A shape is the set of
- * fields that a row carries; it tells an absent field (unknown, keeps its value) from a null (product contract §4).
- * Field names are held in a trie that follows the order in which rows send them, so that a row which looks like the
- * one before it costs one byte comparison a field.
+ * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set of
+ * fields in a row: an absent field keeps the stored value, a null replaces it. Field names are in a trie in the order in
+ * which rows send them, so a row with the fields of the row before costs one byte comparison per field.
  */
 import type { Kinds } from '../plan/kinds.ts'
 
-/** Object shapes that a trie may hold; beyond, it starts afresh (keys that are data, such as a map by identifier). */
+/** The maximum size of a trie. A larger one is dropped: its keys are data, such as a map by identifier. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
   /** The name in the staged file: unique without regard to case, since DuckDB's column names are. */
   readonly stagedName: string
-  /** How the name is written in the staged file, when it isn't as sent. */
+  /** The staged name as JSON, when it differs from the name that was sent. */
   readonly respelled: Buffer | undefined
   readonly id: number
   kinds: Kinds
-  /** What the elements of a collection hold; only for declared collections. */
+  /** The fields of a collection's elements; only for declared collections. */
   readonly elements: ObjectCatalog | undefined
   /** Kinds of a collection's elements that are no objects. */
   elementKinds: Kinds
@@ -38,11 +37,11 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as sent, with both quotes. */
   readonly quoted: Buffer
-  /** Set where the same field stands twice on the way here. */
+  /** The name of a field that is on the path to this node twice. */
   readonly twice: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child taken last: most likely the next one too. */
+  /** The child of the last step, which is probably the child of the next step. */
   likely: TrieNode | undefined
   shape: number | undefined
 }
@@ -60,7 +59,7 @@ const rootNode = (): TrieNode => ({
 /** The fields of one kind of object: a report's rows, or the elements of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /** Shape number → names of the fields that such an object carries. */
+  /** The names of the fields by shape number. */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
@@ -76,18 +75,15 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /**
-   * The catalogue that `toText` gave: the same fields, staged names and shape numbers. It is for loading, not for
-   * scanning on.
-   */
-  static from(told: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
+  /** Returns the catalogue of `toText` with the same staged names and shape numbers, for loading, not for scanning. */
+  static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
-    for (const { name, kinds, elementKinds, elements } of told.fields) {
+    for (const { name, kinds, elementKinds, elements } of text.fields) {
       const field = catalog.#fieldNamed(name)
       const restored = elements === undefined ? undefined : ObjectCatalog.from(elements, [], [])
       Object.assign(field, { kinds, elementKinds, elements: restored })
     }
-    catalog.shapes.push(...told.shapes)
+    catalog.shapes.push(...text.shapes)
     return catalog
   }
 
@@ -101,17 +97,17 @@ export class ObjectCatalog {
     return { fields, shapes: this.shapes }
   }
 
-  /** As it is now: objects that are scanned from here on change nothing of it. */
+  /** Returns a copy that later scans do not change. */
   snapshot(): ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
-  /** The field of that name, if an object was seen to carry it. */
+  /** Returns the field of that name, if any object had it. */
   field(name: string): CatalogField | undefined {
     return this.#byName.get(name)
   }
 
-  /** The node for `quoted` (the name's bytes with its quotes) after `from`; learns it when it is new. */
+  /** Returns the node for `quoted` (the name's bytes with its quotes) after `from`. Adds a new node for a new name. */
   step(from: TrieNode, quoted: Buffer): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -121,17 +117,17 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a pair is spliced each time that it comes, so it must not be passed over by its bytes alone.
+    // A name with half a surrogate pair needs a splice in each row, so its bytes alone must not match.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }
 
-  /** The number of the shape that ends at `node`: the same for the same set of fields, in whatever order. */
+  /** Returns the number of the shape that ends at `node`. The same fields in another order have the same number. */
   shapeAt(node: TrieNode): number {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Called between pages: drops a trie that has grown too large; fields, kinds and shapes stay. */
+  /** Drops a trie that is too large. Fields, kinds and shapes stay. Called between pages. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()
@@ -170,7 +166,7 @@ export class ObjectCatalog {
   }
 
   #freeName(name: string): string {
-    // No statement can hold a NUL.
+    // A statement must not contain NUL.
     const base = name === '' ? '~' : name.replaceAll('\0', '~')
     let candidate = base
     for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`
@@ -181,7 +177,7 @@ export class ObjectCatalog {
 
 const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
 
-/** The name behind its JSON text. Half a surrogate pair is no character: it stays the six characters of its escape. */
+/** Parses a name. Half a surrogate pair is no character and stays as the six characters of its escape. */
 function nameFrom(quoted: string): string {
   const name = JSON.parse(quoted) as string
   if (name.isWellFormed()) return name

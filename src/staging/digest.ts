@@ -1,24 +1,23 @@
 /**
- * A fingerprint of bytes as two whole numbers of 31 bits: what stands in a staged row for a collection, so that a row
- * whose collection changed is seen to have changed. Not for secrets: nobody gains by two collections that look alike.
+ * A digest of bytes as two whole numbers of 31 bits. In a staged row it replaces a collection, so that a changed collection
+ * changes the row. It is not cryptographic.
  */
-
 import { writeDigits } from './digits.ts'
 
 export interface Digest {
   readonly first: number
   readonly second: number
-  /** Whether an object stood there, else an array. */
+  /** True for an object, false for an array. */
   readonly isObject: boolean
 }
 
 const POSITIVE = 0x7fffffff
 const OPEN_OBJECT = 0x7b
 const IN_OBJECT = Buffer.from('{"~":')
-/** Two numbers of up to ten digits, with brackets, comma and what makes an object of them. */
+/** Two numbers of up to ten digits, with brackets, comma and the wrapper of an object. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
-/** Writes a digest as JSON of the kind that it stands for: `[1,2]` or `{"~":[1,2]}`; gives the position behind it. */
+/** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
 export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
   let end = at
   if (isObject) end += IN_OBJECT.copy(out, end)
@@ -31,7 +30,7 @@ export function writeDigest(out: Buffer, at: number, { first, second, isObject }
   return end + 1
 }
 
-/** The same for the same bytes, wherever they stand. */
+/** Returns the digest of the bytes between two positions. */
 export function digestOf(view: DataView, from: number, to: number): Digest {
   let first = (to - from) | 0
   let second = ~first
@@ -58,7 +57,7 @@ function mixed(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** Lets every bit of the state count for every bit of the result. */
+/** Mixes the bits, so that each bit of the state changes each bit of the result (MurmurHash3's finalizer). */
 function spread(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)

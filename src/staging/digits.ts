@@ -1,13 +1,12 @@
-/** Whole numbers into bytes, digit by digit: a page has tens of thousands of them, too many to go through strings. */
-
+/** Writes whole numbers as digits. A page has tens of thousands of numbers: strings would be too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 const ZERO = 0x30
 
-/** Digits of the largest whole number that JavaScript holds. */
+/** Digits of the largest safe integer. */
 export const DIGITS_MAX = 16
 
-/** Writes `value` at `at`; gives the position behind it. The caller has made room for `DIGITS_MAX`. */
+/** Writes `value` at `at` and returns the position after it. The caller has reserved `DIGITS_MAX` bytes. */
 export function writeDigits(out: Buffer, at: number, value: number): number {
   let digits = 1
   for (let power = 10; power <= value; power *= 10) digits += 1

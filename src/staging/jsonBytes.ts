@@ -4,7 +4,7 @@
  * take or not keep: half surrogate pairs, numbers with more digits than a double holds, and very small ones.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
-import { Malformed } from './malformed.ts'
+import { MalformedJson } from './malformedJson.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const DEPTH_MAX = 200
@@ -94,8 +94,8 @@ export class JsonBytes {
     if (this.splices.length > from) this.splices.length = from
   }
 
-  malformed(at: number, expected: string): Malformed {
-    return new Malformed(at, this.bytes.length, expected)
+  malformed(at: number, expected: string): MalformedJson {
+    return new MalformedJson(at, this.bytes.length, expected)
   }
 
   /**

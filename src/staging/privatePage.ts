@@ -44,7 +44,7 @@ export class PrivatePages {
     this.#plan = plan
   }
 
-  /** The page without what may not be kept. Throws `Malformed` when the bytes are no JSON that we can take. */
+  /** The page without what may not be kept. Throws `MalformedJson` when the bytes are no JSON that we can take. */
   of(bytes: Buffer): Buffer {
     const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()

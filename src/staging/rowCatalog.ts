@@ -1,4 +1,4 @@
-/** The catalogue of a report's rows: its collections are known from the declaration, two names belong to staging. */
+/** The catalogue of a report's rows: the declaration names its collections, and staging reserves two names. */
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
@@ -6,8 +6,9 @@ import { type CatalogText, ObjectCatalog } from './catalog.ts'
 
 const RESERVED = [ORDINAL_FIELD, SHAPE_FIELD]
 
+/** Returns an empty catalogue for a report's rows. */
 export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report), RESERVED)
 
-/** The one that another process described. */
-export const catalogFrom = (report: Declaration, told: CatalogText): ObjectCatalog =>
-  ObjectCatalog.from(told, collectionFields(report), RESERVED)
+/** Restores a catalogue that another process has sent. */
+export const catalogFrom = (report: Declaration, text: CatalogText): ObjectCatalog =>
+  ObjectCatalog.from(text, collectionFields(report), RESERVED)

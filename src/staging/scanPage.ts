@@ -1,7 +1,7 @@
 /**
- * Reads one response's bytes once: finds the rows, their keys, their fields and kinds, and writes them as one row a
- * line for DuckDB's own JSON reader. Rows are never built in JavaScript. What a page says about itself (envelope,
- * spec §2) comes out beside it; which rows can't be taken is said row by row, so that one bad row costs only itself.
+ * Scans the bytes of one page once: finds the rows, their keys, fields and kinds, and writes one row per line for DuckDB's
+ * JSON reader. Rows are never built in JavaScript. The result also has the envelope (spec §2) and the rejected rows: one
+ * bad row does not reject its page.
  */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -12,7 +12,7 @@ import { Kind, type Kinds, has } from '../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 
-/** A key as the walk compares it: a number for whole numbers that JavaScript holds exactly, else the JSON text. */
+/** The key of a row, for comparison: a number for safe integers, else the JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
@@ -20,7 +20,7 @@ export interface ScanPlan {
   /** Wire names of the key fields that a row carries itself; none for audit entries. */
   readonly key: readonly string[]
   readonly catalog: ObjectCatalog
-  /** Text before every number that is staged as text; chosen so that no service can send it. */
+  /** The prefix of numbers that are staged as text. A random text that no service can send. */
   readonly mark: string
 }
 
@@ -36,7 +36,7 @@ export interface RejectedRow {
   readonly reason: string
   /** The row as it was sent. */
   readonly text: string
-  /** Whose row it is, where that can be told: it is there, it just can't be stored. */
+  /** The row's key, if it could be read: the row exists in the service, although it cannot be stored. */
   readonly key?: RowKey | undefined
 }
 
@@ -44,16 +44,16 @@ export interface ScannedPage {
   readonly envelope: Envelope
   /** Rows on the page, rejected ones included. */
   readonly rowCount: number
-  /** Key of each row that has one, in the page's order: also of those that can't be stored, since they are there. */
+  /** The key of each row that has one, in the page's order, rejected rows included. */
   readonly keys: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   /** Rows to load. */
   readonly stagedRows: number
-  /** Longest row in bytes: DuckDB's reader wants to know. */
+  /** The longest row in bytes, for DuckDB's reader. */
   readonly rowBytesMax: number
-  /** The items of the rows' collections, which are no part of the rows' own lines. */
+  /** The items of the rows' collections, which have lines of their own. */
   readonly collections: readonly CollectionPage[]
-  /** The rows to load, one a line; `pageIndex` goes into each. The buffer is the caller's own. */
+  /** The rows to load, one a line; `pageIndex` goes into each. The caller owns the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -77,7 +77,7 @@ const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Throws `Malformed` when the bytes are not the JSON that the report promises. */
+/** Scans a page. Throws `MalformedJson` when the bytes are not the JSON of the report. */
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   const scan = slicesOf(bytes, plan)
   let step = scan.next()
@@ -85,12 +85,12 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return step.value
 }
 
-/** The same in pieces, between which others may run, as long as no other scan with the same catalogue does. */
+/** Scans a page in slices. No other scan with the same catalogue may run between two slices. */
 export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
-interface Refused {
+interface RowRefusal {
   readonly from: number
   readonly to: number
   readonly spliced: number
@@ -98,7 +98,7 @@ interface Refused {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** About as much as is scanned in two to five milliseconds. */
+/** A slice takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -362,7 +362,7 @@ class PageScan {
   }
 
   /** Sets a row aside, and forgets its items and the splices that lie in it. */
-  #reject(reason: string, { from, to, spliced, key }: Refused): void {
+  #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })

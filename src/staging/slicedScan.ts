@@ -1,14 +1,13 @@
 /**
- * Scans a page a slice at a time, so that a large one doesn't keep this process's one thread from timers, leases and
- * other answers. Pages with one catalogue take turns as a whole: a scan walks the catalogue's trie, which another
- * changes.
+ * Scans a page in slices, so that a large page does not block timers, leases and other answers. Pages with the same
+ * catalogue are scanned one after the other, since each scan changes the catalogue's trie.
  */
 import type { ObjectCatalog } from './catalog.ts'
 import { type ScannedPage, type ScanPlan, slicesOf } from './scanPage.ts'
 
 const tails = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
-/** Calls `nextTurn` between slices. Throws `Malformed` when the bytes are not the JSON that the report promises. */
+/** Scans a page and calls `nextTurn` between slices. Throws `MalformedJson` for bytes that are not the report's JSON. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = tails.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(() => scanned(bytes, plan, nextTurn))

@@ -1,6 +1,6 @@
 /**
- * Puts scanned pages on disk as they come, one row a line, and cuts them into segments: what one load takes in. A
- * segment is bounded in rows and bytes, so a load's memory is bounded whatever the window holds.
+ * Writes scanned pages to disk, one row per line, in segments. A segment is the input of one load. Its rows and bytes are
+ * limited, so the memory of a load does not depend on the size of the window.
  */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -9,24 +9,23 @@ import { folderRefused } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
-import { release } from './release.ts'
 import type { ScannedPage } from './scanPage.ts'
 import { stagedMissing } from './stagedFiles.ts'
 
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The first load is no larger than this, each that follows up to twice as large as the one before. */
+  /** The maximum of the first load. Each later load may be twice as large as the one before. */
   readonly firstLoadBytesMax?: number
-  /** False: a segment only ends where `cutWhenFull` is called, since its rows belong together up to there. */
+  /** False: a segment ends only at a call of `cutWhenFull`, since the rows up to there must be loaded together. */
   readonly cutsBetweenPages?: boolean
 }
 
-/** What is the same for all rows of a page: when the service answered, and what the question was. */
+/** What all rows of a page have in common: the time of the answer, and values from the request. */
 export interface StagedPage {
   readonly index: number
   readonly observedAt: Instant
-  /** Column → value for the columns that the question gives. */
+  /** The values of columns that come from the request, by column. Example: `{ currency: 'EUR' }`. */
   readonly asked: Readonly<Record<string, string | number>>
 }
 
@@ -36,7 +35,7 @@ export interface StagedReject {
   readonly text: string
 }
 
-/** The items of one collection of a load's rows: a file beside that of the rows, one item a line. */
+/** The items of one collection of a load's rows, in a file of their own, one item per line. */
 export interface StagedCollection {
   readonly field: string
   readonly file: string
@@ -46,10 +45,10 @@ export interface StagedCollection {
   readonly ids: ItemIds
 }
 
-/** One load's rows on disk, with all that is known about them. */
+/** One load's rows on disk. */
 export interface Segment {
   readonly file: string
-  /** Collections of which any row has an item. */
+  /** The collections with at least one item. */
   readonly collections: readonly StagedCollection[]
   readonly rows: number
   /** Bytes of `file`. */
@@ -60,13 +59,13 @@ export interface Segment {
   readonly catalog: ObjectCatalog
 }
 
-/** Every file of a segment: whoever takes, moves or removes one does so with all. */
+/** Returns all files of a segment. They must be moved and removed together. */
 export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collections'>): readonly string[] => [
   file,
   ...collections.map((collection) => collection.file),
 ]
 
-/** How far the open segment was written. */
+/** A position in the open segment, to return to with `takeBack`. */
 export interface SpoolPoint {
   readonly segments: number
   readonly rows: number
@@ -96,7 +95,7 @@ interface OpenSegment extends Segment {
   readonly rejected: StagedReject[]
 }
 
-/** What is written goes to the end of the file, also after some was taken back. */
+/** Writes are appended, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -110,19 +109,19 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** `directory` is the spool's own and is removed with it. */
+  /** `directory` belongs to the spool, which removes it at its end. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog
     this.#limits = limits
   }
 
-  /** Writes a page's rows behind those that came before. Error: DISK_FULL. */
+  /** Appends a page's rows. Throws DISK_FULL. */
   add(page: ScannedPage, observedAt: Instant, asked: StagedPage['asked'] = {}): Promise<void> {
     return this.#inTurn(() => this.#write(page, observedAt, asked))
   }
 
-  /** How much was written so far, to take back what is written from here on. */
+  /** Returns the present position. */
   async point(): Promise<SpoolPoint> {
     await this.#tail
     const open = this.#open
@@ -133,24 +132,24 @@ export class Spool implements AsyncDisposable {
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Takes back what was written since `point`, in whose segment it must still be. */
+  /** Removes all rows after `point`, which must be in the open segment. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it holds as much as one load takes. Called where a cut tears nothing apart. */
+  /** Ends the segment if it is full. Called where rows that belong together end. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
 
-  /** Segments that are full and not taken yet; whoever takes one removes its file. */
+  /** Returns the full segments that were not returned before. The caller removes their files. */
   takeFull(): Segment[] {
     const full = this.#full
     this.#full = []
     return full
   }
 
-  /** Everything not taken yet. */
+  /** Returns all segments that were not returned before. */
   async takeRest(): Promise<Segment[]> {
     await this.#inTurn(() => this.#finishSegment())
     return this.takeFull()
@@ -222,7 +221,7 @@ export class Spool implements AsyncDisposable {
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
-    // Loads grow: the first one begins soon, beside the walk; a large one writes whole row groups, each of them once.
+    // The first load is small, so that it begins during the walk. Large loads write whole row groups only once.
     const bytesMax = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
   }
@@ -250,17 +249,23 @@ export class Spool implements AsyncDisposable {
     const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
       collection.rows === 0 ? [] : [collection],
     )
-    // The walk goes on while the segment is loaded; all statements of the load have to read it in the same way.
+    // The walk continues while the segment is loaded, and all statements of the load need the same catalogue.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }
 
-/** Writes the lines and gives their memory back; how many bytes they were. */
+/** Writes the lines and releases their memory. Returns the number of bytes. */
 async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   const { length } = lines
   await handle.appendFile(lines)
   release(lines)
   return length
+}
+
+/** Frees a buffer's memory at once. V8 alone would keep the lines of about ten pages before its next collection. */
+function release({ buffer }: Buffer): void {
+  // A small buffer shares its memory with others.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 
 async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {
@@ -281,7 +286,7 @@ function stagingError(error: unknown, file: string): unknown {
   if (code === 'ENOENT') return stagedMissing(`${file} could not be written: its folder is gone`, error)
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return folderRefused(dirname(file), error)
   return new SyncError('DISK_FULL', `no space is left for staged rows in ${file}`, {
-    cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',
+    cure: 'Free some space and run it again: nothing of the unfinished load was stored, nothing committed was lost.',
     data: { path: file },
     cause: error,
   })

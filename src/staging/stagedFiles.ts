@@ -1,13 +1,14 @@
 /**
- * Staged files that are gone, or not whole, before they were loaded: something emptied the staging directory under a
- * run. The warehouse says of that no more than that it cannot read them, as it would of rows that no load can take.
+ * Checks staged files before they are loaded: another program may have emptied the staging directory. DuckDB's error would
+ * be the same as for rows that it cannot read.
  */
 import { stat } from 'node:fs/promises'
 import { SyncError } from '../errors.ts'
 
+/** Returns the error for a staged file that is missing or incomplete. */
 export function stagedMissing(what: string, cause?: unknown): SyncError {
   return new SyncError('STAGED_MISSING', what, {
-    cure: 'The window is pulled again. If it stays, look that all workers share one staging directory and nothing else cleans it.',
+    cure: 'The window is pulled again. If it happens again, check that all workers share one staging directory and that no other program cleans it.',
     ...(cause === undefined ? {} : { cause }),
   })
 }
@@ -17,7 +18,7 @@ interface StagedFile {
   readonly bytes: number
 }
 
-/** Error: STAGED_MISSING unless every file of a segment is there, as long as it was written. */
+/** Throws STAGED_MISSING unless each file of a segment exists with the size that was written. */
 export async function checkSegment(
   segment: StagedFile & { readonly collections: readonly StagedFile[] },
 ): Promise<void> {

@@ -1,18 +1,18 @@
 /**
- * Writes a page's rows as the lines that DuckDB reads: each row as it came, led by the two numbers that a row can't
- * know of itself (where it stood, which fields it carries), with the few spliced bytes that exactness needs. A
- * collection's items have lines of their own; in the row stands what tells whether they changed.
+ * Writes a page's rows as the lines that DuckDB reads. A line is the row as it was sent, with its position and its shape
+ * added in front, and with splices where DuckDB would lose digits or characters. A collection is replaced by a digest; its
+ * items are in lines of their own.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Positions of the row's braces: `{` and one behind `}`. */
+  /** Positions of `{` and after `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index of the first splice that lies in the row. */
+  /** Index of the first splice in the row. */
   readonly firstSplice: number
 }
 

@@ -1,18 +1,18 @@
 /** What one scan makes of a response's bytes: rows, keys, kinds, and what can't be taken. */
 import { describe, expect, it } from 'vitest'
 import { Kind } from '../../src/plan/kinds.ts'
-import { Malformed } from '../../src/staging/malformed.ts'
+import { MalformedJson } from '../../src/staging/malformedJson.ts'
 import { linesOf, rowsOf, scan, type ScanGiven, valuesOf } from '../support/pages.ts'
 
 const nested = (depth: number): string => `[{"id":1,"v":${'['.repeat(depth)}${']'.repeat(depth)}}]`
 
 const kindsOf = (value: string): number => scan(`[{"id":1,"v":${value}}]`).catalog.field('v')?.kinds ?? -1
 
-function malformedOf(page: string, given?: ScanGiven): Malformed {
+function malformedOf(page: string, given?: ScanGiven): MalformedJson {
   try {
     scan(page, given)
   } catch (error) {
-    if (error instanceof Malformed) return error
+    if (error instanceof MalformedJson) return error
     throw error
   }
   throw new TypeError(`${page} was taken`)
@@ -271,7 +271,7 @@ describe('bytes that are no page', () => {
     "[{'id':1}]",
     '[{"id":trueish}]',
   ])('%j is refused', (page) => {
-    expect(malformedOf(page)).toBeInstanceOf(Malformed)
+    expect(malformedOf(page)).toBeInstanceOf(MalformedJson)
   })
 
   it.each(['[]', '{}', '{"items":{}}', '{"items":null}', '{"items":[],}', '{"rows":[]}', '{"items":[]} {}'])(
@@ -285,7 +285,7 @@ describe('bytes that are no page', () => {
     for (const page of ['{"items":null,"totalCount":0}', '{"totalCount":7,"items": null ,"pageNumber":3}'])
       expect(scan(page, { answer: 'envelope' })).toMatchObject({ rowCount: 0, keys: [] })
     expect(malformedOf('{"items":null,"totalCount":null}', { answer: 'envelope' }).position).toBe(9)
-    expect(malformedOf('{"items":nil,"totalCount":0}', { answer: 'envelope' })).toBeInstanceOf(Malformed)
+    expect(malformedOf('{"items":nil,"totalCount":0}', { answer: 'envelope' })).toBeInstanceOf(MalformedJson)
   })
 
   it('say where they stop being one', () => {

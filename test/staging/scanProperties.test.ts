@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { has, Kind } from '../../src/plan/kinds.ts'
-import { Malformed } from '../../src/staging/malformed.ts'
+import { MalformedJson } from '../../src/staging/malformedJson.ts'
 import { linesOf, rowsOf, scan, valuesOf } from '../support/pages.ts'
 
 /**
@@ -134,8 +134,10 @@ describe('a scan', () => {
         } catch (error) {
           thrown = error
         }
-        expect(thrown, `the first ${length} bytes`).toBeInstanceOf(Malformed)
-        expect((thrown as Malformed).isCut, `the first ${length} bytes: ${(thrown as Malformed).message}`).toBe(true)
+        expect(thrown, `the first ${length} bytes`).toBeInstanceOf(MalformedJson)
+        expect((thrown as MalformedJson).isCut, `the first ${length} bytes: ${(thrown as MalformedJson).message}`).toBe(
+          true,
+        )
       }
     }
   })
@@ -149,11 +151,11 @@ describe('a scan', () => {
         try {
           parsed = JSON.parse(changed)
         } catch {
-          expect(() => scan(changed)).toThrow(Malformed)
+          expect(() => scan(changed)).toThrow(MalformedJson)
           return
         }
         if (Array.isArray(parsed)) expect(scan(changed).rowCount).toBe(parsed.length)
-        else expect(() => scan(changed)).toThrow(Malformed)
+        else expect(() => scan(changed)).toThrow(MalformedJson)
       }),
       { numRuns: 2_000 },
     )

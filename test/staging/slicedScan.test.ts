@@ -1,7 +1,7 @@
 /** A page that is scanned in slices: the same as in one go, and others get their turn between them. */
 import { expect, it } from 'vitest'
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
-import { Malformed } from '../../src/staging/malformed.ts'
+import { MalformedJson } from '../../src/staging/malformedJson.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { scanInSlices } from '../../src/staging/slicedScan.ts'
 
@@ -33,7 +33,7 @@ it('scans pages that share a catalogue one after the other, also when one of the
       return Promise.resolve()
     }).then(
       ({ rowCount }) => rowCount,
-      (error: unknown) => error instanceof Malformed,
+      (error: unknown) => error instanceof MalformedJson,
     )
   const cut = pageFrom(300, 'b').subarray(0, 900_000)
   const pages = [scanned('first', pageFrom(1, 'a')), scanned('cut', cut), scanned('last', pageFrom(600, 'c'))]

@@ -149,8 +149,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a token is asked for at every request',
     file: 'src/client/tokens.ts',
-    from: 'return token !== undefined && this.#parts.clock.monotonicMs() < token.renewAtMs ? token : undefined',
-    to: 'return token !== undefined && this.#parts.clock.monotonicMs() > token.renewAtMs ? token : undefined',
+    from: 'return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined',
+    to: 'return token !== undefined && this.#dependencies.clock.monotonicMs() > token.renewAtMs ? token : undefined',
   },
   {
     name: 'our own clock cuts the windows',

@@ -8,7 +8,7 @@ import { asSyncError, SyncError } from '../../errors.ts'
 import { millisBetween, MINUTE_MS } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
-import { Malformed } from '../../staging/malformed.ts'
+import { MalformedJson } from '../../staging/malformedJson.ts'
 import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
 import { counted, duration, grouped } from '../layout.ts'
 import { fail, type Finding, ok, skip, warn } from './finding.ts'
@@ -115,7 +115,7 @@ function parsed(bytes: Buffer, report: Declaration): ScannedPage {
     const catalog = new ObjectCatalog(collectionFields(report), [])
     return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, mark: '' })
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error
+    if (!(error instanceof MalformedJson)) throw error
     throw new SyncError('ANSWER_MALFORMED', `the answer is malformed: ${error.message}`, {
       report: report.name,
       cure: 'Look at what the service, or a proxy before it, sends.',

@@ -5,7 +5,7 @@ import { SyncError } from '../../errors.ts'
 import { earliest, type Instant } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
-import { Malformed } from '../../staging/malformed.ts'
+import { MalformedJson } from '../../staging/malformedJson.ts'
 import type { PrivatePages } from '../../staging/privatePage.ts'
 import { scanInSlices } from '../../staging/slicedScan.ts'
 import { EMPTY_PAGE, type ScannedPage, type ScanPlan } from '../../staging/scanPage.ts'
@@ -125,7 +125,7 @@ export class PageReader {
     try {
       return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
     } catch (error) {
-      if (!(error instanceof Malformed)) throw error
+      if (!(error instanceof MalformedJson)) throw error
       const { report } = this.#plan
       const what = error.isCut ? 'was cut' : 'is malformed'
       throw new SyncError('ANSWER_MALFORMED', `the answer ${what}: ${error.message}`, {

@@ -1,18 +1,18 @@
-/** Why a page's bytes are no JSON that we can take. The walk turns it into the error that names report and page. */
-export class Malformed extends Error {
+/** The error of bytes that are not the expected JSON. The walk turns it into an error with report and page. */
+export class MalformedJson extends Error {
   readonly position: number
   readonly size: number
   readonly expected: string
 
   constructor(position: number, size: number, expected: string) {
     super(`expected ${expected} at byte ${position} of ${size}`)
-    this.name = 'Malformed'
+    this.name = 'MalformedJson'
     this.position = position
     this.size = size
     this.expected = expected
   }
 
-  /** The bytes end before the JSON does: the answer was cut. */
+  /** True when the bytes end before the JSON does: the answer was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }
