@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config'
 
 const LONG = 'test/**/*.long.test.ts'
 const ELSEWHERE = ['test/containers/**', 'test/install/**', 'test/lake/**']
-const INSTALLED = ['./test/support/redis.ts', './test/support/chromium.ts']
+const SETUP = ['redis', 'chromium', 'templatesFolder'].map((name) => `./test/support/${name}.ts`)
 /** The tests of whole runs are repeated with a lake as the warehouse, also with history and privacy. */
 const WHOLE_RUNS = 'test/sync/conformance*.test.ts'
 
@@ -26,11 +26,11 @@ export default defineConfig({
           name: 'short',
           include: ['test/**/*.test.ts'],
           exclude: [LONG, ...ELSEWHERE],
-          globalSetup: INSTALLED,
+          globalSetup: SETUP,
           isolate: false,
         },
       },
-      { extends: true, test: { name: 'long', include: [LONG], globalSetup: INSTALLED, isolate: false } },
+      { extends: true, test: { name: 'long', include: [LONG], globalSetup: SETUP, isolate: false } },
       lake('lake', { include: ['test/lake/**/*.test.ts'] }),
       lake('lake-sqlite', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'sqlite' } }),
       lake('lake-postgres', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'postgres' } }),

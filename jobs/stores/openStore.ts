@@ -5,7 +5,7 @@ import type { OpenOptions, QueueStore } from './store.ts'
 
 export type { OpenOptions } from './store.ts'
 
-const PREFIX = 'tidemark_queue'
+export const PREFIX = 'tidemark_queue'
 /** It becomes the name of a schema and part of an application's name, which PostgreSQL cuts at 63 characters. */
 const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 

@@ -15,7 +15,7 @@ describe('tidemark demo', () => {
     timeout: 180_000,
   }, async () => {
     await using place = await aPlace({ env: { REPORTING_BASE_URL: 'https://production.example.com' } })
-    const { code, stdout, stderr } = await place.run('demo')
+    const { code, stdout, stderr } = await place.start(['demo']).ended
     expect(code).toBe(0)
     expect(stderr).not.toMatch(/warn|error/i)
     expect(stdout, 'what was read at first').toMatch(/^events +\d+ +\d{3} +300 +\d+ +\d+$/m)

@@ -85,7 +85,8 @@ describe('a run from the command line', () => {
       await using collector = await aCollector()
       await using world = await aWorld({ settings: ONLY_EVENTS, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
       for (const args of [['sync'], ['backfill', 'events', '--from', '2024-01-01'], ['reconcile', 'events']]) {
-        expect(await world.run(...args)).toMatchObject({ code: 0 })
+        // A process has one tracer for all of its life.
+        expect(await world.start(args).ended).toMatchObject({ code: 0 })
       }
       const { spans } = collector
       const roots = spans.filter(({ name }) => name === 'tidemark run')

@@ -1,6 +1,7 @@
 /**
- * The program as people run it: a child process of the launcher, in a folder of the test's own, with nothing of the
- * developer's environment; and a sandbox service in the test's own process for it to talk to.
+ * The program as people run it, in a folder of the test's own, with nothing of the developer's environment, and a
+ * sandbox service in the test's own process. `run` runs a command in the test's process, which takes a tenth of the
+ * time; `start` starts a process of the launcher.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,6 +13,7 @@ import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
+import { runHere } from './inProcess.ts'
 
 export const LAUNCHER = path.join(ROOT, 'bin/tidemark.js')
 export const SECRET_TEXT = 'marked-hunter2-"secret"'
@@ -34,7 +36,10 @@ export interface Running {
 export interface Place extends AsyncDisposable {
   readonly folder: string
   start(args: readonly string[], options?: StartOptions): Running
+  /** Runs a command that ends by itself, in the test's process. */
   run(...args: string[]): Promise<Ended>
+  /** Runs a command like `run`, with these variables in addition. */
+  runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended>
 }
 
 export interface StartOptions {
@@ -55,13 +60,25 @@ export async function aPlace({ files = {}, env = {} }: PlaceOptions = {}): Promi
   for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content)
   const start = (args: readonly string[], options: StartOptions = {}): Running =>
     startIn(folder, args, { ...options, env: { ...env, ...options.env } })
+  const runWith: Place['runWith'] = (more, ...args) => runHere(folder, args, environmentOf(folder, { ...env, ...more }))
   return {
     folder,
     start,
-    run: (...args) => start(args).ended,
+    run: (...args) => runWith({}, ...args),
+    runWith,
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   }
 }
+
+/** Processes load the program without compiling it again. */
+const COMPILED = path.join(ROOT, 'node_modules/.cache/tidemark-tests')
+
+const environmentOf = (cwd: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: cwd,
+  TIDEMARK_CONSOLE_PORT: '0',
+  ...env,
+})
 
 function startIn(
   cwd: string,
@@ -70,7 +87,7 @@ function startIn(
 ): Running {
   const child = spawn(node, [LAUNCHER, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: cwd, TIDEMARK_CONSOLE_PORT: '0', ...env },
+    env: environmentOf(cwd, { NODE_COMPILE_CACHE: COMPILED, ...env }),
     stdio: ['ignore', 'pipe', 'pipe', ...(isTied ? (['ipc'] as const) : [])],
   }) as ChildProcessByStdio<null, Readable, Readable>
   let said = ''

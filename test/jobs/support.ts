@@ -9,6 +9,7 @@ import { type Config, loadConfig } from '../../src/config/config.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type Ended, type Running, type World } from '../cli/support.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
+import { copyEmbeddedStore } from '../support/templates.ts'
 import { waitsFor, Witness } from './witness.ts'
 
 export type Store = 'redis' | 'embedded'
@@ -44,6 +45,7 @@ export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: Wor
   const redis = store === 'redis' ? await startRedis() : undefined
   const queue = { queue: redis?.url ?? 'embedded' }
   const world = await aWorld({ ...(sandbox && { sandbox }), settings: { ...ONLY_EVENTS, ...settings, ...queue }, env })
+  if (store === 'embedded') await copyEmbeddedStore(`${world.folder}/data/warehouse.duckdb.queue`)
   const started: Running[] = []
   const witness = new Witness()
   const start: World['start'] = (args, options) => witness.sees(args, world.start(args, options))
@@ -51,14 +53,13 @@ export async function aWorkshop({ store, sandbox, settings = {}, env = {} }: Wor
     ...world,
     redis,
     start,
-    run: (...args) => start(args).ended,
     worker: (...args) => {
       const running = start(['worker', '--lock', LOCK_MS, ...args], { isTied: true })
       started.push(running)
       return running
     },
     configure: (changed) => world.configure({ ...ONLY_EVENTS, ...changed, ...queue }),
-    status: async () => JSON.parse((await start(['status', '--json']).ended).stdout) as StatusDocument,
+    status: async () => JSON.parse((await world.run('status', '--json')).stdout) as StatusDocument,
     [Symbol.asyncDispose]: async () => {
       witness.leaves()
       for (const running of started) running.kill('SIGKILL')

@@ -23,9 +23,11 @@ export const runShortSeeds = (): void => runSeeds(1, SHORT_SEEDS + 1)
 
 /** Runs one share of the long seeds; `share` counts from 1. */
 export function runShare(share: number): void {
-  const begin = (part: number) => SHORT_SEEDS + 1 + Math.round((part * (SEEDS - SHORT_SEEDS)) / SHARES)
-  runSeeds(begin(share - 1), begin(share))
+  runSeeds(firstSeedOf(share), firstSeedOf(share + 1))
 }
+
+const firstSeedOf = (share: number): number =>
+  SHORT_SEEDS + 1 + Math.round(((share - 1) * (SEEDS - SHORT_SEEDS)) / SHARES)
 
 /** `end` is the first seed that is not run. */
 function runSeeds(from: number, end: number): void {

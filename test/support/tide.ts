@@ -18,6 +18,7 @@ import { syncAll } from '../../src/sync/syncAll.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { warehouseSettings } from './lakes.ts'
+import { copyWarehouse } from './templates.ts'
 
 export interface TideOptions {
   readonly sandbox?: SandboxOptions
@@ -55,6 +56,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     { ...config.service, limits },
     { clock: systemClock, observe: options.observe, onEvent: options.onEvent },
   )
+  if (config.lake === undefined) await copyWarehouse(config.warehouse)
   const warehouse = await Warehouse.open({
     path: config.warehouse,
     lake: config.lake,

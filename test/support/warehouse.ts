@@ -15,6 +15,7 @@ import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts
 import type { ClosedWindow } from '../../src/warehouse/books/books.ts'
 import type { LoadInput, LoadResult } from '../../src/warehouse/load/loadInput.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { copyWarehouse } from './templates.ts'
 
 export const NOON = at('2026-03-01T12:00:00Z')
 
@@ -42,6 +43,7 @@ export const openAt = (path: string): Promise<Warehouse> => Warehouse.open({ pat
 export async function aWarehouse(): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = join(folder.path, 'warehouse.duckdb')
+  await copyWarehouse(path)
   const warehouse = await openAt(path)
   return {
     warehouse,

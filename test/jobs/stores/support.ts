@@ -10,10 +10,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { inject } from 'vitest'
-import { openStore } from '../../../jobs/stores/openStore.ts'
+import { openStore, PREFIX } from '../../../jobs/stores/openStore.ts'
 import type { OpenOptions, QueueStore, StoreKind } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { findPostgres, startPostgres } from '../../support/postgresServer.ts'
+import { copyEmbeddedStore } from '../../support/templates.ts'
 
 export interface Ground extends AsyncDisposable {
   readonly kind: StoreKind
@@ -60,8 +61,10 @@ export const aGround = (kind: StoreKind, setting: string): Promise<Ground> => la
 
 async function lay(kind: StoreKind, setting: string, end: () => Promise<void> = async () => undefined) {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-store-'))
-  const prefix = aPrefix()
   const directory = join(folder, 'warehouse.duckdb.queue')
+  // The template has its tables under the usual prefix, and nobody else has this directory.
+  const prefix = kind === 'embedded' ? PREFIX : aPrefix()
+  if (kind === 'embedded') await copyEmbeddedStore(directory)
   const options = { directory, prefix, clock: systemClock, leaseMs: LEASE_MS }
   const ground: Ground = {
     kind,

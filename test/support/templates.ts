@@ -1,0 +1,50 @@
+/**
+ * Folders and files that take seconds to make: each is made once per test run and copied for each test. Without the
+ * global setup (lake tests, tools) each one is made where it is needed.
+ */
+import { existsSync } from 'node:fs'
+import { cp, mkdir, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { inject } from 'vitest'
+import { openStore } from '../../jobs/stores/openStore.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
+
+/** Writes an empty warehouse file with all tables. */
+export const copyWarehouse = (path: string): Promise<void> =>
+  copy('warehouse.duckdb', path, async (made) => {
+    await (await Warehouse.open({ path: made, memory: '256MB' })).close()
+  })
+
+/** Writes the directory of an embedded queue that has its tables and no job. */
+export const copyEmbeddedStore = (directory: string): Promise<void> =>
+  copy('embedded-queue', directory, async (made) => {
+    await (await openStore('embedded', { directory: made, clock: systemClock })).close()
+  })
+
+async function copy(name: string, to: string, make: (path: string) => Promise<void>): Promise<void> {
+  const folder = inject('templates')
+  if (folder === undefined) return
+  await mkdir(dirname(to), { recursive: true })
+  await cp(await template(join(folder, name), make), to, { recursive: true })
+}
+
+const made = new Map<string, Promise<string>>()
+
+/** Test processes may make the same template at the same time; the first one that is ready stays. */
+function template(path: string, make: (path: string) => Promise<void>): Promise<string> {
+  const making = made.get(path) ?? makeOnce(path, make)
+  made.set(path, making)
+  return making
+}
+
+async function makeOnce(path: string, make: (path: string) => Promise<void>): Promise<string> {
+  if (existsSync(path)) return path
+  const draft = join(`${path}.${process.pid}`, 'draft')
+  await mkdir(dirname(draft))
+  await make(draft)
+  await rename(draft, path).catch((error: unknown) => {
+    if (!existsSync(path)) throw error
+  })
+  return path
+}
