@@ -22,17 +22,18 @@ const { writeSync } = fs
 fs.writeSync = ((fd: number, ...rest: [string]) => {
   const written = fd === STANDARD_ERROR ? errors.getStore() : undefined
   if (written === undefined) return writeSync(fd, ...rest)
-  written.text += String(rest[0])
+  written.text += rest[0]
   return Buffer.byteLength(rest[0])
 }) as typeof writeSync
+
+const quit = (code: number): never => {
+  throw new TypeError(`the command called process.exit(${code})`)
+}
 
 /** Runs the command in this folder with only these variables. */
 export async function runHere(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const written = { text: '' }
   let stdout = ''
-  const quit = (code: number) => {
-    throw new TypeError(`the command called process.exit(${code})`)
-  }
   const err = outputOf((text) => (written.text += text))
   using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit })
   // The stop lets the process end without its channel to the test runner, which this process needs.
