@@ -20,9 +20,9 @@ export interface Finding {
  * above its limit.
  */
 export const LIMITS: Readonly<Record<TextKind, Readonly<Record<Rule, number>>>> = {
-  code: { words: 521, 'vague verbs': 789, 'long sentences': 155, docstrings: 433, participles: 147 },
+  code: { words: 319, 'vague verbs': 453, 'long sentences': 97, docstrings: 270, participles: 94 },
   tests: { words: 165, 'vague verbs': 262, 'long sentences': 46, docstrings: 79, participles: 67 },
-  documents: { words: 220, 'vague verbs': 381, 'long sentences': 242, docstrings: 0, participles: 0 },
+  documents: { words: 51, 'vague verbs': 218, 'long sentences': 147, docstrings: 0, participles: 0 },
 }
 
 export const CURES: Readonly<Record<Rule, string>> = {
