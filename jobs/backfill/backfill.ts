@@ -12,7 +12,7 @@ import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { BackfillJob } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
-import type { RunWork } from '../owner/runs.ts'
+import type { RunWork } from '../runs/runs.ts'
 import { pullThroughQueue } from './windows.ts'
 
 /** Windows of one backfill that are pulled, or wait for their load, at the same time. */

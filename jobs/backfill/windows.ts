@@ -11,7 +11,7 @@ import { type PulledWindow, readPulled } from '../../src/sync/backfill/handover.
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
 import { type Pull, pullHere, type PullContext, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
-import type { Crew, Task } from '../queue/crew.ts'
+import type { JobConsumers, Task } from '../queue/consumers.ts'
 import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
@@ -20,10 +20,10 @@ import type { Requests } from '../queue/requests.ts'
 const PULLED_AT_ONCE = 2
 
 /** Takes windows to pull. */
-export function takeWindows(crew: Crew, { requests, ...context }: TakingContext): void {
+export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
   /** Under which epoch each report was asked for last. */
   const epochs = new Map<ReportName, number>()
-  crew.take({
+  consumers.consume({
     queue: 'windows',
     schema: WindowJob,
     concurrency: PULLED_AT_ONCE,
@@ -41,7 +41,7 @@ export function takeWindows(crew: Crew, { requests, ...context }: TakingContext)
   })
 }
 
-type TakingContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
+type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
 /** How often who pulls a window looks whether anybody still wants it. */
@@ -52,7 +52,7 @@ const LOOKS_PER_COUNT = 25
 /** Nobody can reach into a job that is at work, perhaps in another process: who wants it no more leaves word in it. */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
-  { requests, clock }: Pick<TakingContext, 'requests' | 'clock'>,
+  { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
 ): Disposable {
   const looking = new AbortController()
   const look = async () => {

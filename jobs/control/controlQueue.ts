@@ -4,15 +4,15 @@
  */
 import type { Answer, Control } from './control.ts'
 import { ControlRequest } from './controlRequest.ts'
-import type { Crew } from '../queue/crew.ts'
+import type { JobConsumers } from '../queue/consumers.ts'
 
 /** Commands that wait for their runs hold a place each, and one that pauses or cancels must not wait for them. */
 const REQUESTS_AT_ONCE = 200
 /** What a job's progress holds: ended reports, and how far a long one is. */
 const EVENTS_MAX = 500
 
-export function takeRequests(crew: Crew, control: Pick<Control, 'answer'>): void {
-  crew.take({
+export function consumeRequests(consumers: JobConsumers, control: Pick<Control, 'answer'>): void {
+  consumers.consume({
     queue: 'control',
     schema: ControlRequest,
     concurrency: REQUESTS_AT_ONCE,

@@ -6,14 +6,14 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { Requests } from '../queue/requests.ts'
-import type { RunEvent, RunName, Runs } from '../owner/runs.ts'
+import type { RunEvent, RunKind, Runs } from '../runs/runs.ts'
 import { outcomeDocument } from './wire.ts'
 
 /** Takes what happens meanwhile, as plain values. */
 export type Tell = (event: object) => void
 
-export interface ChangedRecords {
-  readonly kind: RunName
+export interface FollowOptions {
+  readonly kind: RunKind
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly requests: Requests
@@ -30,9 +30,9 @@ export interface EndedRun {
 const LOOK_EVERY_MS = 2_000
 
 export class Followed {
-  readonly #parts: ChangedRecords
+  readonly #parts: FollowOptions
 
-  constructor(parts: ChangedRecords) {
+  constructor(parts: FollowOptions) {
     this.#parts = parts
   }
 

@@ -3,16 +3,19 @@ import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError } from '../../src/errors.ts'
 import type { Facts, Observe, Subject } from '../../src/observe.ts'
-import type { Instruments } from './instruments.ts'
+import type { Counters } from './metricDefinitions.ts'
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
+import { NOTICE_EVENTS } from '../notify/conditions.ts'
+import { RUN_KINDS } from '../runs/runs.ts'
 
 /** What counts each piece of work as it ends. */
-export function counting(instruments: Instruments, clock: Pick<Clock, 'monotonicMs'>): Observe {
+export function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return async (subject, work) => {
     const startedMs = clock.monotonicMs()
     let facts: Facts = subject.facts ?? {}
     const count = (code?: string) => {
       const seconds = (clock.monotonicMs() - startedMs) / 1_000
-      countWork(instruments, { subject, facts, seconds, code })
+      countWork(counters, { subject, facts, seconds, code })
     }
     try {
       const result = await work((told) => {
@@ -27,7 +30,7 @@ export function counting(instruments: Instruments, clock: Pick<Clock, 'monotonic
   }
 }
 
-export function countEvent({ retries, throttled }: Instruments, event: ClientEvent): void {
+export function countEvent({ retries, throttled }: Counters, event: ClientEvent): void {
   if (event.kind === 'retry') retries.inc({ code: event.code })
   if (event.kind === 'throttled') throttled.inc()
 }
@@ -40,25 +43,25 @@ interface Work {
   readonly code: string | undefined
 }
 
-function countWork(instruments: Instruments, work: Work): void {
+function countWork(counters: Counters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
   // Without an answer there is no status: the code says why.
   const status = String(facts['status'] ?? code ?? '')
-  if (what === 'run') countRun(instruments, work)
-  else if (what === 'token') instruments.tokenRequests.inc({ status })
-  else if (what === 'load') instruments.loadSeconds.observe({ report }, seconds)
-  else if (what === 'publish') instruments.publishSeconds.observe(seconds)
+  if (what === 'run') countRun(counters, work)
+  else if (what === 'token') counters.tokenRequests.inc({ status })
+  else if (what === 'load') counters.loadSeconds.observe({ report }, seconds)
+  else if (what === 'publish') counters.publishSeconds.observe(seconds)
   else if (what === 'request') {
-    instruments.requests.inc({ report, status })
-    instruments.requestSeconds.observe({ report }, seconds)
-    instruments.answerBytes.inc({ report }, Number(facts['bytes'] ?? 0))
+    counters.requests.inc({ report, status })
+    counters.requestSeconds.observe({ report }, seconds)
+    counters.answerBytes.inc({ report }, Number(facts['bytes'] ?? 0))
   }
 }
 
 const OUTCOMES = { rows: 'read', inserted: 'inserted', updated: 'updated', deleted: 'deleted', rejected: 'rejected' }
 
-function countRun({ runs, runSeconds, rows, pages, errors }: Instruments, { subject, facts, seconds }: Work): void {
+function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject, facts, seconds }: Work): void {
   const { report = '' } = subject
   const kind = String(facts['kind'])
   const state = String(facts['state'])
@@ -67,4 +70,25 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Instruments, { subj
   pages.inc({ report, kind }, Number(facts['pages'] ?? 0))
   for (const [fact, outcome] of Object.entries(OUTCOMES)) rows.inc({ report, kind, outcome }, Number(facts[fact] ?? 0))
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
+}
+
+/** What the service answers to a request for a token beside 200 (spec §4), and what stands for no answer. */
+const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
+const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
+
+/**
+ * Sets the counters that alerts watch to 0. Prometheus sees growth only between two values, so a series that appears with
+ * the first failure would hide that failure. `reports`: the enabled reports.
+ */
+export function beginAtZero(
+  { runs, errors, requests, tokenRequests, notices }: Counters,
+  reports: readonly ReportName[],
+): void {
+  for (const report of reports) {
+    for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)
+    if (!isPerRecord(report)) errors.inc({ report, code: 'MASS_DELETE_STOPPED' }, 0)
+    for (const status of ['200', '500', ...NO_ANSWER]) requests.inc({ report, status }, 0)
+  }
+  for (const status of ['200', ...TOKEN_FAILURES, ...NO_ANSWER]) tokenRequests.inc({ status }, 0)
+  for (const event of NOTICE_EVENTS) notices.inc({ event, outcome: 'given up' }, 0)
 }

@@ -14,9 +14,8 @@ import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'
 import type { Observe } from '../../src/observe.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import { beginAtZero } from './beginnings.ts'
-import { countEvent, counting } from './counting.ts'
-import { type Gauges, gaugesIn, type Instruments, instrumentsIn } from './instruments.ts'
+import { beginAtZero, countEvent, counting } from './counting.ts'
+import { type Gauges, createGauges, type Counters, createCounters } from './metricDefinitions.ts'
 
 export interface MetricsParts {
   readonly config: Pick<Config, 'reports' | 'warehouse' | 'published'>
@@ -36,7 +35,7 @@ const MICROS_PER_SECOND = 1e6
 
 export class Metrics implements Disposable {
   readonly observe: Observe
-  readonly instruments: Instruments
+  readonly counters: Counters
   readonly #parts: MetricsParts
   readonly #registry = new Registry()
   readonly #gauges: Gauges
@@ -47,18 +46,18 @@ export class Metrics implements Disposable {
 
   constructor(parts: MetricsParts) {
     this.#parts = parts
-    this.instruments = instrumentsIn(this.#registry)
+    this.counters = createCounters(this.#registry)
     beginAtZero(
-      this.instruments,
+      this.counters,
       reportNames.filter((report) => parts.config.reports[report].enabled),
     )
-    this.#gauges = gaugesIn(this.#registry)
-    this.observe = counting(this.instruments, parts.clock)
+    this.#gauges = createGauges(this.#registry)
+    this.observe = counting(this.counters, parts.clock)
     this.#loop.enable()
   }
 
   onEvent(event: ClientEvent): void {
-    countEvent(this.instruments, event)
+    countEvent(this.counters, event)
   }
 
   /** Looks into the books from now on, until the result is disposed: this process owns the warehouse. */

@@ -6,7 +6,7 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import type { RunName } from '../owner/runs.ts'
+import type { RunKind } from '../runs/runs.ts'
 
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
 export type NoticeEvent = (typeof NOTICE_EVENTS)[number]
@@ -24,7 +24,7 @@ export interface Condition {
 /** The failures of one kind of run of one report since one ended well; those that the brake stopped by themselves. */
 export interface Failures {
   readonly report: ReportName
-  readonly kind: RunName
+  readonly kind: RunKind
   readonly times: number
   readonly code: string
   readonly message: string

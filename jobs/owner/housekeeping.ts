@@ -8,9 +8,12 @@ import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
 import type { RunLogs } from '../../src/runLogs.ts'
 import { removeStaleStaging } from '../../src/sync/staleStaging.ts'
-import type { OwnerContext } from './ownerContext.ts'
+import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
+
+/** What the owner opens once for all of its runs. Each run adds its own signal, progress and fence. */
+export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingParts {
   readonly context: OwnerContext

@@ -14,19 +14,19 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'
 import { backfillStory, watchedBackfill } from '../backfill/backfill.ts'
-import type { Crew, Task } from '../queue/crew.ts'
+import type { JobConsumers, Task } from '../queue/consumers.ts'
 import type { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
-import type { OwnerContext } from './ownerContext.ts'
+import type { OwnerContext } from './housekeeping.ts'
 import type { Requests } from '../queue/requests.ts'
-import type { RunName, Runs, RunWork } from './runs.ts'
-import { changedRows, tellOutcome } from './told.ts'
+import type { RunKind, Runs, RunWork } from '../runs/runs.ts'
+import { changedRows, logOutcome } from '../runs/runs.ts'
 
 export interface OwnerParts {
   readonly context: OwnerContext
-  readonly crew: Crew
+  readonly consumers: JobConsumers
   readonly requests: Requests
   readonly runs: Runs
   readonly housekeeping: Housekeeping
@@ -43,7 +43,7 @@ const BACKFILLS_AT_ONCE = 2
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
-  readonly kind: RunName
+  readonly kind: RunKind
   /** A holder of the same kind is a leftover of this job and is called off. */
   readonly as: string
 }
@@ -57,22 +57,27 @@ export class Owner {
   }
 
   start(): void {
-    const { crew, housekeeping } = this.#parts
-    crew.take({
+    const { consumers, housekeeping } = this.#parts
+    consumers.consume({
       queue: 'incremental',
       schema: IncrementalJob,
       concurrency: RUNS_AT_ONCE,
       process: (task) => this.#incremental(task),
     })
-    crew.take({ queue: 'reconcile', schema: ReconcileJob, concurrency: 1, process: (task) => this.#reconcile(task) })
-    crew.take({
+    consumers.consume({
+      queue: 'reconcile',
+      schema: ReconcileJob,
+      concurrency: 1,
+      process: (task) => this.#reconcile(task),
+    })
+    consumers.consume({
       queue: 'backfill',
       schema: BackfillJob,
       concurrency: BACKFILLS_AT_ONCE,
       waitsFor: UNTIL_RESUMED,
       process: (task) => this.#backfill(task),
     })
-    crew.take({
+    consumers.consume({
       queue: 'housekeeping',
       schema: HousekeepingJob,
       concurrency: 1,
@@ -143,7 +148,7 @@ export class Owner {
         const ended = await work({ ...context, onProgress }, onProgress)
         return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
       })
-      tellOutcome(log, kind, outcome)
+      logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
       // The schedule asks for other runs again.
       if (state === 'paused' && kind === 'backfill') throw error

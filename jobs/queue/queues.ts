@@ -6,6 +6,7 @@
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
 
 export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
@@ -60,3 +61,6 @@ export const JOB_OPTIONS = {
   housekeeping: TRIES,
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
+
+/** The clocks of two machines may differ by this much before one takes the times of the other for wrong. */
+export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

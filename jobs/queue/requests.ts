@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import {
+  CLOCKS_APART_MS_MAX,
   type BackfillJob,
   type HousekeepingJob,
   type IncrementalJob,
@@ -15,7 +16,6 @@ import {
   type ReconcileJob,
   type Tick,
 } from './queues.ts'
-import { CLOCKS_APART_MS_MAX } from '../schedule/schedule.ts'
 import type { QueueStore } from '../stores/store.ts'
 
 /** What readers wait for when rows changed, and when only marks did. */

@@ -9,7 +9,7 @@ import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
-import { JOB_OPTIONS, type Tick } from '../queue/queues.ts'
+import { CLOCKS_APART_MS_MAX, JOB_OPTIONS, type Tick } from '../queue/queues.ts'
 
 export interface Scheduler {
   readonly id: string
@@ -53,8 +53,6 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
 
 /** A tick that is later than this hasn't come. */
 const OVERDUE_MS = MINUTE_MS
-/** Clocks of several machines may differ by so much without one taking another's times for wrong. */
-export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS
 
 export class Schedule {
   readonly #queue: Queue<Tick>

@@ -9,9 +9,9 @@ import { lockDirectory } from './directoryLock.ts'
 import { EmbeddedPool } from './embeddedPool.ts'
 import { Queues } from './queues.ts'
 import { prepareTables, sqlBackend } from './sqlBackend.ts'
-import { SqlShelf } from './sqlShelf.ts'
+import { SqlValues } from './sqlValues.ts'
 import type { Opening, QueueStore } from './store.ts'
-import { storeOver } from './storeOver.ts'
+import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unwilling } from './troubles.ts'
 
 /** Its messages hold no address, and so no password. */
@@ -55,11 +55,11 @@ async function lockedAndOpened(options: Opening): Promise<QueueStore> {
     telemetry,
     isConnected: () => true,
   })
-  return storeOver({
+  return composeStore({
     kind: 'embedded',
     clock,
     queues,
-    shelf: new SqlShelf(pool),
+    values: new SqlValues(pool),
     mask,
     leaseMs,
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],

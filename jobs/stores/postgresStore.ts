@@ -6,9 +6,9 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 import { postgresFindings, type PostgresFacts } from './postgresFindings.ts'
 import { Queues } from './queues.ts'
 import { prepareTables, sessionName, sqlBackend } from './sqlBackend.ts'
-import { SqlShelf } from './sqlShelf.ts'
+import { SqlValues } from './sqlValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { storeOver } from './storeOver.ts'
+import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 /** Each worker and each listener keeps one session for itself, about ten in all; the others are for short questions. */
@@ -51,11 +51,11 @@ export async function openPostgresStore(
     telemetry,
     isConnected: () => true,
   })
-  return storeOver({
+  return composeStore({
     kind: 'postgres',
     clock,
     queues,
-    shelf: new SqlShelf(shared),
+    values: new SqlValues(shared),
     mask,
     leaseMs,
     check: () => findingsOf(pool),

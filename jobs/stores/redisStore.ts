@@ -7,9 +7,9 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 import { Queues } from './queues.ts'
 import { redisFindings } from './redisFindings.ts'
-import { RedisShelf } from './redisShelf.ts'
+import { RedisValues } from './redisValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { storeOver } from './storeOver.ts'
+import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 const CONNECT_MS = 5_000
@@ -64,11 +64,11 @@ export async function openRedisStore(
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
   })
-  return storeOver({
+  return composeStore({
     kind: 'redis',
     clock,
     queues,
-    shelf: new RedisShelf(asking, prefix),
+    values: new RedisValues(asking, prefix),
     mask,
     leaseMs,
     check: () => findingsOf(asking),

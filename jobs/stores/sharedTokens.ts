@@ -10,7 +10,7 @@ import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
 import { nameOf, Seal } from './seal.ts'
-import type { Shelf } from './shelf.ts'
+import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
 /** Long enough for a process that is busy parsing, short enough that its death holds nobody up for long. */
@@ -24,7 +24,7 @@ const REFUSAL_MS = 10 * MINUTE_MS
 const REFUSED = 'refused'
 
 export interface SharedTokenParts {
-  readonly shelf: Shelf
+  readonly values: SharedValues
   readonly clock: Clock
   readonly access: { readonly identity: string; readonly secret: Secret }
   readonly leaseMs?: number | undefined
@@ -55,33 +55,33 @@ export class SharedTokens implements TokenStore {
   async write({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken): Promise<void> {
     if (remainingMs <= 0) return
     const text = this.#seal.close(JSON.stringify({ accessToken: accessToken.reveal(), lifetimeMs, scopes }))
-    await this.#reached(this.#parts.shelf.write(this.#names.token, text, remainingMs))
+    await this.#reached(this.#parts.values.write(this.#names.token, text, remainingMs))
   }
 
   async drop(accessToken: Secret): Promise<void> {
     const { token, text } = await this.#read()
     if (token?.accessToken.reveal() !== accessToken.reveal()) return
-    await this.#reached(this.#parts.shelf.remove(this.#names.token, text))
+    await this.#reached(this.#parts.values.remove(this.#names.token, text))
   }
 
   async refused(): Promise<boolean> {
-    const kept = await this.#reached(this.#parts.shelf.read(this.#names.refusal))
+    const kept = await this.#reached(this.#parts.values.read(this.#names.refusal))
     return kept !== undefined && this.#seal.open(kept.text) === REFUSED
   }
 
   async refuse(): Promise<void> {
-    await this.#reached(this.#parts.shelf.write(this.#names.refusal, this.#seal.close(REFUSED), REFUSAL_MS))
+    await this.#reached(this.#parts.values.write(this.#names.refusal, this.#seal.close(REFUSED), REFUSAL_MS))
   }
 
   async forgive(): Promise<void> {
-    const kept = await this.#reached(this.#parts.shelf.read(this.#names.refusal))
-    if (kept !== undefined) await this.#reached(this.#parts.shelf.remove(this.#names.refusal, kept.text))
+    const kept = await this.#reached(this.#parts.values.read(this.#names.refusal))
+    if (kept !== undefined) await this.#reached(this.#parts.values.remove(this.#names.refusal, kept.text))
   }
 
   async oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const holder = randomUUID()
-    const { shelf, clock } = this.#parts
-    while (!(await this.#reached(shelf.claim(this.#names.lease, holder, this.#leaseMs)))) {
+    const { values, clock } = this.#parts
+    while (!(await this.#reached(values.claim(this.#names.lease, holder, this.#leaseMs)))) {
       await clock.sleep(LOOK_AGAIN_MS * (0.5 + clock.random()), signal)
     }
     using _renewing = this.#renewing(holder)
@@ -90,18 +90,18 @@ export class SharedTokens implements TokenStore {
       return await refresh()
     } finally {
       // A lease that cannot be given back ends by itself.
-      await shelf.remove(this.#names.lease, holder).catch(() => undefined)
+      await values.remove(this.#names.lease, holder).catch(() => undefined)
     }
   }
 
   /** A refresh may take minutes where the service makes it wait. */
   #renewing(holder: string): Disposable {
-    const { shelf, clock } = this.#parts
+    const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
     let ended = false
     let callOff: (() => void) | undefined
     const renew = () => {
-      shelf.renew(this.#names.lease, holder, this.#leaseMs).then(again, again)
+      values.renew(this.#names.lease, holder, this.#leaseMs).then(again, again)
     }
     const again = () => {
       if (!ended) callOff = clock.after(everyMs, renew)
@@ -116,7 +116,7 @@ export class SharedTokens implements TokenStore {
   }
 
   async #read(): Promise<{ token: StoredToken | undefined; text: string }> {
-    const kept = await this.#reached(this.#parts.shelf.read(this.#names.token))
+    const kept = await this.#reached(this.#parts.values.read(this.#names.token))
     const opened = kept === undefined ? undefined : this.#seal.open(kept.text)
     if (kept === undefined || opened === undefined) return { token: undefined, text: '' }
     const { accessToken, lifetimeMs, scopes } = JSON.parse(opened) as Sealed

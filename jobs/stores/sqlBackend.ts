@@ -12,7 +12,7 @@ import {
   type RedisQueueBackend,
   runMigrations,
 } from 'bullmq'
-import { SHELF_TABLE } from './sqlShelf.ts'
+import { VALUES_TABLE } from './sqlValues.ts'
 
 /** Any number that nobody else locks: "tide". */
 const TABLES_LOCK = 0x74_69_64_65
@@ -46,7 +46,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
   try {
     // CREATE TABLE IF NOT EXISTS fails when two do it in the same moment.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
-    await session.query(SHELF_TABLE)
+    await session.query(VALUES_TABLE)
     await session.query('COMMIT')
   } catch (error) {
     await session.query('ROLLBACK')

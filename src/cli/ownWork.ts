@@ -3,8 +3,8 @@
  * beside the warehouse, so that `tidemark logs` finds them, and traces are sent where the standard variables ask for
  * them. Work that a worker does is kept and traced there.
  */
-import type { RunName } from '../../jobs/owner/runs.ts'
-import { tellOutcome } from '../../jobs/owner/told.ts'
+import type { RunKind } from '../../jobs/runs/runs.ts'
+import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'
@@ -21,7 +21,7 @@ import { loggingWork } from '../wiring/workLog.ts'
 export interface OwnWork extends Voices, AsyncDisposable {
   readonly observe: Observe
   /** Keeps what became of a run: on standard error only with `--json`, since people are told by the summary. */
-  readonly tell: (kind: RunName, outcome: ReportOutcome) => void
+  readonly tell: (kind: RunKind, outcome: ReportOutcome) => void
 }
 
 /** Closed, it has sent its spans and written its lines. */
@@ -38,7 +38,7 @@ export async function ownWork(shell: Shell, config: Config, loudness: Loudness):
     log,
     view,
     observe: observedBy(...traced, loggingWork(log, clock)),
-    tell: (kind, outcome) => tellOutcome(loudness.json === true ? log : unheard, kind, outcome),
+    tell: (kind, outcome) => logOutcome(loudness.json === true ? log : unheard, kind, outcome),
     [Symbol.asyncDispose]: async () => {
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()

@@ -6,7 +6,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Answer, Asking } from '../../jobs/control/control.ts'
 import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
-import type { RunningDocument } from '../../jobs/owner/runs.ts'
+import type { RunningDocument } from '../../jobs/runs/runs.ts'
 import type { Standing } from './api/shapes.ts'
 
 export interface Reader {

@@ -1,5 +1,5 @@
 /** Runs that are under way, as the API and the live stream tell of them. */
-import type { RunningDocument } from '../../jobs/owner/runs.ts'
+import type { RunningDocument } from '../../jobs/runs/runs.ts'
 import { formatInstant } from '../instant.ts'
 import type { RunningRun } from './api/shapes.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The console of a worker: opened with what the worker has, its address told in the log, its token once on standard
- * error. Of several workers on one machine one has the port; the others work on, and the next takes it when that one
- * ends.
+ * The console of a worker. The log contains its address; standard error shows a generated token once. Of several
+ * workers on one machine, one has the port. The others work without a console, and one of them takes the port when the
+ * first one ends.
  */
 import { reportNames } from '../../schema/index.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -17,7 +17,7 @@ import type { Shell } from '../cli/shell.ts'
 import { version } from '../wiring/version.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
-import type { Seat } from './seat.ts'
+import type { WarehouseOwnership } from './ownerState.ts'
 
 export interface ConsoleWiring {
   readonly shell: Shell
@@ -25,32 +25,32 @@ export interface ConsoleWiring {
   readonly log: GuardedLog
   readonly requests: Requests
   readonly roles: ReadonlySet<Role>
-  readonly seat: Seat
+  readonly ownership: WarehouseOwnership
   readonly metricsText: () => Promise<MetricsText>
 }
 
-export interface KeptConsole extends AsyncDisposable {
+export interface WorkerConsole extends AsyncDisposable {
   /** Undefined while another process has the port. */
   readonly address: () => string | undefined
 }
 
-const TRY_AGAIN_MS = 5_000
+const RETRY_MS = 5_000
 
 /**
- * `isConfigured`: the role was asked for by name, so that a port that is taken is an error.
- * Errors: CONFIG_INVALID; CONSOLE_PORT_TAKEN.
+ * Opens the console, or retries every few seconds while another process has the port. With `isRequired` (the role was
+ * named on the command line) a taken port is an error. Throws CONFIG_INVALID and CONSOLE_PORT_TAKEN.
  */
-export async function keptConsole(wiring: ConsoleWiring, isConfigured: boolean): Promise<KeptConsole> {
+export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, shell } = wiring
   const ending = new AbortController()
   let console = await consoleOf(wiring).catch((error: unknown) => {
-    if (isConfigured || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
-    log.warn(`${asSyncError(error).message}: this worker goes on without a console, and takes the port when it is free`)
+    if (isRequired || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
+    log.warn(`${asSyncError(error).message}: this worker goes on without a console and takes the port when it is free`)
     return undefined
   })
   const waiting = (async () => {
     while (console === undefined) {
-      await shell.clock.sleep(TRY_AGAIN_MS, ending.signal).catch(() => undefined)
+      await shell.clock.sleep(RETRY_MS, ending.signal).catch(() => undefined)
       if (ending.signal.aborted) return
       console = await consoleOf(wiring).catch(() => undefined)
     }
@@ -66,9 +66,9 @@ export async function keptConsole(wiring: ConsoleWiring, isConfigured: boolean):
 }
 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
-  const { shell, config, log, requests, roles, seat, metricsText } = wiring
+  const { shell, config, log, requests, roles, ownership, metricsText } = wiring
   const { host, port, token } = config.console
-  const elsewhere = remoteBackend(shell, config)
+  const remote = remoteBackend(shell, config)
   const console = await openConsole({
     host,
     port,
@@ -79,8 +79,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     requests,
     settings: settingsOf(config),
     runLogs: runLogsOf(config.warehouse),
-    backendOf: () => seat.backend ?? elsewhere,
-    isReady: () => isReady({ requests, roles, seat }),
+    backendOf: () => ownership.backend ?? remote,
+    isReady: () => isReady({ requests, roles, ownership }),
     metricsText,
   })
   log.guard(console.token)
@@ -92,15 +92,18 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   return console
 }
 
-/** The store answers; who schedules has set the schedules; who may own the warehouse owns it, or knows who does. */
+/**
+ * Returns whether the store answers, the schedulers are set (role `schedule`), and this process owns the warehouse or
+ * has seen that another process does (role `load`).
+ */
 async function isReady({
   requests,
   roles,
-  seat,
-}: Pick<ConsoleWiring, 'requests' | 'roles' | 'seat'>): Promise<boolean> {
+  ownership,
+}: Pick<ConsoleWiring, 'requests' | 'roles' | 'ownership'>): Promise<boolean> {
   const schedulers = await requests.queue('ticks').getJobSchedulersCount()
   if (roles.has('schedule') && schedulers === 0) return false
-  return !roles.has('load') || seat.isSettled
+  return !roles.has('load') || ownership.isDecided
 }
 
 const settingsOf = ({ reports }: Config): AllSettings =>

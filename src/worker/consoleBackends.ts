@@ -3,8 +3,8 @@
  * published copy and asks the owner through the queue. Both return the same answers as the commands.
  */
 import type { Control } from '../../jobs/control/control.ts'
-import type { Runs } from '../../jobs/owner/runs.ts'
-import { runningDocument } from '../../jobs/owner/runs.ts'
+import type { Runs } from '../../jobs/runs/runs.ts'
+import { runningDocument } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { ConsoleBackend, Reader } from '../console/backend.ts'

@@ -1,4 +1,4 @@
-/** What a worker says when it starts: its roles, where it works, and the rhythm of each report. */
+/** The text that a worker prints when it starts: its roles, its addresses, and the schedule of each report. */
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
 import { isCron } from '../config/cron.ts'
@@ -21,7 +21,7 @@ export function greeting(config: Config, roles: ReadonlySet<Role>): string {
   return `${lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n`
 }
 
-/** Without the password that an address may hold. */
+/** The address may contain a password, which is left out. */
 function queueText({ queue, warehouse }: Config): string {
   if (queue === 'embedded') return `embedded, in ${warehouse}.queue`
   const { protocol, host, pathname } = new URL(queue)

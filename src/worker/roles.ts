@@ -1,10 +1,10 @@
-/** What a worker process takes upon itself. */
+/** The roles of a worker process. */
 import { SyncError } from '../errors.ts'
 
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
 
-/** All when none is named. Error: USAGE_INVALID. */
+/** Returns the roles in the text, or all roles when it is undefined. Throws USAGE_INVALID for an unknown role. */
 export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   if (text === undefined) return new Set(ROLES)
   const names = text.split(',').map((name) => name.trim())

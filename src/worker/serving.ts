@@ -1,6 +1,6 @@
 /**
- * The live server of a worker (`serve`): it runs while the worker owns the warehouse, and shows each copy as soon as it
- * is published. What goes wrong with showing one is told and no more: readers go on with the copy before.
+ * The live server of a worker (setting `serve`). It runs while the worker owns the warehouse and serves each published
+ * copy at once. When a new copy cannot be served, the error is logged and readers keep the previous copy.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
@@ -11,8 +11,8 @@ import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
-/** The token that readers need; one that is made here is printed, once. Undefined: nothing is served. */
-export function serveToken(
+/** Returns the token that readers need; undefined when nothing is served. Prints a generated token once. */
+export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },
 ): Secret | undefined {
@@ -27,15 +27,16 @@ export function serveToken(
   return token
 }
 
-export interface Serving extends AsyncDisposable {
+export interface LiveServing extends AsyncDisposable {
+  /** Serves the new copy. */
   readonly onPublished: () => Promise<void>
 }
 
-/** Errors: EXTENSION_MISSING, SERVE_FAILED. */
+/** Starts the live server where it is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
 export async function startServing(
   config: Config,
   { token, log }: { token: Secret | undefined; log: Log },
-): Promise<Serving | undefined> {
+): Promise<LiveServing | undefined> {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
   const { queryMemory: memory, warehouseThreads: threads } = limits
@@ -44,7 +45,7 @@ export async function startServing(
   return {
     onPublished: () =>
       server.show().catch((error: unknown) => {
-        log.error({ err: asSyncError(error) }, 'the new copy could not be served; readers go on with the one before')
+        log.error({ err: asSyncError(error) }, 'the new copy could not be served; readers keep the previous copy')
       }),
     [Symbol.asyncDispose]: () => server.close(),
   }

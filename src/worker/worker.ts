@@ -1,45 +1,43 @@
-/** The life of a worker: opens the queue and the client, takes up its roles, and works until it is stopped. */
-import { Crew } from '../../jobs/queue/crew.ts'
+/**
+ * The life of a worker: it opens the queue and the client, starts the work of its roles, and runs until it is stopped
+ * or one of the roles fails. `schedule` asks for runs, `load` owns the warehouse or stands by, `pull` reads windows of
+ * backfills, `console` serves the console.
+ */
+import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
+import { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
+import { runSchedule } from '../../jobs/schedule/ticker.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
-import { tick } from '../../jobs/schedule/ticker.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
-import { takeWindows } from '../../jobs/backfill/windows.ts'
-import type { ClientEvent } from '../client/reporting.ts'
+import type { Config } from '../config/config.ts'
+import { checkReach } from '../console/access/address.ts'
+import type { Shell } from '../cli/shell.ts'
 import { MINUTE_MS } from '../instant.ts'
 import { createLog } from '../log.ts'
 import { observedBy } from '../observe.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
-import { checkReach } from '../console/access/address.ts'
-import type { Config } from '../config/config.ts'
 import { clientOf, settingsOf } from '../wiring/openContext.ts'
-import type { Shell } from '../cli/shell.ts'
 import { version } from '../wiring/version.ts'
-import { keptConsole } from './console.ts'
 import { logLevelOf, loggingWork } from '../wiring/workLog.ts'
+import { startConsole } from './console.ts'
 import { greeting } from './greeting.ts'
-import { ownOrStandBy } from './ownership.ts'
-import { beating } from './pulse.ts'
+import { startHeartbeat } from './heartbeat.ts'
+import { WarehouseOwnership } from './ownerState.ts'
 import { rolesOf } from './roles.ts'
-import { Seat } from './seat.ts'
-import { serveToken } from './serving.ts'
+import { openServeToken } from './serving.ts'
+import { ownOrStandBy } from './standby.ts'
 
 export interface WorkerOptions {
-  /** Undefined: all of them. */
+  /** Roles separated by commas; undefined: all of them. */
   readonly roles?: string
   /** For tests: how long a job's lock is valid, in milliseconds. */
   readonly lock?: number
 }
 
-const HEAL_MS = MINUTE_MS
-const STANDBY_MS = 3_000
-/** The store looks for lost locks three times in the life of one. */
-const LOOKS_PER_LOCK = 3
-
-/** Returns when it was stopped. Errors: those of opening, and of what ends a role for good. */
+/** Returns when the worker was stopped. Throws the errors of opening, and the error that ended a role. */
 export async function runWorker(shell: Shell, config: Config, options: WorkerOptions): Promise<void> {
-  const { clock, stop, out } = shell
+  const { clock, stop } = shell
   const roles = rolesOf(options.roles)
   if (roles.has('console')) checkReach(config.console.host, config.console.token)
   await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
@@ -47,84 +45,60 @@ export async function runWorker(shell: Shell, config: Config, options: WorkerOpt
   stop.endsWell()
   await using tracing = await openTracing({ env: shell.env, version: version(), log })
   using metrics = new Metrics({ config, clock, version: version() })
-  const observe = observedBy(
-    ...(tracing === undefined ? [] : [tracing.observe]),
-    metrics.observe,
-    loggingWork(log, clock),
-  )
+  const traced = tracing === undefined ? [] : [tracing.observe]
+  const observe = observedBy(...traced, metrics.observe, loggingWork(log, clock))
   const directory = `${config.warehouse}.queue`
   await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
-  const onEvent = (event: ClientEvent) => metrics.onEvent(event)
-  await using client = clientOf(config, { clock, log, store, observe, onEvent })
-  const { lock } = options
-  const locks = lock === undefined ? undefined : { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }
-  const crew = new Crew({ store, clock, log, locks })
+  await using client = clientOf(config, { clock, log, store, observe, onEvent: (event) => metrics.onEvent(event) })
   const requests = new Requests(store)
   metrics.queues(() => requests.depths())
-  const seat = new Seat()
+  const ownership = new WarehouseOwnership()
+  const metricsText = () => metrics.text()
   await using console = roles.has('console')
-    ? await keptConsole(
-        { shell, config, log, requests, roles, seat, metricsText: () => metrics.text() },
-        options.roles !== undefined,
-      )
+    ? await startConsole({ shell, config, log, requests, roles, ownership, metricsText }, options.roles !== undefined)
     : undefined
-  const pull = once(() => {
-    if (roles.has('pull')) takeWindows(crew, { requests, client, clock, settings: settingsOf(config), observe })
-  })
-  const shortest = lock === undefined ? {} : { healMs: lock, standbyMs: lock }
-  const parts = {
-    config,
-    client,
-    requests,
-    log,
-    clock,
-    store,
-    locks,
-    crew,
-    serveToken: serveToken(config, { err: shell.err, log }),
-    seat,
-    runLogs,
-    consoleAddress: () => console?.address(),
-    metrics,
-    observe,
-    healMs: HEAL_MS,
-    standbyMs: STANDBY_MS,
-    onOwned: pull,
-    ...shortest,
+  const { locks, healMs, standbyMs } = intervalsOf(options.lock)
+  const consumers = new JobConsumers({ store, clock, log, locks })
+  let pulls = false
+  const startPulling = () => {
+    if (!pulls && roles.has('pull'))
+      consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
+    pulls = true
   }
-  await using _pulse = beating(config.warehouse, clock)
-  out.write(greeting(config, roles))
-  // Where nobody else can pull, the owner empties the staging directory first: nothing may be pulled into it before.
-  if (store.kind !== 'embedded') pull()
-  await untilStopped(stop.signal, {
-    crew,
-    works: [
-      ...(roles.has('schedule') ? [(signal: AbortSignal) => tick(parts, signal)] : []),
-      ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(parts, signal)] : []),
-    ],
-  })
+  const consoleAddress = () => console?.address()
+  const serveToken = openServeToken(config, { err: shell.err, log })
+  const context = { config, client, requests, log, clock, store, locks, metrics, observe, ownership, runLogs }
+  const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
+  await using _heartbeat = startHeartbeat(config.warehouse, clock)
+  shell.out.write(greeting(config, roles))
+  // On the embedded queue nobody else pulls, so the owner empties the staging directory first and then pulls.
+  if (store.kind !== 'embedded') startPulling()
+  await untilStopped(stop.signal, consumers, [
+    ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
+    ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(owner, signal)] : []),
+  ])
   log.info('stopped')
 }
 
-function once(work: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (!isDone) work()
-    isDone = true
-  }
-}
+const HEAL_MS = MINUTE_MS
+const STANDBY_MS = 3_000
+/** The store looks for lost locks three times in the life of one lock. */
+const LOOKS_PER_LOCK = 3
 
-interface Parts {
-  readonly crew: Crew
-  readonly works: readonly ((signal: AbortSignal) => Promise<void>)[]
-}
+/** Tests set `lock` so that they need not wait for the production intervals. */
+const intervalsOf = (lock: number | undefined) =>
+  lock === undefined
+    ? { locks: undefined, healMs: HEAL_MS, standbyMs: STANDBY_MS }
+    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }, healMs: lock, standbyMs: lock }
 
-/** What ends one part for good ends them all, and with them the process: whoever watches it starts it again. */
-async function untilStopped(stop: AbortSignal, { crew, works }: Parts): Promise<void> {
+type RoleWork = (signal: AbortSignal) => Promise<void>
+
+/** When one role fails, all of them end, and the process with them: the service manager starts it again. */
+async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])
   const ended = Promise.allSettled(
-    works.map((work) =>
+    roles.map((work) =>
       work(signal).catch((error: unknown) => {
         failing.abort(error)
         throw error
@@ -132,6 +106,6 @@ async function untilStopped(stop: AbortSignal, { crew, works }: Parts): Promise<
     ),
   )
   await new Promise((resolve) => (signal.aborted ? resolve(undefined) : signal.addEventListener('abort', resolve)))
-  await Promise.all([crew.stop(), ended])
+  await Promise.all([consumers.stop(), ended])
   for (const each of await ended) if (each.status === 'rejected') throw each.reason
 }

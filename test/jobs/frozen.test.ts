@@ -5,7 +5,7 @@
 import { readdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
-import { Crew } from '../../jobs/queue/crew.ts'
+import { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { IncrementalJob } from '../../jobs/queue/queues.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -117,10 +117,10 @@ it('a job whose lock is gone is called off through its signal, and comes back', 
   await using redis = await startRedis()
   await using store = await openStore(redis.url, { directory: '', clock: systemClock, prefix: 'frozen' })
   const log = createLog({ level: 'silent' })
-  const crew = new Crew({ store, clock: systemClock, log, locks: { lockMs: 900, stalledMs: 300 } })
+  const consumers = new JobConsumers({ store, clock: systemClock, log, locks: { lockMs: 900, stalledMs: 300 } })
   const reasons: string[] = []
   const backAgain = Promise.withResolvers<void>()
-  crew.take({
+  consumers.consume({
     queue: 'incremental',
     schema: IncrementalJob,
     concurrency: 1,
@@ -134,7 +134,7 @@ it('a job whose lock is gone is called off through its signal, and comes back', 
   await store.queue<IncrementalJob>('incremental').add('events', { report: 'events' })
   await backAgain.promise
   expect(reasons).toEqual(['the lock of the job was lost'])
-  await crew.stop()
+  await consumers.stop()
 })
 
 async function loseLock(url: string, key: string): Promise<void> {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Notifier, noticesFileOf } from '../../jobs/notify/notifier.ts'
-import { type RunName, Runs } from '../../jobs/owner/runs.ts'
+import { type RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
@@ -34,7 +34,7 @@ interface Desk {
   /** Starts a notifier; the returned function stops it. */
   readonly start: (clock?: typeof systemClock, config?: Config) => () => Promise<void>
   /** One try of a run, told as the worker tells it. */
-  readonly run: (report: ReportName, kind?: RunName, error?: SyncError) => Promise<void>
+  readonly run: (report: ReportName, kind?: RunKind, error?: SyncError) => Promise<void>
 }
 
 async function aDesk(options: TideOptions = {}): Promise<Desk> {
@@ -54,7 +54,7 @@ async function aDesk(options: TideOptions = {}): Promise<Desk> {
       return ended
     }
   }
-  const run = async (report: ReportName, kind: RunName = 'incremental', error?: SyncError) => {
+  const run = async (report: ReportName, kind: RunKind = 'incremental', error?: SyncError) => {
     const place = { runId: 'r', report, kind, startedAt: systemClock.now(), callOff: () => undefined }
     await runs.during(place, async () => {
       const [outcome] = await syncAll(tide.context, [report])

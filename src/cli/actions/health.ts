@@ -1,7 +1,7 @@
 /** What `tidemark health` does: it looks for the sign of life that every worker leaves. */
 import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { SILENT_MS_MAX, silentMs } from '../../worker/pulse.ts'
+import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 
 export interface HealthOptions {
   readonly config?: string
@@ -9,8 +9,8 @@ export interface HealthOptions {
 
 export async function health(shell: Shell, { config: file }: HealthOptions): Promise<ExitCode> {
   const { warehouse } = await configOf(shell, file)
-  const silent = await silentMs(warehouse, shell.clock)
-  const isAlive = silent !== undefined && silent < SILENT_MS_MAX
+  const silent = await heartbeatAgeMs(warehouse, shell.clock)
+  const isAlive = silent !== undefined && silent < HEARTBEAT_AGE_MS_MAX
   const said =
     silent === undefined
       ? 'no worker of this warehouse runs on this machine: start "tidemark worker"'

@@ -3,7 +3,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../layout.ts'
 import type { Shell } from '../shell.ts'
-import { SILENT_MS_MAX, silentMs } from '../../worker/pulse.ts'
+import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
@@ -11,8 +11,8 @@ const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tid
 export async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await atTheQueue(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
-  const silent = await silentMs(config.warehouse, shell.clock)
-  if (silent === undefined || silent >= SILENT_MS_MAX) return `No worker runs, ${NOBODY}\n`
+  const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
+  if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
   // One that was killed a moment ago, or one that has other roles.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`

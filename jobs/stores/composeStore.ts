@@ -1,16 +1,16 @@
-/** A queue store put together from what each kind brings: its queues, its shelf, what it says of itself, its end. */
+/** A queue store put together from what each kind brings: its queues, its values, what it says of itself, its end. */
 import type { Clock } from '../../src/clock.ts'
-import { pausesOn } from './pausesOnShelf.ts'
+import { pausesOn } from './sharedValues.ts'
 import type { Queues } from './queues.ts'
 import { SharedTokens } from './sharedTokens.ts'
-import type { Shelf } from './shelf.ts'
+import type { SharedValues } from './sharedValues.ts'
 import type { QueueStore, StoreFinding, StoreKind } from './store.ts'
 
-export interface StoreParts {
+export interface StoreOptions {
   readonly kind: StoreKind
   readonly clock: Clock
   readonly queues: Queues
-  readonly shelf: Shelf
+  readonly values: SharedValues
   readonly mask: (text: string) => string
   readonly leaseMs: number | undefined
   readonly check: () => Promise<readonly StoreFinding[]>
@@ -24,8 +24,8 @@ export interface StoreParts {
  */
 const CLOSING_MS_MAX = 4_000
 
-export function storeOver(parts: StoreParts): QueueStore {
-  const { kind, clock, queues, shelf, mask, leaseMs, check, workersOf, release } = parts
+export function composeStore(parts: StoreOptions): QueueStore {
+  const { kind, clock, queues, values, mask, leaseMs, check, workersOf, release } = parts
   let closed: Promise<void> | undefined
   const close = () => (closed ??= ended(queues.close(), clock).then(release))
   return {
@@ -33,8 +33,8 @@ export function storeOver(parts: StoreParts): QueueStore {
     queue: (name) => queues.queue(name),
     worker: (name, processor, options) => queues.worker(name, processor, options),
     events: (name) => queues.events(name),
-    tokens: (access) => new SharedTokens({ shelf, clock, access, leaseMs, mask }),
-    pauses: ({ identity }) => pausesOn(shelf, identity),
+    tokens: (access) => new SharedTokens({ values, clock, access, leaseMs, mask }),
+    pauses: ({ identity }) => pausesOn(values, identity),
     workersOf,
     check,
     close,

@@ -1,16 +1,16 @@
 /**
- * The shelf on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is
+ * The values on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is
  * one statement, and a row lock does what a lock service would; nothing is held open while a token is on its way.
  */
 import type { PgQueryable } from 'bullmq'
-import type { Kept, Shelf } from './shelf.ts'
+import type { StoredValue, SharedValues } from './sharedValues.ts'
 
 const TABLE = 'tidemark_shelf'
 /** `$n` milliseconds from now, on the server's clock and not on the transaction's. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 /** Run in the store's schema, beside BullMQ's own tables. */
-export const SHELF_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
+export const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,
   until timestamptz NOT NULL
@@ -32,14 +32,14 @@ const REMOVE = `DELETE FROM ${TABLE} WHERE name = $1 AND text = $2`
 const PROLONG = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, '', ${fromNow('$2')})
 ON CONFLICT (name) DO UPDATE SET until = greatest(${TABLE}.until, excluded.until)`
 
-export class SqlShelf implements Shelf {
+export class SqlValues implements SharedValues {
   readonly #database: PgQueryable
 
   constructor(database: PgQueryable) {
     this.#database = database
   }
 
-  async read(name: string): Promise<Kept | undefined> {
+  async read(name: string): Promise<StoredValue | undefined> {
     const { rows } = await this.#database.query<{ text: string; remaining_ms: number }>(READ, [name])
     const [row] = rows
     return row === undefined ? undefined : { text: row.text, remainingMs: row.remaining_ms }

@@ -17,7 +17,7 @@ export interface LockTimes {
   readonly stalledMs: number
 }
 
-export interface CrewParts {
+export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
@@ -34,7 +34,7 @@ export interface Task<Data> {
   readonly job: Job
 }
 
-export interface Post<Data> {
+export interface Consumer<Data> {
   readonly queue: QueueName
   readonly schema: z.ZodType<Data>
   readonly concurrency: number
@@ -46,18 +46,18 @@ export interface Post<Data> {
 /** Jobs have this long to hand themselves back; what is left is found by its lost lock. */
 const STOP_MS_MAX = 1_500
 
-export class Crew {
-  readonly #parts: CrewParts
+export class JobConsumers {
+  readonly #parts: ConsumersOptions
   readonly #workers: Worker[] = []
   readonly #callOffs = new Set<(why: string) => void>()
   #stopping = false
 
-  constructor(parts: CrewParts) {
+  constructor(parts: ConsumersOptions) {
     this.#parts = parts
   }
 
   /** Starts to take jobs of a queue. */
-  take<Data>(post: Post<Data>): void {
+  consume<Data>(post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ makes a signal only for processors that name it.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
@@ -85,7 +85,7 @@ export class Crew {
   }
 
   async #process<Data>(
-    { schema, process, waitsFor }: Post<Data>,
+    { schema, process, waitsFor }: Consumer<Data>,
     taken: { job: Job<unknown>; token: string | undefined; signal: AbortSignal | undefined },
   ): Promise<unknown> {
     const { job, token, signal: lost } = taken

@@ -1,9 +1,9 @@
 /**
- * The shelf on Redis: keys with a time to live. What reads and then writes is one script, so that no other process
+ * The values on Redis: keys with a time to live. What reads and then writes is one script, so that no other process
  * comes in between.
  */
 import type { Redis } from 'ioredis'
-import type { Kept, Shelf } from './shelf.ts'
+import type { StoredValue, SharedValues } from './sharedValues.ts'
 
 const READ = `local text = redis.call('GET', KEYS[1])
 if not text then return false end
@@ -19,7 +19,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-export class RedisShelf implements Shelf {
+export class RedisValues implements SharedValues {
   readonly #redis: Redis
   readonly #prefix: string
 
@@ -28,7 +28,7 @@ export class RedisShelf implements Shelf {
     this.#prefix = prefix
   }
 
-  async read(name: string): Promise<Kept | undefined> {
+  async read(name: string): Promise<StoredValue | undefined> {
     const found = (await this.#redis.eval(READ, 1, this.#key(name))) as [string, number] | null
     return found === null ? undefined : { text: found[0], remainingMs: found[1] }
   }

@@ -4,17 +4,19 @@
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
+import type { Log } from '../../src/log.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { BackfillProgress } from '../../src/sync/backfill/backfillTally.ts'
 import type { Progress } from '../../src/sync/context.ts'
+import type { RunKind } from '../../src/warehouse/books/books.ts'
 
-export const RUN_NAMES = ['incremental', 'backfill', 'reconcile'] as const
-export type RunName = (typeof RUN_NAMES)[number]
+export type { RunKind }
+export const RUN_KINDS = ['incremental', 'backfill', 'reconcile'] as const satisfies readonly RunKind[]
 
 export interface RunningRun {
   readonly runId: string
   readonly report: ReportName
-  readonly kind: RunName
+  readonly kind: RunKind
   readonly startedAt: Instant
   /** Ends it; the first reason is the one that counts. */
   readonly callOff: (why: string) => void
@@ -33,9 +35,9 @@ export const runningDocument = ({ runId, report, kind, startedAt, progress }: Ru
 })
 
 export type RunEvent =
-  | { readonly kind: RunName; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }
+  | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }
   | {
-      readonly kind: RunName
+      readonly kind: RunKind
       readonly event: 'ended'
       readonly order: number
       readonly outcome: ReportOutcome
@@ -89,7 +91,7 @@ export class Runs {
   }
 
   /** Tells who waits for a run that has not begun that it never will. */
-  neverBegins(kind: RunName, outcome: ReportOutcome): void {
+  neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
@@ -102,4 +104,29 @@ export class Runs {
   #tell(event: RunEvent): void {
     for (const follower of this.#followers) follower(event)
   }
+}
+
+/** Whether readers may find other rows after the run: one that failed may have committed some. */
+export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
+  error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
+
+/** One line of the log for a run that ended, as loud as it is worth. */
+export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
+  const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
+  const name = kind === 'incremental' ? report : `${report} (${kind})`
+  const fields = { report, kind, runId, state, ms: Math.round(elapsedMs) }
+  if (state === 'off') return log.debug(fields, `${name}: off, ${offReason ?? 'by configuration'}`)
+  if (error !== undefined) {
+    const told = { ...fields, code: error.code, cure: error.cure }
+    if (state === 'paused') return log.debug(told, `${name}: paused: ${error.message}`)
+    const wasStopped = error.code === 'CANCELLED' || error.code === 'FENCED'
+    if (wasStopped) return log.info({ ...told, state: 'stopped' }, `${name}: stopped: ${error.message}`)
+    return log.warn(told, `${name}: failed: ${error.message}`)
+  }
+  const { rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late } = figures
+  const counts = { pages, rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late }
+  const parts = [`${inserted} new`, `${updated} changed`, `${deleted} deleted`, `${rejected} rejected`]
+  const shown = parts.filter((part) => !part.startsWith('0 '))
+  const what = `${pages} pages, ${rows} rows${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`
+  log.info({ ...fields, ...counts }, `${name}: ${what} in ${(elapsedMs / 1_000).toFixed(1)} s`)
 }

@@ -9,10 +9,10 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
-export type Instruments = ReturnType<typeof instrumentsIn>
+export type Counters = ReturnType<typeof createCounters>
 
 /** What is counted while the work is done. */
-export function instrumentsIn(registry: Registry) {
+export function createCounters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
     new Counter({ name: `tidemark_${name}`, help, labelNames, registers })
@@ -48,10 +48,10 @@ export function instrumentsIn(registry: Registry) {
   }
 }
 
-export type Gauges = ReturnType<typeof gaugesIn>
+export type Gauges = ReturnType<typeof createGauges>
 
 /** What is looked at when somebody asks. */
-export function gaugesIn(registry: Registry) {
+export function createGauges(registry: Registry) {
   const registers = [registry]
   const gauge = <L extends string>(name: string, help: string, labelNames: L[]) =>
     new Gauge({ name, help, labelNames, registers })

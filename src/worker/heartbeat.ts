@@ -1,0 +1,53 @@
+/**
+ * The heartbeat of a worker: a small file that is written every few seconds while the event loop turns.
+ * `tidemark health` reads it for every role, without asking the worker. The file is beside the warehouse, because a
+ * service manager may give the worker a temporary directory of its own. Where that folder is missing or not writable,
+ * the file is in the temporary directory.
+ */
+import { createHash } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Clock } from '../clock.ts'
+import { type Instant, latest, millisBetween } from '../instant.ts'
+
+const WRITE_EVERY_MS = 5_000
+/** A load of many rows may block the event loop for some seconds, but never for this long. */
+export const HEARTBEAT_AGE_MS_MAX = 30_000
+
+/** All workers of a warehouse on one machine share these files: one live worker is enough. */
+export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
+  const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
+  return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
+}
+
+/** Writes the file every five seconds and removes it when it is disposed. */
+export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable {
+  const [beside, elsewhere] = heartbeatPathsOf(warehouse)
+  let hasEnded = false
+  let cancel: (() => void) | undefined
+  const write = (): void => {
+    if (hasEnded) return
+    const now = String(clock.now())
+    // A full disk must not end the worker: it continues when there is room again.
+    void writeFile(beside, now)
+      .catch(() => writeFile(elsewhere, now))
+      .catch(() => undefined)
+    cancel = clock.after(WRITE_EVERY_MS, write)
+  }
+  write()
+  return {
+    [Symbol.asyncDispose]: async () => {
+      hasEnded = true
+      cancel?.()
+      for (const file of [beside, elsewhere]) await rm(file, { force: true }).catch(() => undefined)
+    },
+  }
+}
+
+/** Returns the milliseconds since the last heartbeat of a worker of this warehouse; undefined when there is none. */
+export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
+  const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
+  const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)
+  return times.length === 0 ? undefined : millisBetween(latest(...times), clock.now())
+}

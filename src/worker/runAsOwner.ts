@@ -1,0 +1,150 @@
+/**
+ * What the owner of the warehouse does, from opening the file to closing it: it takes jobs, answers commands, serves
+ * readers, and at the end returns its jobs to the queue and closes the file for the next owner.
+ */
+import { Control } from '../../jobs/control/control.ts'
+import { consumeRequests } from '../../jobs/control/controlQueue.ts'
+import type { Metrics } from '../../jobs/metrics/metrics.ts'
+import { Notifier } from '../../jobs/notify/notifier.ts'
+import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
+import { Owner } from '../../jobs/owner/owner.ts'
+import { JobConsumers, type ConsumersOptions } from '../../jobs/queue/consumers.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import { Runs } from '../../jobs/runs/runs.ts'
+import type { ReportingClient } from '../client/reporting.ts'
+import type { Config } from '../config/config.ts'
+import type { Observe } from '../observe.ts'
+import type { RunLogs } from '../runLogs.ts'
+import type { Secret } from '../secret.ts'
+import { marksOf, standingsOf } from '../status/standing.ts'
+import { bookFigures } from '../warehouse/books/bookFigures.ts'
+import type { Warehouse } from '../warehouse/warehouse.ts'
+import { socketPathOf } from '../cli/control/socketPath.ts'
+import { settingsOf } from '../wiring/openContext.ts'
+import { ownerBackend } from './consoleBackends.ts'
+import type { WarehouseOwnership } from './ownerState.ts'
+import { startServing } from './serving.ts'
+import { listenAt } from './socketServer.ts'
+
+export interface OwnerContext extends ConsumersOptions {
+  readonly config: Config
+  readonly client: ReportingClient
+  readonly requests: Requests
+  readonly metrics: Metrics
+  readonly observe: Observe
+  readonly ownership: WarehouseOwnership
+  readonly runLogs: Pick<RunLogs, 'trim'>
+  /** The token for readers of the live server; undefined when nothing is served. */
+  readonly serveToken: Secret | undefined
+  /** The address of this process's console; undefined while it does not listen. */
+  readonly consoleAddress: () => string | undefined
+}
+
+/** Runs until the signal aborts or the warehouse has to be opened again, and closes the warehouse. */
+export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+  const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
+  const consumers = new JobConsumers(context)
+  const runs = new Runs()
+  const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
+  const { published, historyMs } = config
+  const ending = new AbortController()
+  const ended = Promise.withResolvers<void>()
+  const end = () => ended.resolve()
+  signal.addEventListener('abort', end)
+  if (signal.aborted) end()
+  using _ = metrics.owns(() => bookFigures(warehouse))
+  try {
+    await using live = await startServing(config, { token: context.serveToken, log })
+    const onPublished = live?.onPublished
+    const housekeeping = new Housekeeping({
+      context: runContext,
+      requests,
+      log,
+      published,
+      historyMs,
+      runLogs,
+      onPublished,
+    })
+    const views = {
+      standings: () => standingsOf(warehouse, config),
+      marks: async () => [...(await marksOf(warehouse))],
+      console: context.consoleAddress,
+    }
+    const notifying = sendNotices(context, { runs, warehouse, signal: ending.signal })
+    const control = new Control({ context: runContext, requests, runs, housekeeping, views })
+    await using _socket = await listenAt(socketPathOf(config.warehouse), control)
+    new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
+    ownership.own(ownerBackend({ config, clock, warehouse, control, runs }))
+    consumeRequests(consumers, control)
+    await resumeBackfills(context, warehouse)
+    await ended.promise
+    control.close()
+    ending.abort()
+    await notifying
+    await inTime(context, returnJobs(consumers, warehouse, context))
+  } finally {
+    signal.removeEventListener('abort', end)
+    ownership.leave()
+    ending.abort()
+    await inTime(context, warehouse.close())
+    log.info('the warehouse is closed')
+  }
+}
+
+/** Sends notices to the webhook, where one is configured, until the signal aborts. */
+async function sendNotices(
+  { config, clock, log, metrics }: OwnerContext,
+  { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
+): Promise<void> {
+  const { notify } = config
+  if (notify === undefined) return
+  const onNotice = (event: string, outcome: string) => metrics.counters.notices.inc({ event, outcome })
+  const books = () => bookFigures(warehouse)
+  await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
+}
+
+/** Adds jobs for backfills whose process died: the queue may have lost them. */
+async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
+  for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
+    if (state !== 'running') continue
+    log.info({ backfillId, report }, `${report}: a backfill continues`)
+    await requests.backfill({ backfillId, report, from: since, to: until })
+  }
+}
+
+const INTERRUPT_EVERY_MS = 100
+
+/** Returns all jobs to the queue. A statement may run for minutes, so every statement that starts is interrupted. */
+async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
+  const startedMs = clock.monotonicMs()
+  const done = new AbortController()
+  const interrupting = (async () => {
+    while (!done.signal.aborted) {
+      warehouse.interrupt()
+      await clock.sleep(INTERRUPT_EVERY_MS, done.signal).catch(() => undefined)
+    }
+  })()
+  await consumers.stop()
+  done.abort()
+  await interrupting
+  log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
+}
+
+/** Returning jobs and closing the file take a second or two. */
+const ENDING_MS_MAX = 30_000
+
+/**
+ * Ends the process when the work takes longer than `ENDING_MS_MAX`. Otherwise a process that cannot close the warehouse
+ * would keep every standby out. Committed rows are safe, and the queue recovers the jobs as after any death.
+ */
+async function inTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
+  const cancel = clock.after(ENDING_MS_MAX, () => {
+    log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends, start it again`)
+    process.exit(1)
+  })
+  try {
+    await work
+  } finally {
+    cancel()
+  }
+}
