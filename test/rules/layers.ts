@@ -113,6 +113,18 @@ export const FOLDERS: Readonly<Record<string, Readonly<Record<string, readonly s
     publish: ['database', 'tables', 'books'],
     '.': ['database', 'tables', 'books', 'load', 'publish'],
   },
+  jobs: {
+    stores: [],
+    runs: [],
+    tracing: [],
+    queue: ['stores'],
+    schedule: ['queue'],
+    backfill: ['queue', 'runs'],
+    owner: ['queue', 'runs', 'backfill'],
+    notify: ['runs'],
+    metrics: ['runs', 'notify'],
+    control: ['queue', 'runs', 'backfill', 'owner'],
+  },
 }
 
 /** Package → where it may be imported, as the beginning of a file's name. */
