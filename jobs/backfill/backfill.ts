@@ -1,6 +1,6 @@
 /**
- * A backfill as a job: the same story as without a worker, with the windows pulled by whoever works on their queue. Its
- * state is in the books, so a job that comes back goes on where it stopped.
+ * A backfill as a job. It does the same as without a worker, but its windows are pulled through the queue. Its state is
+ * in the books, so a job that is tried again continues where it stopped.
  */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
@@ -15,7 +15,7 @@ import type { Requests } from '../queue/requests.ts'
 import type { RunWork } from '../runs/runs.ts'
 import { pullThroughQueue } from './windows.ts'
 
-/** Windows of one backfill that are pulled, or wait for their load, at the same time. */
+/** How many windows of one backfill are pulled, or wait for their load, at once. */
 const LANES = 6
 
 export interface BackfillParts {
@@ -25,7 +25,7 @@ export interface BackfillParts {
   readonly onProgress: Parameters<RunWork>[0]
 }
 
-/** The windows of a backfill, pulled by whoever works on their queue. */
+/** Returns the work of a backfill whose windows are pulled through the queue. */
 export const backfillStory =
   ({ context, requests, asked, onProgress }: BackfillParts) =>
   (): Promise<BackfillOutcome> => {
@@ -36,9 +36,9 @@ export const backfillStory =
   }
 
 /**
- * Carries a backfill out as a run that others watch. Never throws: what stopped it is the outcome's error. Windows that
- * failed make it fail when all others are done; they are in the books, and the same backfill reads them again. One that
- * was cancelled has not ended well either: nobody is to take it for the end of what failed before.
+ * Does a backfill as an observed run. Never throws: the outcome contains the error. The backfill fails after its other
+ * windows are done when some windows failed; they are in the books, and the same backfill reads them again. A cancelled
+ * backfill fails too, so that it does not count as the recovery from an earlier failure.
  */
 export function watchedBackfill(
   context: SyncContext,
@@ -53,7 +53,7 @@ export function watchedBackfill(
   })
 }
 
-/** Why it did not read all that was asked for; undefined where it did. */
+/** Returns why the backfill did not read its whole range; undefined when it did. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined

@@ -1,6 +1,6 @@
 /**
- * Which backfill a request means. One that is in the books, that waits in its queue, or that somebody asked for a moment
- * ago, with the same range, is the same: two presses of a button read nothing twice.
+ * Finds the backfill that a request means. A request continues the backfill of the same range that is in the books,
+ * waits in its queue, or was requested a moment ago. So two presses of a button read nothing twice.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -16,13 +16,13 @@ export interface BackfillNamesParts {
   readonly books: Pick<BackfillBooks, 'open'>
   readonly requests: Pick<Requests, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
-  /** From where the report is configured to start. */
+  /** Returns the configured start of the report. */
   readonly startOf: (report: ReportName) => Instant
 }
 
 export class BackfillNames {
   readonly #parts: BackfillNamesParts
-  /** Those that somebody waits for: a job is in its queue only a moment after it was named. */
+  /** Named backfills with a waiting command: their jobs may not be in the queue yet. */
   readonly #given = new Set<BackfillJob>()
   #giving: Promise<unknown> = Promise.resolve()
 
@@ -30,9 +30,9 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Holds the names while the work goes on. Error: USAGE_INVALID for a range that can't be. */
+  /** Names the backfills and reserves the names during the work. Throws USAGE_INVALID for an impossible range. */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
-    // One request after the other, so that the second sees what the first was given.
+    // One request after the other, so that the second request sees the names of the first.
     const giving = this.#giving.then(() => this.#name(asked))
     this.#giving = giving.catch(() => undefined)
     const named = await giving

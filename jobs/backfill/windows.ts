@@ -1,7 +1,7 @@
 /**
- * Windows of backfills, pulled by whoever has time: this process, or others that hold no warehouse and hand the staged
- * rows over through the shared directory. The coordinator looks after its jobs by asking for them, so that neither a
- * lost message nor an emptied store nor the end of the last puller makes it wait for ever.
+ * Windows of backfills, pulled by this process or by pullers, which hand staged rows over through the shared staging
+ * directory. The coordinator polls its jobs instead of waiting for events, so that a lost message or an emptied store
+ * does not block it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
@@ -16,12 +16,12 @@ import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Windows pulled side by side in one process; they share the client's permits. */
+/** Windows that one process pulls at once. They share the client's request limit. */
 const PULLED_AT_ONCE = 2
 
-/** Takes windows to pull. */
+/** Starts to take windows from the queue and to pull them. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** Under which epoch each report was asked for last. */
+  /** Report → the epoch of its last window. */
   const epochs = new Map<ReportName, number>()
   consumers.consume({
     queue: 'windows',
@@ -31,7 +31,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins anew only where its report is not paused: what was refused to an older one has been forgiven.
+      // A new epoch means that the report was not paused when the backfill began: forget an older refusal.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
@@ -44,12 +44,12 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
-/** How often who pulls a window looks whether anybody still wants it. */
+/** How often a puller checks whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
-/** How many looks apart it is asked whether anybody pulls at all. */
+/** After this many polls the coordinator checks whether any puller is left. */
 const LOOKS_PER_COUNT = 25
 
-/** Nobody can reach into a job that is at work, perhaps in another process: who wants it no more leaves word in it. */
+/** Stops the pull when the coordinator has marked the job as unwanted: a job in another process cannot be cancelled. */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -58,7 +58,7 @@ function endsWhenUnwanted(
   const look = async () => {
     for (;;) {
       await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
-      // A store that is away says nothing; the next look does.
+      // While the store is unreachable, the check is repeated.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -75,7 +75,7 @@ export interface QueuedPull {
   readonly requests: Requests
 }
 
-/** Has windows pulled by the queue's workers; while there are none, here. */
+/** Returns a `Pull` that uses the queue's pullers, or this process while there are none. */
 export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
   const here = pullHere(context)
   return async (ask, signal) => {
@@ -100,7 +100,7 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   await queue.remove(jobId)
 }
 
-/** Asks until the store answers: one that is away for a while is no reason to give up windows. */
+/** Repeats the question until the store answers: an unreachable store must not fail windows. */
 async function whenBack<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -122,11 +122,11 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits for the job's end; undefined when nobody is there any more to take it. */
+/** Waits for the job's end. Returns undefined when no puller is left to take a job that has not begun. */
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await context.clock.sleep(LOOK_EVERY_MS, signal)
-    // The state first: a job that ended between the two would be done, and its result not there yet.
+    // The state is read first. In the other order, a job could end in between and be `completed` without its result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)

@@ -1,6 +1,6 @@
 /**
- * What keeps a worker in order for months: the published copy, checkpoints, and what is no longer needed: old jobs,
- * staged files of processes that are gone, and the books of runs that nobody asks about any more.
+ * Regular work beside the runs: the published copy, checkpoints, and the removal of old jobs, of staged files that dead
+ * processes left, and of history in the books.
  */
 import { asSyncError } from '../../src/errors.ts'
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
@@ -19,22 +19,22 @@ export interface HousekeepingParts {
   readonly context: OwnerContext
   readonly requests: Requests
   readonly log: Log
-  /** Where the published copy lies. */
+  /** The path of the published copy. */
   readonly published: string
   readonly historyMs: number
-  /** Told after each new copy; its failure is its own. */
+  /** Called after each new copy. It must not throw. */
   readonly onPublished?: (() => Promise<void>) | undefined
-  /** The log lines of runs; kept as long as the books. */
+  /** The log lines of runs, which are kept as long as the history in the books. */
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
-/** Done and failed jobs that no run speaks of any more. */
+/** How long completed and failed jobs are kept. */
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** A window that was pulled and not loaded within a day is pulled again. */
+/** A pulled window that was not loaded within a day is removed and pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** A large copy is made less often: readers wait for at most a few times as long as it takes. */
+/** The pause after a publication is this many times its duration, so that large copies are published less often. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {
@@ -52,7 +52,7 @@ export class Housekeeping {
     return this.#retention()
   }
 
-  /** Not while the last one was just made. */
+  /** Waits `PUBLISH_REST` × the duration of the previous publication after its end, then publishes. */
   async #publishPatiently(signal: AbortSignal) {
     const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
@@ -78,7 +78,7 @@ export class Housekeeping {
     return result
   }
 
-  /** Publishes for somebody who waits for it; a failure is told, since the rows are in the warehouse all the same. */
+  /** Publishes for a waiting command and returns a failure as a value: the rows are in the warehouse either way. */
   async published(): Promise<{ published?: object; publishError?: object }> {
     try {
       return { published: await this.publish() }

@@ -1,30 +1,30 @@
 /**
- * Who works on what in this process: one holder for each kind of each report. The queue lets one job of them run at a
- * time, but a job that lost its lock, or an emptied store, can bring a second one while the first still works; it calls
- * the first one off and begins when that has ended.
+ * Leases of this process: one run at a time for each report and kind. The queue already runs one job of them at a time,
+ * but after a lost lock or an emptied store a second job can begin while the first still works. The second job then
+ * stops the first and begins when the first has ended.
  */
 
-export interface LeaseAsk {
-  /** `incremental events` */
+export interface LeaseRequest {
+  /** Kind and report. Example: `incremental events`. */
   readonly name: string
-  /** What the holder is. One of the same kind is a leftover and is called off; another one is waited for. */
+  /** What the holder is. A holder with the same value is a leftover and is stopped; for another one the lease waits. */
   readonly as: string
   readonly signal: AbortSignal
-  /** Tells the holder that it was overtaken. */
+  /** Stops the holder because it was overtaken. */
   readonly callOff: () => void
 }
 
-interface Held {
+interface LeaseHolder {
   readonly as: string
   readonly callOff: () => void
   readonly ended: Promise<void>
 }
 
 export class Leases {
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, LeaseHolder>()
 
-  /** Waits for the lease, works under it and gives it back. */
-  async hold<T>({ name, as, signal, callOff }: LeaseAsk, work: () => Promise<T>): Promise<T> {
+  /** Waits for the lease, does the work, and releases the lease. */
+  async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
       if (held.as === as) held.callOff()
       await held.ended

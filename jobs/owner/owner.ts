@@ -1,6 +1,6 @@
 /**
- * What the process does that owns the warehouse: incremental runs, reconciles, backfills and housekeeping, each taken
- * from its queue, run once at a time for each report, and published when something changed.
+ * The jobs of the process that owns the warehouse: incremental runs, reconciles, backfills and housekeeping. Each report
+ * has one run of a kind at a time, and a run that changed something asks for a published copy.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -31,7 +31,7 @@ export interface OwnerParts {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** The warehouse no longer answers: it has to be opened anew. */
+  /** Called when DuckDB answers no statement: the file has to be opened again. */
   readonly onBroken: () => void
 }
 
@@ -39,12 +39,12 @@ export interface OwnerParts {
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 
-/** One run: what it is called, whose it is, and what holders of its lease are. */
+/** The identity of a run and of its lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** A holder of the same kind is a leftover of this job and is called off. */
+  /** A lease holder with the same value is a leftover of this job and is stopped. */
   readonly as: string
 }
 
@@ -111,7 +111,7 @@ export class Owner {
     })
   }
 
-  /** The incremental run that a reconcile begins with: it waits for one that runs, and the next one waits for it. */
+  /** The incremental run that a reconcile begins with. It shares the lease of incremental runs. */
   #before(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -129,7 +129,7 @@ export class Owner {
     })
   }
 
-  /** One run under its lease, told to followers and to the log, published; a failed one throws its error. */
+  /** Does one run under its lease, logs its outcome and asks for a published copy. Throws the error of a failed run. */
   #run(
     task: Task<unknown>,
     place: RunPlace,
@@ -150,12 +150,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The schedule asks for other runs again.
+      // A paused backfill waits for an operator; for other runs the schedule asks again.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // A backfill that came to its end: trying its failed windows at once again would go the same way.
+      // A backfill that has read all windows and failed some of them: an immediate retry would fail again.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error
@@ -166,7 +166,7 @@ export class Owner {
     return { name, signal, callOff: () => callOff(OVERTAKEN) }
   }
 
-  /** After a fatal error (a full disk at the wrong moment) DuckDB refuses everything until its file is opened anew. */
+  /** After a fatal error, such as a full disk during COMMIT, DuckDB refuses every statement until its file is reopened. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
@@ -175,7 +175,7 @@ export class Owner {
 
 type OnProgress = Parameters<RunWork>[0]
 
-/** A backfill keeps its place in the queue: nobody has to ask for it again. */
+/** The error of a backfill that waits in the queue until its report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 

@@ -1,6 +1,6 @@
 /**
- * The workers of one process: each takes jobs of one queue, checks what they carry, does them under a signal that says
- * why it was aborted, and hands them back within moments when the process stops.
+ * The job consumers (BullMQ workers) of one process. Each takes jobs of one queue, validates their data and processes
+ * them under an abort signal. When the process stops, running jobs return to the queue within `STOP_MS_MAX`.
  */
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
@@ -11,7 +11,7 @@ import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from '
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** How long a lock holds without renewal, and how often lost ones are looked for; the store's own where left out. */
+/** The lifetime of a job's lock without renewal, and how often expired locks are looked for. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -21,15 +21,16 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
+  /** Undefined: the times of the store. */
   readonly locks?: LockTimes | undefined
 }
 
-/** What a processor is given. */
+/** A job that is being processed. */
 export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the signal; the first reason is the one that counts. */
+  /** Aborts the signal. The first reason decides the outcome of the job. */
   readonly callOff: (why: string) => void
   readonly job: Job
 }
@@ -38,12 +39,12 @@ export interface Consumer<Data> {
   readonly queue: QueueName
   readonly schema: z.ZodType<Data>
   readonly concurrency: number
-  /** Errors after which its jobs wait for an operator instead of being given up. */
+  /** Errors after which a job waits for an operator instead of failing for good. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** Jobs have this long to hand themselves back; what is left is found by its lost lock. */
+/** Jobs that have not returned to the queue in this time are recovered when their lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -56,10 +57,10 @@ export class JobConsumers {
     this.#parts = parts
   }
 
-  /** Starts to take jobs of a queue. */
+  /** Starts to take the jobs of a queue. */
   consume<Data>(post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
-    // BullMQ makes a signal only for processors that name it.
+    // BullMQ creates a signal only for processors with a third parameter.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
       this.#process(post, { job, token, signal })
     const worker = store.worker<unknown, unknown>(post.queue, process, {
@@ -71,7 +72,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Hands back what runs, without using a try. */
+  /** Returns running jobs to the queue without using an attempt. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
@@ -80,7 +81,7 @@ export class JobConsumers {
     if ((await Promise.race([closing.then(() => false), late])) && this.#callOffs.size > 0)
       this.#parts.log.warn(
         { jobs: this.#callOffs.size },
-        'some jobs did not end in time; they are found by their locks',
+        'some jobs did not end in time; they are recovered when their locks expire',
       )
   }
 
@@ -113,7 +114,7 @@ export class JobConsumers {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
-    // Somebody wanted it to end: nobody is to look into it.
+    // A job that was cancelled on request is no error.
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
     else log.debug(fields, `${what}: to be tried again`)

@@ -1,21 +1,21 @@
 /**
- * The one place that turns an error into a job's outcome; processors contain no `catch`. What may work later is tried
- * again with growing waits; what never will is given up at once; what was called off because the worker stops goes back
- * into the queue without using a try, and so does what waits for an operator; what a newer run has overtaken is dropped.
+ * The one place that turns an error into the outcome of a job; processors contain no `catch`. A passing error is retried
+ * with growing delays, and a lasting one fails the job at once. When the worker stops, or when the job waits for an
+ * operator, the job returns to the queue without using an attempt. A job that a newer run has overtaken is dropped.
  */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 
-/** Why a job's signal was aborted: each has its own outcome. */
+/** The reasons to abort a job's signal. Each has its own outcome. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
 export const CALLED_OFF = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** `calledOff`: why the job was called off, if it was; `waitsFor`: errors after which it keeps its place. */
+/** `calledOff`: the reason of the abort; `waitsFor`: errors after which the job waits for an operator. */
 export function verdictOf(
   error: SyncError,
   calledOff: string | undefined,
@@ -23,58 +23,58 @@ export function verdictOf(
 ): Verdict {
   if (calledOff === STOPPING) return 'hand back'
   if (calledOff === CALLED_OFF) return 'give up'
-  // Overtaken or without its lock: somebody else has the work already.
+  // Overtaken or without its lock: another job does the work already.
   if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** The work of such a run is somebody else's, or comes again: who waits for it is to hear of that run, not of this one. */
+/** Returns whether another run does the work of this one. Followers then wait for that run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
-export interface Taken {
+export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
-  /** Why it was called off, once it was. */
+  /** Returns why the job was called off, or undefined. */
   readonly calledOff: () => string | undefined
-  /** Somebody has to act before it can go on: it waits for that, however long it takes. */
+  /** Errors after which the job waits for an operator, without a limit. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Who acts lets it begin at once; this is for what nobody told the queue, such as other scopes in the configuration. */
+/** `tidemark resume` starts the job at once. This delay is for other repairs, such as new scopes in the configuration. */
 const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
-/** Does the work and settles what becomes of the job when it fails. */
-export async function settled<T>(taken: Taken, work: () => Promise<T>): Promise<T | { dropped: string }> {
+/** Does the work and, when it fails, decides the outcome of the job. */
+export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
   } catch (thrown) {
     const error = asSyncError(thrown)
-    const verdict = verdictOf(error, taken.calledOff(), taken.waitsFor)
-    if (verdict === 'drop') return { dropped: taken.calledOff() ?? error.code }
+    const verdict = verdictOf(error, attempt.calledOff(), attempt.waitsFor)
+    if (verdict === 'drop') return { dropped: attempt.calledOff() ?? error.code }
     if (verdict === 'hand back') {
-      await taken.job.moveToWait(taken.token)
+      await attempt.job.moveToWait(attempt.token)
       throw new WaitingError()
     }
     if (verdict === 'wait') {
-      await taken.job.moveToDelayed(toMillis(taken.clock.now()) + LOOK_AGAIN_MS, taken.token)
+      await attempt.job.moveToDelayed(toMillis(attempt.clock.now()) + LOOK_AGAIN_MS, attempt.token)
       throw new DelayedError()
     }
-    if (verdict === 'try again' && !isLastTry(taken.job)) throw error
+    if (verdict === 'try again' && !isLastTry(attempt.job)) throw error
     throw new UnrecoverableError(`${error.code}: ${error.message}`)
   }
 }
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** The error that a job of another process was given up with, as far as its words tell. */
+/** Returns the error of a job that failed in another process, parsed from the reason in the queue. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
   return new SyncError(known ?? 'UNEXPECTED', message ?? reason, {
-    cure: 'The log of the worker that did it says more.',
+    cure: 'Read the log of the worker that did it.',
   })
 }
 
@@ -82,8 +82,8 @@ const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
- * Before the next try: 2 s doubling to 5 min, between half of that and all of it; what the service asked for, if it is
- * longer.
+ * Returns the delay before the next attempt: 2 s doubling to 5 min, with jitter between half and all of it. A longer
+ * delay that the service asked for wins.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
@@ -91,6 +91,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
 }
 
-/** What a signal carries that is aborted with one of the reasons above. */
+/** Returns the error that an aborted signal carries. */
 export const calledOffError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

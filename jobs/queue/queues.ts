@@ -1,7 +1,6 @@
 /**
- * The queues: their names, what their jobs carry, and how often a job is tried. Jobs carry names and small numbers,
- * never rows and never secrets, and every payload is checked where it is taken: a queue outlives the program that
- * filled it.
+ * The queues: their names, the data of their jobs, and how often a job is tried. Jobs contain names and small numbers,
+ * never rows or secrets. Every payload is validated when the job is taken, since the job may be from an older version.
  */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
@@ -27,32 +26,29 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/** The range is in the books too, once the backfill has begun. */
+/** Once the backfill has begun, its range is in the books too. */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** What a puller is told; it checks for itself that it would ask the same. */
+/** A window to pull. The puller checks that its own configuration would ask the same. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
-  /** Whoever asked for it wants it no more. */
+  /** Set when the backfill no longer needs the window. */
   isUnwanted: z.literal(true).optional(),
 })
 export type WindowJob = z.infer<typeof WindowJob>
 
-/** Where a pulled window lies, below the staging directory. */
+/** The folder of a pulled window, relative to the staging directory. */
 export const WindowResult = z.object({ directory: z.string() })
 
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/**
- * Tries of what may work later; between them it waits as `retryDelayMs` says. After the last one the next tick begins
- * anew.
- */
+/** Attempts after passing errors, with the delays of `retryDelayMs`. After the last one, the next tick asks for a new run. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
-  // Each tick begins a trace of its own: without it, one would follow from the other for ever.
+  // Each tick begins a trace of its own. Otherwise all ticks would be in one endless trace.
   ticks: { attempts: 3, backoff: { type: 'custom' }, telemetry: { omitContext: true } },
   incremental: TRIES,
   reconcile: TRIES,

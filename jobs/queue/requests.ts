@@ -1,6 +1,6 @@
 /**
- * What jobs are asked for, and how: the one place that adds jobs to queues. A run of a report that waits already is not
- * added twice; one that is asked for while it runs is done once more afterwards.
+ * The one place that adds jobs to queues. A run that already waits is not added twice. A run that is requested while it
+ * runs is done once more afterwards.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
@@ -18,15 +18,15 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** What readers wait for when rows changed, and when only marks did. */
+/** The delay before publishing: short when rows changed, longer when only marks did. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
-interface Asked<Data> {
+interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** One job at a time for each. */
+  /** The deduplication key: at most one job with this key waits. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -42,7 +42,7 @@ export class Requests {
     return this.#store.queue<Data>(name)
   }
 
-  /** How many processes work on the queue now. */
+  /** Returns how many workers take jobs of the queue now. */
   workersOf(name: QueueName): Promise<number> {
     return this.#store.workersOf(name)
   }
@@ -51,7 +51,7 @@ export class Requests {
     return this.#once<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
   }
 
-  /** Now, even where it waits for its next try. */
+  /** Asks for a run now, even if one is delayed until its next attempt. */
   async incrementalNow(report: ReportName): Promise<void> {
     await this.incremental(report)
     await this.#promote('incremental', report)
@@ -63,18 +63,18 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** Goes on with a backfill, or begins it; a second request for the same one changes nothing. */
+  /** Begins or continues a backfill. A second request for the same backfill changes nothing. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#once({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
   }
 
-  /** Those that were put off, of one report: somebody has acted. */
+  /** Starts the delayed backfills of a report now, because an operator has acted. */
   async backfillsNow(report: ReportName): Promise<void> {
     await this.#promote('backfill', report)
   }
 
-  /** Many runs that end together are published once. */
+  /** Asks for a published copy. Runs that end within the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -85,26 +85,26 @@ export class Requests {
     return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  /** What a tick stands for. */
+  /** Adds the job that the tick asks for. */
   async tick(tick: Tick): Promise<void> {
     if (tick.work === 'incremental') return this.incremental(tick.report)
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
     return this.housekeeping(tick.work)
   }
 
-  /** Jobs that have not begun, by name. */
+  /** Returns the jobs that have not begun. */
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
     // A job may be taken or removed while it is listed.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Those that run too, or ran in a process that is gone. */
+  /** Returns the jobs that have not begun or not ended; a dead process may have left some. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** When the schedule next asks for what, in milliseconds since 1970; nothing while no worker has set it. */
+  /** Returns the next tick of each report (milliseconds since 1970); empty until a worker has set the schedulers. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
@@ -114,18 +114,18 @@ export class Requests {
   }
 
   /**
-   * Lets jobs begin that were put off while this machine's clock ran ahead: else they, and all that are asked for once
-   * in their place, would wait until that time has come. Gives how many.
+   * Starts jobs that were delayed while this machine's clock ran ahead, and returns how many. Otherwise they, and every
+   * job with the same deduplication key, would wait until that time.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {
-      // A tick has its place in a rhythm, which the schedule looks after.
+      // The schedule repairs its own ticks.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // It may begin by itself meanwhile.
+        // The job may begin by itself in the meantime.
         await job.promote().catch(() => undefined)
         hurried += 1
       }
@@ -133,20 +133,20 @@ export class Requests {
     return hurried
   }
 
-  /** How many jobs each queue holds, by state. */
+  /** Returns the number of jobs of each queue by state. */
   async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
     const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
     return Object.fromEntries(depths) as Record<QueueName, QueueDepth>
   }
 
-  async #once<Data>({ queue, name, data, once, options = {} }: Asked<Data>): Promise<void> {
+  async #once<Data>({ queue, name, data, once, options = {} }: JobRequest<Data>): Promise<void> {
     const identity = { jobId: randomUUID(), deduplication: { id: once, keepLastIfActive: true } }
     await this.#store.queue<unknown>(queue).add(name, data, { ...JOB_OPTIONS[queue], ...options, ...identity })
   }
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // It may begin by itself meanwhile.
+    // A job may begin by itself in the meantime.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The runs of the process that owns the warehouse: which run now, how far they are, and what became of them. Followers
- * (a command that waits for its run, the console) are told as it happens.
+ * The runs of the process that owns the warehouse: which are running, their progress, and their outcomes. Followers (a
+ * command that waits for its run, the console) receive each event.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
@@ -18,12 +18,12 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Ends it; the first reason is the one that counts. */
+  /** Ends the run. The first reason decides its outcome. */
   readonly callOff: (why: string) => void
   progress: Progress | BackfillProgress | undefined
 }
 
-/** As others see it. */
+/** A running run as plain values, for commands and the console. */
 export type RunningDocument = Omit<RunningRun, 'callOff'>
 
 export const runningDocument = ({ runId, report, kind, startedAt, progress }: RunningRun): RunningDocument => ({
@@ -44,7 +44,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run; gives its outcome, and what else came of it. One that was dropped is no end: followers wait on. */
+/** Does the run and returns its outcome and result. After `isDropped`, followers wait for the run that replaces it. */
 export type RunWork = (
   onProgress: (progress: Progress | BackfillProgress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -60,12 +60,12 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** How many runs have begun so far: one that begins later has a higher `order`. */
+  /** The number of runs that have begun. A run that begins later has a higher `order`. */
   get begun(): number {
     return this.#begun
   }
 
-  /** Notes the run from its beginning to its end. */
+  /** Lists the run as running while `work` does it, and tells followers of its progress and end. */
   async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
     const order = (this.#begun += 1)
     const { runId, kind } = run
@@ -83,19 +83,19 @@ export class Runs {
     }
   }
 
-  /** False: no such run runs here. */
+  /** Ends the run; returns false when it does not run here. */
   callOff(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.callOff(why)
     return run !== undefined
   }
 
-  /** Tells who waits for a run that has not begun that it never will. */
+  /** Tells followers that a run that waited in its queue will never begin. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
-  /** Until the returned function is called. */
+  /** Calls the follower with each event until the returned function is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)
@@ -106,11 +106,11 @@ export class Runs {
   }
 }
 
-/** Whether readers may find other rows after the run: one that failed may have committed some. */
+/** Returns whether the run may have changed rows. A failed run may have committed some slices. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 
-/** One line of the log for a run that ended, as loud as it is worth. */
+/** Writes one log line for a run that ended; its level depends on the outcome. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

@@ -1,9 +1,8 @@
 /**
- * When things are done by themselves: one scheduler for each enabled report, one for each that is reconciled, and those
- * of housekeeping. A tick only asks for the run, which is done once however many ticks came meanwhile. Each report has
- * its own place in the interval, so that they don't fire together, and the same one after every start. The store is
- * brought in line at the start and again on a timer, so one that lost its data heals, and one that was filled while this
- * machine's clock ran ahead does not wait until that time has come.
+ * The schedule: BullMQ job schedulers for the runs and reconciles of enabled reports and for housekeeping. A tick only
+ * asks for a run, and several ticks ask for one. Each report has a fixed offset in its interval, so that reports do not
+ * start together. The schedulers are compared with the configuration at the start and every minute, which repairs a
+ * store that lost its data or was filled while this machine's clock ran ahead.
  */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
@@ -24,12 +23,12 @@ const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
 ]
 
-/** Every scheduler that there should be. */
+/** Returns every scheduler that the configuration asks for. */
 export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // Never 0: a scheduler without an offset fires as soon as it is set.
+    // Never 0: BullMQ runs a scheduler without an offset at once.
     const share = (place + 0.5) / reportNames.length
     const run: Scheduler = {
       id: `incremental-${report}`,
@@ -43,7 +42,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share`: the report's place in the interval, in [0, 1). */
+/** `share`: the report's offset as a fraction of the interval, in [0, 1). */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -51,13 +50,13 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
     : { every: everyMs, offset: Math.floor(share * everyMs) }
 }
 
-/** A tick that is later than this hasn't come. */
+/** A tick that is later than this is overdue. */
 const OVERDUE_MS = MINUTE_MS
 
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** Overdue when they were last looked at, with the tick that they waited for. */
+  /** Schedulers that were overdue at the last check → the time of their overdue tick. */
   #overdue = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
@@ -65,7 +64,7 @@ export class Schedule {
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Adds what is missing or differs, removes what no configuration names; what is right is left to its rhythm. */
+  /** Sets missing and wrong schedulers and removes those that the configuration does not name. */
   async bringInLine(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
@@ -77,7 +76,7 @@ export class Schedule {
     for (const each of wrong) {
       const { id, repeat, tick } = each
       const opts = { ...JOB_OPTIONS.ticks }
-      // Written over it, a scheduler keeps the time of its next tick.
+      // An upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
       if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }
@@ -87,7 +86,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Twice overdue for the same tick: its job was lost. */
+  /** Returns the schedulers that are overdue for the same tick as at the last check: the job of that tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -98,15 +97,15 @@ export class Schedule {
   }
 }
 
-/** A tick that is further off than its rhythm allows: the clock ran ahead when it was set. */
+/** Returns whether the next tick is further away than the interval allows: the clock ran ahead when it was set. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
 }
 
-type Held = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined
+type StoredScheduler = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined
 
-function isSame(repeat: Scheduler['repeat'], held: Held): boolean {
+function isSame(repeat: Scheduler['repeat'], held: StoredScheduler): boolean {
   if (held === undefined) return false
   if ('pattern' in repeat) return held.pattern === repeat.pattern && (held.tz ?? 'UTC') === repeat.tz
   return held.every === repeat.every && (held.offset ?? 0) === repeat.offset

@@ -1,6 +1,6 @@
 /**
- * Stopping on request. The first SIGINT, SIGTERM or SIGHUP (or the end of the process that launched this one) aborts
- * one signal that everything listens to; a second one ends the program at once. Nothing committed is lost either way.
+ * Stopping on request. The first SIGINT, SIGTERM or SIGHUP, or the end of the parent process, aborts one signal that all
+ * work listens to. A second signal ends the program at once. Committed rows are safe in both cases.
  */
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'
@@ -9,7 +9,7 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** A terminal sends Ctrl-C to the launcher and to the program, so one press can arrive more than once. */
+/** A terminal sends Ctrl-C to the launcher and to the program, so one key press can arrive twice. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -17,7 +17,7 @@ const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undon
 export interface StopParts {
   readonly clock: Clock
   readonly say: (line: string) => void
-  /** Ends the program there and then. */
+  /** Ends the program at once. */
   readonly quit: (code: number) => void
 }
 
@@ -34,33 +34,33 @@ export class Stop implements Disposable {
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
     process.once('disconnect', this.#onOrphaned)
-    // It only tells of its end; it's no reason to go on.
+    // The channel only reports the parent's end and must not keep this process alive.
     process.channel?.unref()
   }
 
-  /** Aborted with CANCELLED once somebody asked to stop. */
+  /** Aborted with CANCELLED when the user asks to stop. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }
 
-  /** 130 after Ctrl-C, 143 after SIGTERM; undefined when nobody asked. */
+  /** 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal, and after `endsWell`. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** For a program that runs until it is stopped: to be stopped is its good end. */
+  /** For a program that runs until it is stopped: a stop is success. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Until it is disposed, a stop undoes nothing: the work goes on elsewhere, and these words say so instead. */
+  /** Prints these words at a stop until it is disposed: the work continues in another process. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
     return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }
   }
 
-  /** Resolves when somebody asks to stop. */
+  /** Resolves when the user asks to stop. */
   requested(): Promise<void> {
     return new Promise((resolve) => {
       if (this.signal.aborted) resolve()
@@ -88,7 +88,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // First those who hold the terminal let it go, then it is told.
+    // The abort first releases the terminal from progress lines, then the message is printed.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }
