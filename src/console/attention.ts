@@ -1,25 +1,22 @@
-/**
- * What somebody should look at, worst first, each with why and what to do: the first thing that the page shows, and the
- * same list for machines. Pure: it follows from what the books say.
- */
+/** Returns what needs attention, worst first, each item with its reason and what to do. Pure. */
 import { isPerRecord } from '../../schema/index.ts'
-import type { Attention, Standing } from './api/shapes.ts'
-import type { PauseRow } from './books/shown.ts'
+import type { Attention, Standing } from './api/schemas.ts'
+import type { PauseRow } from './bookQueries.ts'
 import type { AllSettings } from './backend.ts'
 
-/** A report that is so far behind its rhythm is told of; shorter waits pass by themselves. */
+/** A report needs attention when its lag exceeds both limits; a shorter lag disappears by itself. */
 const BEHIND_SECONDS_MIN = 3_600
-const RHYTHMS_BEHIND = 10
+const INTERVALS_BEHIND = 10
 
 const ORDER: readonly Attention['kind'][] = ['paused', 'failed', 'behind', 'rejected', 'gap', 'late']
 
-export interface AttentionParts {
+export interface AttentionInput {
   readonly standings: readonly Standing[]
   readonly pauses: readonly PauseRow[]
   readonly settings: AllSettings
 }
 
-export function attentionOf({ standings, pauses, settings }: AttentionParts): Attention[] {
+export function attentionOf({ standings, pauses, settings }: AttentionInput): Attention[] {
   const found = standings.flatMap((standing) => {
     if (standing.state === 'off') return []
     const pause = pauses.find(({ report }) => report === standing.report)
@@ -56,12 +53,12 @@ function failedOf({ report, state, error }: Standing): Attention[] {
 }
 
 function behindOf({ report, state, lag_seconds: lag }: Standing, every: string): Attention[] {
-  const expected = Math.max(BEHIND_SECONDS_MIN, RHYTHMS_BEHIND * secondsOf(every))
+  const expected = Math.max(BEHIND_SECONDS_MIN, INTERVALS_BEHIND * secondsOf(every))
   if (state === 'failed' || lag === null || lag <= expected) return []
-  // Its mark moves only with the records that it follows.
+  // The mark of such a report moves only when one of its records changes.
   if (isPerRecord(report)) return []
-  const why = `What was modified in the last ${spanText(lag)} is not known to be here, though it runs every ${every}.`
-  const cure = 'Look at its last runs: a run that takes long, or a worker that was stopped, explains it.'
+  const why = `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`
+  const cure = 'Look at its last runs: a long run or a stopped worker explains it.'
   return [
     { report, kind: 'behind', title: `${report} is ${spanText(lag)} behind`, why, cure, urgent: false, action: 'sync' },
   ]
@@ -75,8 +72,8 @@ function rejectedOf({ report, rejected }: Standing): Attention[] {
       report,
       kind: 'rejected',
       title: `${report}: ${rows} could not be stored`,
-      why: 'Each is kept whole, with the reason; everything else was loaded.',
-      cure: 'Read the reasons. Once the cause is mended, by the service or by a newer Tidemark, load them again.',
+      why: 'Each row is kept whole, with the reason; all other rows were loaded.',
+      cure: 'Read the reasons. Once the service or a newer Tidemark has fixed the cause, load them again.',
       urgent: false,
       action: 'retry-rejected',
     },
@@ -93,8 +90,8 @@ function gapsOf({ report, coverage }: Standing): Attention[] {
       report,
       kind: 'gap',
       title: `${report} has ${gaps.length === 1 ? 'a gap' : `${gaps.length} gaps`}`,
-      why: `Time that was never read whole, the first from ${from} to ${dayOf(first.until)}.`,
-      cure: 'A backfill over that time closes it.',
+      why: `Some time was never read completely; the first gap is from ${from} to ${dayOf(first.until)}.`,
+      cure: 'Run a backfill over that time.',
       urgent: false,
       action: 'backfill',
     },
@@ -107,8 +104,8 @@ function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: se
     {
       report,
       kind: 'late',
-      title: `${report}: rows come later than the overlap allows for`,
-      why: `Rows were shown up to ${spanText(seconds)} after their stamp.`,
+      title: `${report}: rows arrive later than the overlap allows`,
+      why: `Rows became visible up to ${spanText(seconds)} after their modification time.`,
       cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
       urgent: false,
       action: 'backfill',
@@ -118,7 +115,7 @@ function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: se
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
-/** Of a duration such as `5m`; a cron line says nothing that could be counted. */
+/** Returns the seconds of a duration such as `5m`, and one day for a cron line. */
 function secondsOf(every: string): number {
   const [, number, unit = ''] = /^(\d+)([smhd])$/.exec(every) ?? []
   return number === undefined ? 86_400 : Number(number) * (UNIT_SECONDS[unit] ?? 0)

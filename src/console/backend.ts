@@ -1,13 +1,13 @@
 /**
  * Where the console reads state and sends commands. In the process that owns the warehouse this is the owner itself; in
- * any other process it is the published copy for reading, and the owner, asked through the queue, for commands. The
+ * any other process it is the published copy for reading, and the owner, through the queue, for commands. The
  * backend changes when the ownership changes; the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Answer, Asking } from '../../jobs/control/control.ts'
 import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
 import type { RunningDocument } from '../../jobs/runs/runs.ts'
-import type { Standing } from './api/shapes.ts'
+import type { Standing } from './api/schemas.ts'
 
 export interface Reader {
   rows<T>(sql: string): Promise<T[]>

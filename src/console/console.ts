@@ -1,6 +1,6 @@
 /**
- * The console: a page and a small API over the operations of the worker, for whoever has the token. This file puts the
- * parts in their order: headers, gate, limits, then what is answered; it listens until it is closed.
+ * The console: a page and a small API over the operations of the worker, behind a token. This file assembles the server in
+ * the order in which a request passes: headers, gate, rate limit, routes.
  */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
@@ -11,54 +11,50 @@ import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Secret } from '../secret.ts'
 import { addressOf, checkReach } from './access/address.ts'
-import { type GateParts, guard } from './access/gate.ts'
+import { type GateOptions, guard } from './access/gate.ts'
 import { Guesses } from './access/guesses.ts'
 import { addHeaders } from './access/headers.ts'
 import { Sessions } from './access/sessions.ts'
 import { newToken } from './access/token.ts'
-import { actingEndpoints } from './api/acting.ts'
-import { addEndpoints, type Endpoint } from './api/endpoint.ts'
-import { openapiOf } from './api/openapi.ts'
-import { readingEndpoints } from './api/reading.ts'
-import { sessionEndpoints } from './api/session.ts'
+import { addActionRoutes } from './api/actionRoutes.ts'
+import { createApi } from './api/api.ts'
+import { addReadRoutes } from './api/readRoutes.ts'
+import { addSessionRoutes } from './api/sessionRoutes.ts'
 import type { AllSettings, ConsoleBackend } from './backend.ts'
 import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
-import { addHealth, type HealthParts } from './health.ts'
+import { addHealth, type HealthOptions } from './health.ts'
 import { Live } from './live.ts'
-import { addPages } from './pages.ts'
-import { addQueues } from './queues.ts'
+import { addPageFiles } from './pageFiles.ts'
 
-export interface ConsoleOptions extends Pick<HealthParts, 'isReady' | 'metricsText'> {
+export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metricsText'> {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Undefined: one is made. */
+  /** Undefined: a new token is made. */
   readonly token: Secret | undefined
   readonly version: string
   readonly clock: Clock
   readonly log: Log
-  readonly requests: Pick<Requests, 'queue'>
+  readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly settings: AllSettings
   readonly runLogs: string
-  /** Who answers for the warehouse now. */
+  /** Returns the current backend; it changes with the ownership of the warehouse. */
   readonly backendOf: () => ConsoleBackend
 }
 
 export interface Console extends AsyncDisposable {
   readonly address: string
-  /** The one that was given, or the one that was made. */
+  /** The token of the options, or the new one. */
   readonly token: Secret
-  /** For tests: every route and its document. */
-  readonly endpoints: readonly Endpoint[]
 }
 
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
-/** Requests of one address without a login; for a file of the page, of this file. */
+/** Requests of one address without a login. Each file of the page is counted separately. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
-/** Errors: CONFIG_INVALID for an address that may not be listened on; CONSOLE_PORT_TAKEN. */
+/** Starts the server. Throws CONFIG_INVALID for an address that must not be used, and CONSOLE_PORT_TAKEN. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
   checkReach(options.host, options.token)
   const token = options.token ?? newToken()
@@ -69,19 +65,18 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
     forceCloseConnections: true,
   })
   const errands = new Errands(options.clock, options.log)
-  const gate: GateParts = {
+  const gate: GateOptions = {
     token,
     host: options.host,
     cookie: `tidemark_${options.port}`,
     sessions: new Sessions(options.clock),
     guesses: new Guesses(options.clock),
   }
-  const { endpoints, live } = await answering(app, { options, gate, errands })
-  const port = await listening(app, options)
+  const live = await addRoutes(app, { options, gate, errands })
+  const port = await listen(app, options)
   return {
     address: addressOf(options.host, port),
     token,
-    endpoints,
     [Symbol.asyncDispose]: async () => {
       live.close()
       errands.close()
@@ -90,15 +85,15 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
   }
 }
 
-interface Parts {
+interface RouteOptions {
   readonly options: ConsoleOptions
-  readonly gate: GateParts
+  readonly gate: GateOptions
   readonly errands: Errands
 }
 
-async function answering(app: FastifyInstance, { options, gate, errands }: Parts) {
-  const { clock, log, backendOf, requests, version } = options
-  // Pages and machines send JSON and nothing else.
+async function addRoutes(app: FastifyInstance, { options, gate, errands }: RouteOptions): Promise<Live> {
+  const { clock, log, backendOf, version } = options
+  // The page and machines send JSON only.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)
@@ -109,31 +104,30 @@ async function answering(app: FastifyInstance, { options, gate, errands }: Parts
     timeWindow: '1 minute',
     allowList: ({ routeOptions }) => routeOptions.config?.open !== true,
   })
-  const endpoints = [...sessionEndpoints(gate), ...readingEndpoints(options), ...actingEndpoints(errands)]
-  const document = openapiOf(endpoints, version)
-  const mayLook = (request: { session: string }) => request.session === '' || gate.sessions.isOpen(request.session)
-  const live = new Live({ clock, backendOf, errands, mayLook })
-  addEndpoints(app, endpoints, backendOf)
-  app.get('/api/openapi.json', () => document)
+  const api = await createApi(app, version)
+  addSessionRoutes(api, gate)
+  addReadRoutes(api, options)
+  addActionRoutes(api, backendOf, errands)
+  const mayWatch = (request: { session: string }) => request.session === '' || gate.sessions.isOpen(request.session)
+  const live = new Live({ clock, backendOf, errands, mayWatch })
   app.get('/api/live', (request, reply) => live.begin(request, reply))
   addHealth(app, options)
-  await addPages(app)
-  await addQueues(app, requests)
-  return { endpoints, live }
+  await addPageFiles(app)
+  return live
 }
 
-async function listening(app: FastifyInstance, { host, port }: ConsoleOptions): Promise<number> {
+async function listen(app: FastifyInstance, { host, port }: ConsoleOptions): Promise<number> {
   try {
     await app.listen({ host, port })
   } catch (thrown) {
     await app.close()
-    throw notListening(thrown as NodeJS.ErrnoException, addressOf(host, port))
+    throw listenError(thrown as NodeJS.ErrnoException, addressOf(host, port))
   }
   const bound = app.server.address()
   return typeof bound === 'object' && bound !== null ? bound.port : port
 }
 
-function notListening(thrown: NodeJS.ErrnoException, address: string): SyncError {
+function listenError(thrown: NodeJS.ErrnoException, address: string): SyncError {
   if (thrown.code === 'EADDRINUSE') {
     return new SyncError('CONSOLE_PORT_TAKEN', `another program listens at ${address} already`, {
       cure: 'Set TIDEMARK_CONSOLE_PORT (console.port) to a free port, 0 for any, or start this worker without the console: --roles pull,load,schedule',

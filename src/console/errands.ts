@@ -8,9 +8,9 @@ import type { Clock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'
 import type { Log } from '../log.ts'
-import type { Errand } from './api/shapes.ts'
+import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
-import { outcomesOf, problemOf } from './shownOutcomes.ts'
+import { outcomesOf, problemOf } from './outcomes.ts'
 
 /** What ends within this time is answered whole. */
 const WAIT_MS_MAX = 1_000

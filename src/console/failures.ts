@@ -1,4 +1,4 @@
-/** How failures are answered: always what happened and what to do, never where in the program it was. */
+/** Turns errors into answers: what happened and what to do, without details of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Plugins bring handlers of their own for what is thrown; whoever must not meet those sends it so. */
+/** Sends the error as an answer. Plugins with an error handler of their own never see it. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)
@@ -36,12 +36,12 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Mistakes of who asks, told by the server itself: too large, not JSON, too often. */
+/** Converts an error of Fastify about the request: too large, not JSON, wrong fields, too many requests. */
 function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'
   return new SyncError(code, message, {
-    cure: 'Correct the request; /api/openapi.json says what each address takes.',
+    cure: 'Correct the request; /api/openapi.json describes what each address accepts.',
     data: { status: statusCode },
   })
 }
@@ -55,5 +55,5 @@ const nothingThere = {
 const unforeseen = {
   code: asSyncError(undefined).code,
   message: 'the console could not answer',
-  cure: "The worker's log says why. Try again; if it stays so, please report it with those lines.",
+  cure: "The worker's log contains the cause. Try again; if the error remains, please report it with those lines.",
 }

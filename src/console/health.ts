@@ -1,6 +1,6 @@
 /**
- * What a supervisor asks without a login: whether the process turns, and whether it can work. No details: those are for
- * who is logged in. And, behind the login, the metrics, where somebody gives them.
+ * Addresses for supervisors. /healthz and /readyz need no login and contain no details; /metrics needs a login or the
+ * token.
  */
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -10,16 +10,16 @@ export interface MetricsText {
   readonly body: string
 }
 
-export interface HealthParts {
+export interface HealthOptions {
   readonly clock: Clock
-  /** False as soon as it can't work: the store does not answer, or an owner's schedules are not set. */
+  /** False if the store of the queue does not answer, or if an owner's schedules are not set. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<MetricsText>) | undefined
 }
 
 const READY_MS_MAX = 2_000
 
-export function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthParts): void {
+export function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthOptions): void {
   app.get('/healthz', { config: { open: true } }, async () => ({ status: 'ok' }))
   app.get('/readyz', { config: { open: true } }, async (_, reply) => {
     const late = new AbortController()

@@ -1,49 +1,48 @@
 /**
- * Live progress as server-sent events: whoever looks is sent what runs, whenever it has changed, a few times a second.
- * The runs are looked at rather than listened to, so that a slow browser costs nothing and a fast run no more than one
- * event.
+ * Live progress as server-sent events. The running runs are read a few times a second, and each open page is sent the
+ * new state if it has changed. So a slow browser costs nothing, and a fast run costs one event.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Errands } from './errands.ts'
 import type { ConsoleBackend } from './backend.ts'
-import { runningOf } from './running.ts'
+import { toRunningRun } from './runningRun.ts'
 
 const LOOK_EVERY_MS = 400
-/** A proxy cuts what is silent for a minute; a session that has ended is noticed here too. */
+/** Proxies close connections that are silent for a minute. Ended sessions are also noticed at this interval. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
-export interface LiveParts {
+export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
   readonly errands: Errands
-  /** The one who asked may still look. */
-  readonly mayLook: (request: FastifyRequest) => boolean
+  /** Whether the session of the request is still open. */
+  readonly mayWatch: (request: FastifyRequest) => boolean
 }
 
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** What it was sent last, and when anything was. */
+  /** The last state that was sent, and the time of the last write. */
   sent: string
   sentMs: number
 }
 
 export class Live {
-  readonly #parts: LiveParts
+  readonly #parts: LiveOptions
   readonly #streams = new Set<Stream>()
-  #callOff: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
 
-  constructor(parts: LiveParts) {
+  constructor(parts: LiveOptions) {
     this.#parts = parts
   }
 
-  /** Sends until the other side goes away. Error: CONSOLE_LIMITED. */
+  /** Sends events until the client disconnects. Throws CONSOLE_LIMITED. */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     if (this.#streams.size >= STREAMS_MAX) {
-      throw new SyncError('CONSOLE_LIMITED', `${STREAMS_MAX} pages look at live progress already`, {
+      throw new SyncError('CONSOLE_LIMITED', `${STREAMS_MAX} pages already watch live progress`, {
         cure: 'Close some of them.',
       })
     }
@@ -56,17 +55,17 @@ export class Live {
     reply.raw.on('close', () => this.#streams.delete(stream))
     reply.raw.on('error', () => this.#streams.delete(stream))
     reply.raw.write(`retry: 2000\ndata: ${sent}\n\n`)
-    this.#callOff ??= this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
+    this.#cancelTimer ??= this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
   close(): void {
-    this.#callOff?.()
+    this.#cancelTimer?.()
     for (const { reply } of this.#streams) reply.raw.end()
     this.#streams.clear()
   }
 
   #look(): void {
-    this.#callOff = undefined
+    this.#cancelTimer = undefined
     const now = this.#now()
     const nowMs = this.#parts.clock.monotonicMs()
     for (const stream of this.#streams) {
@@ -74,17 +73,17 @@ export class Live {
         if (this.#send(stream, `data: ${now}\n\n`)) stream.sent = now
       } else if (nowMs - stream.sentMs > SIGN_EVERY_MS) this.#send(stream, ': still here\n\n')
     }
-    if (this.#streams.size > 0) this.#callOff = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
+    if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
-  /** False: it was not sent. */
+  /** Returns whether the text was sent. */
   #send(stream: Stream, text: string): boolean {
-    if (!this.#parts.mayLook(stream.request)) {
+    if (!this.#parts.mayWatch(stream.request)) {
       stream.reply.raw.end()
       this.#streams.delete(stream)
       return false
     }
-    // A slow reader is sent what is so once it has taken what it has; all between is outdated by then.
+    // A slow reader gets the newest state once its buffer is empty; the states between would be outdated.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)
@@ -95,6 +94,6 @@ export class Live {
     const { backendOf, errands } = this.#parts
     const backend = backendOf()
     const open = errands.all.map(({ id, state, outcomes }) => ({ id, state, outcomes: outcomes.length }))
-    return JSON.stringify({ begun: backend.begun(), running: backend.running().map(runningOf), errands: open })
+    return JSON.stringify({ begun: backend.begun(), running: backend.running().map(toRunningRun), errands: open })
   }
 }

@@ -5,18 +5,8 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import {
-  aPerson,
-  drawnAnew,
-  giveToken,
-  launched,
-  logIn,
-  lookedAt,
-  lostWhenDrawnAnew,
-  tooWide,
-  violations,
-} from './browser.ts'
-import { aConsole, type Consoled, TOKEN } from './support.ts'
+import { aPerson, giveToken, launched, logIn, lookedAt, lostByRedraw, redraw, tooWide, violations } from './browser.ts'
+import { aConsole, type Consoled, type Errand, TOKEN } from './support.ts'
 
 let browser: Browser
 let console: Consoled
@@ -207,7 +197,7 @@ describe('a person', () => {
     for (const answer of ['Escape', 'Enter']) {
       await page.keyboard.press('Enter')
       await page.getByRole('dialog').waitFor()
-      await drawnAnew(page)
+      await redraw(page)
       await page.keyboard.press(answer)
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
       await focusIs('reconcile-events')
@@ -227,14 +217,14 @@ describe('a person', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
   })
 
-  it('stays where they are with the keys when the page is drawn anew', LONG, async () => {
+  it('stays where they are with the keys when the page is redrawn', LONG, async () => {
     await using person = await aPerson(browser, console)
     await logIn(person)
     await person.page.locator('#running').waitFor({ state: 'hidden' })
     await console.carryOut('/api/pause', { reports: ['office_reservations'] })
     for (const view of VIEWS) {
       await person.view(view)
-      expect(await lostWhenDrawnAnew(person.page), view).toEqual([])
+      expect(await lostByRedraw(person.page), view).toEqual([])
     }
     await console.carryOut('/api/resume', { reports: ['office_reservations'] })
   })
@@ -284,7 +274,7 @@ describe('a person', () => {
   })
 
   it.each([
-    ['a file of it is refused', '**/page/charts.js', REFUSED, 'A part of this page did not come'],
+    ['a file of it is refused', '**/page/charts.js', REFUSED, 'A part of this page could not be loaded'],
     ['what it asks first is refused', '**/api/overview', REFUSED, 'This could not be shown'],
     ['what it asks first is never answered', '**/api/overview', HANGING, 'This could not be shown'],
   ])(
@@ -313,13 +303,29 @@ describe('a person', () => {
     await page.locator('#connection').waitFor({ state: 'hidden' })
   })
 
-  it('looks at the queues behind the same login', LONG, async () => {
+  it('sees on the page of runs which jobs run and which failed, and why', LONG, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
-    await page.getByRole('link', { name: 'Queues' }).click()
-    await page.getByText('incremental').first().waitFor()
-    await page.getByText('housekeeping').first().waitFor()
+    faults('slow@enquiries:4000')
+    const begun = await console.ask<Errand>('/api/sync', { reports: ['enquiries'] })
+    await person.view('runs')
+    const jobs = page.getByRole('table', { name: 'Jobs of the queues' })
+    const running = jobs.getByRole('row', { name: /incremental enquiries active/ })
+    await running.waitFor()
+    faults()
+    await console.endOf(begun)
+    await running.waitFor({ state: 'detached' })
+    // The test above that met it.
+    await jobs
+      .getByRole('row', { name: /incremental events failed .*REPORT_FORBIDDEN/ })
+      .first()
+      .waitFor()
+    await page
+      .getByRole('row', { name: /events sync failed REPORT_FORBIDDEN/ })
+      .first()
+      .waitFor()
+    expect(person.complaints).toEqual([])
   })
 })
 

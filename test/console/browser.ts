@@ -76,15 +76,18 @@ export const lookedAt = (page: Page, isLookedAt: boolean): Promise<void> =>
     Object.defineProperty(document, 'hidden', { value: ${!isLookedAt}, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)
 
-/** Has a view drawn anew, as every few seconds, and waits until it is. */
-export const drawnAnew = (page: Page): Promise<void> =>
+/** Set on the page's main element each time when the answer to a request is drawn. */
+const DRAWN = `{ attributeFilter: ['data-shown'] }`
+
+/** Makes the page load and draw its view again, as it does every few seconds, and waits until it is drawn. */
+export const redraw = (page: Page): Promise<void> =>
   page.evaluate(`new Promise((resolve) => {
-    new MutationObserver(resolve).observe(document.getElementById('main'), { childList: true })
+    new MutationObserver(resolve).observe(document.getElementById('main'), ${DRAWN})
     dispatchEvent(new Event('hashchange'))
   })`)
 
-/** What loses the focus when a view is drawn anew, as its switch between light and dark makes it do; a line each. */
-export async function lostWhenDrawnAnew(page: Page): Promise<string[]> {
+/** Returns what loses the focus when the switch between light and dark redraws the view; a line each. */
+export async function lostByRedraw(page: Page): Promise<string[]> {
   return await page.evaluate<string[]>(`(async () => {
     const main = document.getElementById('main')
     const places = () => [...main.querySelectorAll('h1, a, button, input, select, summary')]
@@ -92,7 +95,7 @@ export async function lostWhenDrawnAnew(page: Page): Promise<string[]> {
     for (let place = 0; place < Math.min(places().length, ${PLACES_MAX}); place += 1) {
       const { localName, id, href, textContent } = places()[place]
       places()[place].focus()
-      const drawn = new Promise((resolve) => new MutationObserver(resolve).observe(main, { childList: true, subtree: true }))
+      const drawn = new Promise((resolve) => new MutationObserver(resolve).observe(main, ${DRAWN}))
       document.getElementById('theme').click()
       await drawn
       await new Promise((resolve) => setTimeout(resolve))

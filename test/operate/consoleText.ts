@@ -3,7 +3,6 @@
  */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import { QUEUES } from '../../jobs/queue/queues.ts'
 import { ROOT } from '../rules/source.ts'
 
 export interface Said {
@@ -29,15 +28,9 @@ const PAGES = [
   '/readyz',
   '/nowhere',
   '/api/openapi.json',
-  '/queues/',
   ...readdirSync(path.join(ROOT, 'src/console/page'))
     .filter((name) => /\.(js|css|svg)$/.test(name))
     .map((name) => `/page/${name}`),
-]
-const BOARD = [
-  '/queues/api/queues',
-  '/queues/api/redis/stats',
-  ...QUEUES.flatMap((name) => [`/queues/api/queues?activeQueue=${name}`, `/queues/api/queues/${name}/workers`]),
 ]
 
 /** Asks for every page and address that can be read, and acts as a person may, well and badly. */
@@ -51,7 +44,7 @@ export async function consoleText({ url, token, report }: Place): Promise<Said[]
   }
   const post = (address: string, body: object, headers?: Record<string, string>) =>
     ask(address, { method: 'POST', body: JSON.stringify(body) }, { ...(headers ?? asMachine(token)), ...JSON_BODY })
-  for (const address of [...PAGES, ...BOARD]) await ask(address)
+  for (const address of PAGES) await ask(address)
   const { paths } = JSON.parse(await ask('/api/openapi.json')) as Openapi
   const { runs } = JSON.parse(await ask('/api/runs?limit=200')) as { runs: { run_id: string }[] }
   const values: Record<string, readonly string[]> = {

@@ -142,7 +142,7 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   pg: { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
   fastify: { home: 'src/console/', cure: 'Move the route to src/console.' },
   '@fastify': { home: 'src/console/', cure: 'Move the route to src/console.' },
-  '@bull-board': { home: 'src/console/board.ts', cure: 'Move the call to src/console/board.ts.' },
+  'fastify-type-provider-zod': { home: 'src/console/api/', cure: 'Move the route to src/console/api.' },
   '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }
 

@@ -1,18 +1,18 @@
 /**
- * Where the console may listen and by which names it may be called. On loopback a page of another site could reach it
- * by a name of its own that points here (DNS rebinding), so only loopback's own names are answered; on any other
- * address everybody in the network can knock, so a token that somebody chose with care is needed.
+ * Addresses and host names of the console. On loopback, a page of another site could reach the console through a name
+ * that points to 127.0.0.1 (DNS rebinding), so only loopback names are accepted. On any other address everybody in the
+ * network can send requests, so the console requires a long token.
  */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Below it, a token can be guessed by a machine that tries long enough. */
+/** Shorter tokens could be guessed by trying. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-/** Error: CONFIG_INVALID for an address that others reach without a token that is long enough. */
+/** Throws CONFIG_INVALID if other machines can reach the address and the token is missing or too short. */
 export function checkReach(host: string, token: Secret | undefined): void {
   if (isLoopback(host)) return
   const length = token?.reveal().length ?? 0
@@ -27,13 +27,13 @@ export function checkReach(host: string, token: Secret | undefined): void {
   )
 }
 
-/** Whether a `Host` header names this console. Off loopback any name may be right. */
+/** Returns whether a `Host` header names this console. Off loopback every name is accepted. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
-/** As a person types it. */
+/** Returns the URL to type into a browser. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

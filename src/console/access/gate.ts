@@ -1,7 +1,6 @@
 /**
- * Everybody passes here before anything else happens. It looks at the route that was found, never at the text of the
- * address, and what is not declared open is closed: unknown paths, tricks with dots and slashes, and routes of plugins
- * too.
+ * Checks each request before its route runs. The check uses the matched route, never the text of the address, and every
+ * route without `open` needs a login: unknown paths, paths with dots and slashes, and routes of plugins too.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -14,75 +13,73 @@ import { isToken } from './token.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered without a login. */
+    /** True: the route needs no login. */
     readonly open?: boolean
   }
   interface FastifyRequest {
-    /** The session that it belongs to; empty for a machine with the token itself, or for nobody. */
+    /** The session of the request; empty for a machine that sends the token, and without a login. */
     session: string
   }
 }
 
-export interface GateParts {
+export interface GateOptions {
   readonly token: Secret
-  /** Where it listens. */
+  /** The address that the console listens on. */
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
   readonly guesses: Guesses
 }
 
-/** A header that no form and no image of another page can send. */
+/** A header that forms and images of other pages cannot send. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READING: readonly string[] = ['GET', 'HEAD']
 
-export function guard(app: FastifyInstance, parts: GateParts): void {
+export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
-    const failure = failureOf(parts, request)
-    // Waited for: only what was sent ends the request here.
+    const failure = failureOf(gate, request)
+    // Fastify continues with the route unless the answer was sent before this hook returns.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/**
- * Undefined: it may pass. Answered rather than thrown, since plugins bring handlers of their own for what is thrown.
- */
-function failureOf(parts: GateParts, request: FastifyRequest): SyncError | 'login' | undefined {
+/** Returns undefined if the request may pass. Errors are returned, because plugins have error handlers of their own. */
+function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
-    if (pass(parts, request)) return undefined
+    if (pass(gate, request)) return undefined
   } catch (thrown) {
     return asSyncError(thrown)
   }
-  return wantsPage(request) ? 'login' : nobody()
+  return wantsPage(request) ? 'login' : loginNeeded()
 }
 
-/** False: nobody is logged in, and it takes a login. Errors: CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED, CONSOLE_LIMITED. */
-function pass(parts: GateParts, request: FastifyRequest): boolean {
-  if (!isOurName(request.headers.host, parts.host)) throw refused('this console does not go by that name')
+/** Returns false if the route needs a login. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
+function pass(gate: GateOptions, request: FastifyRequest): boolean {
+  if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
   const machine = bearerOf(request)
   if (!READING.includes(request.method)) checkOrigin(request, machine !== undefined)
   if (request.routeOptions.config?.open === true) return true
   if (machine !== undefined) {
-    checkToken(parts, request, machine)
+    checkToken(gate, request, machine)
     return true
   }
-  const session = request.cookies[parts.cookie] ?? ''
-  if (!parts.sessions.isOpen(session)) return false
+  const session = request.cookies[gate.cookie] ?? ''
+  if (!gate.sessions.isOpen(session)) return false
   request.session = session
   return true
 }
 
-const nobody = (): SyncError =>
+const loginNeeded = (): SyncError =>
   new SyncError('CONSOLE_LOGIN_NEEDED', 'nobody is logged in', {
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Errors: CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
+/** Throws CONSOLE_LOGIN_NEEDED for a wrong token and CONSOLE_LIMITED after too many wrong tokens. */
 export function checkToken(
-  { token, guesses }: Pick<GateParts, 'token' | 'guesses'>,
+  { token, guesses }: Pick<GateOptions, 'token' | 'guesses'>,
   request: FastifyRequest,
   guess: string,
 ): void {
@@ -90,18 +87,18 @@ export function checkToken(
   if (waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000)
     throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens came from there', {
-      cure: `Wait for ${seconds} s and try again with the token that the worker printed, or that TIDEMARK_CONSOLE_TOKEN holds.`,
+      cure: `Wait for ${seconds} s and try again with the token that the worker printed, or of TIDEMARK_CONSOLE_TOKEN.`,
       data: { retryAfterSeconds: seconds },
     })
   }
   if (isToken(token, guess)) return
   guesses.wrong(request.ip)
   throw new SyncError('CONSOLE_LOGIN_NEEDED', 'this is not the token of the console', {
-    cure: 'Use the token that the worker printed when it started, or that TIDEMARK_CONSOLE_TOKEN holds.',
+    cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
   })
 }
 
-/** What acts must come from the console's own page, or from a machine that shows the token. */
+/** Throws CONSOLE_REFUSED unless the request comes from the console's own page or from a machine with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refused('it came from another site')
@@ -111,8 +108,8 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
 }
 
 /**
- * Whether it is a page of the console's: of the name by which it is asked, or by which the proxy before it was asked.
- * The proxy says that one in a header that no page of another site can send.
+ * Returns whether the origin is the console's page: the host of the request, or the host that the proxy was asked for. The
+ * proxy sends that host in a header that pages of other sites cannot set.
  */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
@@ -132,9 +129,9 @@ const refused = (why: string): SyncError =>
     cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
   })
 
-/** Answers with the cookie of a new session. */
-export function logIn(parts: GateParts, request: FastifyRequest, reply: FastifyReply): void {
+/** Sets the cookie of a new session. */
+export function logIn(gate: GateOptions, request: FastifyRequest, reply: FastifyReply): void {
   const isSecure = request.headers['x-forwarded-proto'] === 'https'
   const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure: isSecure } as const
-  reply.setCookie(parts.cookie, parts.sessions.begin(), cookie)
+  reply.setCookie(gate.cookie, gate.sessions.begin(), cookie)
 }

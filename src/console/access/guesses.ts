@@ -1,6 +1,6 @@
 /**
- * Counts wrong tokens: whoever guesses too often has to wait, and the right token does not help meanwhile, else the
- * answer would tell it from the wrong ones. An attacker with many addresses meets a limit over all of them.
+ * Counts wrong tokens per address and over all addresses. An address that exceeds the limit has to wait, even with the
+ * right token; otherwise the answer would reveal the right token.
  */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'
@@ -8,24 +8,24 @@ import { MINUTE_MS } from '../../instant.ts'
 const GUESSES_MAX = 10
 const GUESSES_OF_ALL_MAX = 100
 const WINDOW_MS = MINUTE_MS
-/** Addresses that are counted each; beyond it the limit over all does. */
+/** Number of addresses that are counted separately; further addresses share the limit over all. */
 const ADDRESSES_MAX = 10_000
 
-interface Counted {
+interface GuessCount {
   wrong: number
   readonly untilMs: number
 }
 
 export class Guesses {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  readonly #byAddress = new Map<string, Counted>()
-  #all: Counted = { wrong: 0, untilMs: 0 }
+  readonly #byAddress = new Map<string, GuessCount>()
+  #all: GuessCount = { wrong: 0, untilMs: 0 }
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** How long this address has to wait before it may try; 0: it may now. */
+  /** Returns how long this address has to wait; 0 if it may try now. */
   waitMs(address: string): number {
     const now = this.#clock.monotonicMs()
     const own = this.#byAddress.get(address)
@@ -45,5 +45,5 @@ export class Guesses {
   }
 }
 
-const restMs = (counted: Counted | undefined, max: number, now: number): number =>
+const restMs = (counted: GuessCount | undefined, max: number, now: number): number =>
   counted === undefined || counted.wrong < max ? 0 : Math.max(0, counted.untilMs - now)

@@ -1,6 +1,6 @@
 /**
- * What browsers are told to forbid: nothing from elsewhere, no script or style in the page's own text, no frame around
- * it, no address passed on. bull-board's page lives with it too; the fonts that it would fetch elsewhere are left out.
+ * Security headers: the browser loads nothing from other hosts, runs no inline script or style, shows the page in no frame,
+ * and sends no referrer.
  */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
@@ -25,7 +25,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // It speaks HTTP on loopback; a proxy with TLS says this for itself.
+    // The console speaks HTTP; a proxy with TLS sets this header itself.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -1,26 +1,26 @@
 /**
- * Who is logged in: random identifiers, kept here as digests only and forgotten with the process. A session ends by
- * itself after half a day, or when it is closed.
+ * Sessions of people who are logged in: random identifiers, kept in memory as digests. A session ends after 12 hours, at
+ * logout, or with the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** People and their browsers; the oldest one ends when there are more. */
+/** The oldest session ends when there are more. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Digest → when it ends. In the order of their beginning. */
+  /** Digest → end on the monotonic clock. The oldest session is first. */
   readonly #open = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** Opens one; gives what its cookie holds. */
+  /** Opens a session and returns its identifier for the cookie. */
   begin(): string {
     const id = randomBytes(ID_BYTES).toString('base64url')
     const [oldest] = this.#open.keys()

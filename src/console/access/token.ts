@@ -1,7 +1,4 @@
-/**
- * The token that opens the console: made here when nobody set one, and compared without telling by time how far it
- * agrees.
- */
+/** Makes the console's token if none is configured, and compares tokens in constant time. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Secret } from '../../secret.ts'
 
@@ -11,5 +8,5 @@ export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toStri
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Digests have one length, so the comparison takes as long for any guess. */
+/** Compares digests, because they have the same length for every guess. */
 export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))

@@ -1,16 +1,14 @@
-/** Talks to the console's own API: reads, and acts with the header that no page of another site can send. */
-
+/** Requests to the console's API. Requests that act carry a header that no page of another site can send. */
 import { timeLimit } from './clock.js'
 
-/** Nothing that is read takes as long. */
 const READ_MS_MAX = 30_000
-/** What takes longer is begun and looked at again; only a plan asks the service first. */
+/** Only a dry run takes long, because it asks the service; all other actions answer within a second. */
 const ACT_MS_MAX = 120_000
 
-/** The code where nothing answered. */
+/** Error code if the worker did not answer. */
 export const LOST = 'WORKER_LOST'
 
-/** What went wrong and what to do about it. */
+/** An error with its code and what to do about it. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {
@@ -19,6 +17,9 @@ export class Failure extends Error {
     this.cure = cure
   }
 }
+
+/** @param {unknown} error */
+export const failureText = (error) => (error instanceof Failure ? `${error.message}. ${error.cure}` : String(error))
 
 /**
  * @template Result
@@ -44,17 +45,19 @@ export function act(path, body, method = 'POST') {
 /** @param {string} path @param {RequestInit} init */
 async function ask(path, init) {
   const response = await fetch(path, { ...init, credentials: 'same-origin', redirect: 'error' }).catch(lost)
-  const said = await response.json().catch(response.ok ? lost : () => ({}))
-  if (response.ok) return said
+  const body = await response.json().catch(response.ok ? lost : () => ({}))
+  if (response.ok) return body
   if (response.status === 401 && path !== '/api/session') location.assign('/login')
-  throw new Failure(said.error ?? { code: String(response.status), message: 'the worker answered oddly', cure: '' })
+  throw new Failure(
+    body.error ?? { code: String(response.status), message: 'the answer of the worker is not valid', cure: '' },
+  )
 }
 
-/** No answer, or half of one. @returns {never} */
+/** Throws the failure for a missing or incomplete answer. @returns {never} */
 function lost() {
   throw new Failure({
     code: LOST,
     message: 'the worker does not answer',
-    cure: 'Look whether it runs; this page goes on by itself when it is back.',
+    cure: 'Check that it is running; this page continues by itself when it is back.',
   })
 }

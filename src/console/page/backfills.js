@@ -1,174 +1,158 @@
-/** Reading a range again: the form with its dry run, and what became of those that were asked for. */
-import { cancelButton, carryOut, pressed } from './acts.js'
-import { act, Failure, read } from './api.js'
-import { byId, el, fill } from './dom.js'
-import { field, reportNames, select } from './filters.js'
+/** Backfills: the form with its dry run, and the state of earlier backfills. */
+import { cancelButton, carryOut, onceAtATime } from './actions.js'
+import { act, failureText, read } from './api.js'
+import { lead, pill, runningSection, section, table } from './components.js'
+import { select } from './filters.js'
 import { counted, grouped, moment } from './format.js'
-import { liveNow } from './live.js'
-import { lead, pill, runningCard, table } from './pieces.js'
+import { byId, Component, html } from './html.js'
+import { state } from './state.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/shapes.ts').Backfill>} Backfill */
-/** @typedef {import('zod').infer<typeof import('../api/shapes.ts').Plan>} Plan */
-/** @typedef {import('./filters.js').Place} Place */
+/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').Backfill>} Backfill */
+/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').Plan>} Plan */
+/** @typedef {import('./place.js').Place} Place */
 
 export const title = () => 'Backfills'
-
-/** The form is drawn once; what was typed must not be lost when the list is drawn anew. */
-export const keeps = 'backfill-list'
 
 /** @returns {Promise<{ backfills: Backfill[] }>} */
 export const load = () => read('/api/backfills')
 
 /** @param {{ backfills: Backfill[] }} data @param {Place} place */
-export const draw = (data, { query }) => [
+export const draw = ({ backfills }, { query }) => [
   lead(
     'Backfills',
-    'Reads a range of modification time again, in proven windows, newest first. It moves no mark and gives way to syncs.',
+    'A backfill reads a range of modification time again, in proven windows, newest first. It moves no mark and gives way to syncs.',
   ),
-  form(query.get('report')),
-  el('div', { id: keeps, class: 'section' }, ...drawKept(data)),
+  html`<${BackfillForm} key=${query.get('report')} report=${query.get('report')} />`,
+  runningSection(state.live.running.filter(({ kind }) => kind === 'backfill')),
+  section(
+    'earlier-title',
+    'Earlier backfills',
+    backfills.length === 0 ? html`<p class="card">None yet.</p>` : backfillTable(backfills),
+  ),
 ]
 
-/** @param {{ backfills: Backfill[] }} data */
-export const drawKept = ({ backfills }) => [
-  el('div', { id: 'running' }, runningCard(liveNow().running.filter(({ kind }) => kind === 'backfill'))),
-  el('h2', {}, 'Asked for before'),
-  backfills.length === 0
-    ? el('p', { class: 'card' }, 'None yet.')
-    : el('div', { class: 'card flush' }, listed(backfills)),
-]
+/** @typedef {{ report: string | null }} FormProps */
+/** @typedef {{ isAsking: boolean, plan: Plan | undefined, failure: string }} FormState */
 
-/** @param {string} id */
-const timeInput = (id) => el('input', { id, name: id, placeholder: '2024-01-31T08:00Z', autocomplete: 'off' })
+const EMPTY = /** @type {FormState} */ ({ isAsking: false, plan: undefined, failure: '' })
 
-/** @param {Event} event */
-function submitted(event) {
-  event.preventDefault()
-  void dryRun()
-}
+/** @extends {Component<FormProps, FormState>} */
+class BackfillForm extends Component {
+  /** @type {FormState} */
+  state = EMPTY
+  /** Number of requests: the answer to an older dry run is ignored. */
+  asked = 0
 
-/** @param {string | null} chosen */
-function form(chosen) {
-  const plan = el('div', { id: 'plan', 'aria-live': 'polite' })
-  const failure = el('p', { id: 'backfill-failure', class: 'failure', role: 'alert' })
-  return el(
-    'form',
-    { class: 'card', 'aria-label': 'Backfill', submit: submitted },
-    el(
-      'div',
-      { class: 'form' },
-      field('Report', select({ id: 'backfill-report', names: reportNames, chosen })),
-      field('From (UTC)', timeInput('backfill-from')),
-      field('To (UTC)', timeInput('backfill-to')),
-    ),
-    el('p', { class: 'faint small' }, 'Left empty: from where the report is configured to start, up to now.'),
-    failure,
-    el(
-      'div',
-      { class: 'actions' },
-      el('button', { type: 'submit', id: 'backfill-plan' }, 'Dry run'),
-      el('button', { type: 'button', id: 'backfill-begin', class: 'primary', click: pressed(begin) }, 'Begin backfill'),
-    ),
-    plan,
-  )
+  range() {
+    const [from, to] = [typed('backfill-from'), typed('backfill-to')]
+    return { report: typed('backfill-report'), ...(from && { from }), ...(to && { to }) }
+  }
+
+  async dryRun() {
+    const request = (this.asked += 1)
+    const show = (/** @type {Partial<FormState>} */ result) => {
+      if (request === this.asked) this.setState({ ...EMPTY, ...result })
+    }
+    show({ isAsking: true })
+    try {
+      show({ plan: await act('/api/backfills/plan', this.range()) })
+    } catch (error) {
+      show({ failure: failureText(error) })
+    }
+  }
+
+  begin = async () => {
+    this.asked += 1
+    this.setState(EMPTY)
+    await carryOut('/api/backfills', this.range())
+  }
+
+  /** @param {FormProps} props @param {FormState} state */
+  render({ report }, { isAsking, plan, failure }) {
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault()
+      void this.dryRun()
+    }
+    return html`
+      <form class="card" aria-label="Backfill" onSubmit=${submit}>
+        <div class="form">
+          ${select({ id: 'backfill-report', label: 'Report', names: state.reportNames, chosen: report })}
+          ${timeField('backfill-from', 'From (UTC)')} ${timeField('backfill-to', 'To (UTC)')}
+        </div>
+        <p class="faint small">Left empty: from the configured start of the report, up to now.</p>
+        <p class="failure" role="alert">${failure}</p>
+        <div class="actions">
+          <button type="submit">Dry run</button>
+          <button type="button" class="primary" onClick=${onceAtATime(this.begin)}>Begin backfill</button>
+        </div>
+        <div aria-live="polite">
+          ${isAsking && html`<p class="faint">Asking …</p>`} ${plan && planSection(plan)}
+        </div>
+      </form>
+    `
+  }
 }
 
 /** @param {string} id */
 const typed = (id) => /** @type {HTMLInputElement} */ (byId(id)).value.trim()
 
-function asked() {
-  const from = typed('backfill-from')
-  const to = typed('backfill-to')
-  return { report: typed('backfill-report'), ...(from && { from }), ...(to && { to }) }
-}
+/** @param {string} id @param {string} label */
+const timeField = (id, label) => html`
+  <div>
+    <label for=${id}>${label}</label>
+    <input id=${id} name=${id} placeholder="2024-01-31T08:00Z" autocomplete="off" />
+  </div>
+`
 
-/** How often something was asked for: a plan that comes late is not of what was asked last. */
-let asking = 0
-
-async function dryRun() {
-  const mine = (asking += 1)
-  // The view may be left, or another of its kind be there, when the plan comes.
-  const [plan, failure] = [byId('plan'), byId('backfill-failure')]
-  failure.textContent = ''
-  fill(plan, el('p', { class: 'faint' }, 'Asking …'))
-  try {
-    const answer = /** @type {Plan} */ (await act('/api/backfills/plan', asked()))
-    if (mine === asking) fill(plan, planned(answer))
-  } catch (error) {
-    if (mine !== asking) return
-    fill(plan)
-    failure.textContent = error instanceof Failure ? `${error.message}. ${error.cure}` : String(error)
-  }
-}
-
-async function begin() {
-  asking += 1
-  byId('backfill-failure').textContent = ''
-  fill(byId('plan'))
-  await carryOut('/api/backfills', asked())
-}
-
-const WINDOWS_SHOWN = 12
+const WINDOWS_LISTED = 12
 
 /** @param {Plan} plan */
-function planned({ report, since, until, goes_on: goesOn, requests, windows }) {
-  const more = windows.length - WINDOWS_SHOWN
-  const what = goesOn ? 'It was begun before and goes on' : 'It would read'
-  return el(
-    'div',
-    { class: 'section' },
-    el(
-      'p',
-      {},
-      `${what}: ${counted(windows.length, 'window')}, about ${counted(requests, 'request')}, for ${report} from ${moment(since)} to ${moment(until)}. Nothing was written.`,
-    ),
-    table({
-      caption: 'Windows of the plan, newest first',
-      heads: [
-        { name: 'Window', right: true },
-        { name: 'From' },
-        { name: 'To' },
-        { name: 'Scope' },
-        { name: 'Rows', right: true },
-        { name: 'Requests', right: true },
-      ],
-      rows: windows
-        .slice(0, WINDOWS_SHOWN)
-        .map((each) => [
-          each.number,
-          moment(each.since),
-          moment(each.until),
-          each.scope,
-          each.rows === null ? 'unknown' : grouped(each.rows),
-          grouped(each.requests),
-        ]),
-    }),
-    more > 0 ? el('p', { class: 'faint' }, `and ${counted(more, 'older window')}`) : null,
-  )
+function planSection({ report, since, until, goes_on: goesOn, requests, windows }) {
+  const more = windows.length - WINDOWS_LISTED
+  const what = goesOn ? 'This backfill began before and would continue' : 'It would read'
+  const size = `${counted(windows.length, 'window')}, about ${counted(requests, 'request')}`
+  return html`
+    <div class="section">
+      <p>${what}: ${size}, for ${report} from ${moment(since)} to ${moment(until)}. Nothing was written.</p>
+      ${windowTable(windows.slice(0, WINDOWS_LISTED))}
+      ${more > 0 && html`<p class="faint">and ${counted(more, 'older window')}</p>`}
+    </div>
+  `
 }
 
-/** @param {readonly Backfill[]} backfills */
-const listed = (backfills) =>
+/** @param {Plan['windows']} windows */
+const windowTable = (windows) =>
   table({
-    caption: 'Backfills, those asked for last first',
-    heads: [
-      { name: 'Report' },
-      { name: 'State' },
-      { name: 'From' },
-      { name: 'To' },
-      { name: 'Windows', right: true },
-      { name: 'Rows', right: true },
-      { name: 'Act' },
-    ],
-    rows: backfills.map((each) => [
-      el('a', { href: `#/runs/${each.backfill_id}`, class: 'name' }, each.report),
-      pill(each.state),
-      moment(each.since),
-      moment(each.until),
-      `${each.done} / ${each.windows}${each.failed > 0 ? `, ${each.failed} failed` : ''}`,
-      grouped(each.rows),
-      each.state === 'pending' || each.state === 'failed'
-        ? cancelButton(each.backfill_id, `the backfill of ${each.report}`)
-        : '',
-    ]),
+    caption: 'Windows of the plan, newest first',
+    columns: [{ right: 'Window' }, 'From', 'To', 'Scope', { right: 'Rows' }, { right: 'Requests' }],
+    rows: windows.map(({ number, since, until, scope, rows, requests }) => ({
+      key: String(number),
+      cells: [
+        number,
+        moment(since),
+        moment(until),
+        scope,
+        rows === null ? 'unknown' : grouped(rows),
+        grouped(requests),
+      ],
+    })),
   })
+
+/** @param {readonly Backfill[]} backfills */
+const backfillTable = (backfills) =>
+  table({
+    caption: 'Backfills, the newest request first',
+    columns: ['Report', 'State', 'From', 'To', { right: 'Windows' }, { right: 'Rows' }, 'Act'],
+    rows: backfills.map((each) => ({ key: each.backfill_id, cells: backfillCells(each) })),
+  })
+
+/** @param {Backfill} backfill */
+const backfillCells = ({ backfill_id: id, report, state: ended, since, until, windows, done, failed, rows }) => [
+  html`<a href="#/runs/${id}" class="name">${report}</a>`,
+  pill(ended),
+  moment(since),
+  moment(until),
+  `${done} / ${windows}${failed > 0 ? `, ${failed} failed` : ''}`,
+  grouped(rows),
+  ended === 'pending' || ended === 'failed' ? cancelButton(id, `the backfill of ${report}`) : '',
+]

@@ -1,87 +1,87 @@
-/**
- * Charts by uPlot, in the page's own colours. Each has the same in words for who does not see it, and beside them the table
- * of runs has every number.
- */
-import uPlot from './uplot/uPlot.esm.js'
-import { el, svg } from './dom.js'
+/** Charts by uPlot in the colours of the page. Each has a label with the same facts in words. */
 import { duration, grouped, millis, moment } from './format.js'
+import { Component, createRef, html } from './html.js'
+import uPlot from './libraries/uplot.js'
+import { isDark } from './theme.js'
 
 /** @typedef {{ at: string, mark: string }} MarkPoint */
-/** @typedef {{ ended_at: string | null, rows: number, kind: string }} RunPoint */
+/** @typedef {{ ended_at: string | null, rows: number }} RunPoint */
+/** @typedef {{ words: string, data: [number[], number[]], text: (value: number) => string, bars?: boolean }} ChartProps */
 
 const HEIGHT = 200
-
-/** @type {Set<{ chart: uPlot, place: HTMLElement }>} */
-const drawn = new Set()
-
-/** Charts of a view that is gone are forgotten. */
-export function forgetCharts() {
-  for (const { chart } of drawn) chart.destroy()
-  drawn.clear()
-}
-
-addEventListener('resize', () => {
-  for (const { chart, place } of drawn) chart.setSize({ width: place.clientWidth, height: HEIGHT })
-})
+const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
 /**
- * How far the mark stood behind the clock: it grows between runs and falls with each.
+ * The time between the mark and the clock: it grows between runs and falls with each.
  * @param {readonly MarkPoint[]} marks
  */
 export function lagChart(marks) {
-  if (marks.length < 2) return el('p', { class: 'faint' }, 'The chart begins with the second run.')
-  const times = /** @type {number[]} */ ([])
-  const lags = /** @type {number[]} */ ([])
-  let before = /** @type {MarkPoint | undefined} */ (undefined)
-  for (const point of marks) {
-    const at = millis(point.at) / 1_000
-    if (before !== undefined) {
-      times.push(at - 0.001)
-      lags.push(at - millis(before.mark) / 1_000)
-    }
-    times.push(at)
-    lags.push(at - millis(point.mark) / 1_000)
-    before = point
-  }
+  if (marks.length < 2) return tooFew()
+  const points = marks.flatMap(({ at, mark }, n) => {
+    const seconds = millis(at) / 1_000
+    const before = marks[n - 1]
+    const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
+    if (before === undefined) return [lagAfter]
+    // The lag just before the mark moved, so that the line falls steeply.
+    return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
+  })
+  const lags = points.map(([, lag]) => lag)
   const words = `Lag between ${moment(marks[0]?.at ?? null)} and ${moment(marks.at(-1)?.at ?? null)}: at most ${duration(Math.max(...lags))}, at the end ${duration(lags.at(-1) ?? 0)}.`
-  return chartIn(words, (place) => plot(place, { data: [times, lags], text: duration }))
+  return chart({ words, data: [points.map(([seconds]) => seconds), lags], text: duration })
 }
 
 /** @param {readonly RunPoint[]} runs newest first */
 export function rowsChart(runs) {
   const ended = runs.filter(({ ended_at: at }) => at !== null).toReversed()
-  if (ended.length < 2) return el('p', { class: 'faint' }, 'The chart begins with the second run.')
+  if (ended.length < 2) return tooFew()
   const times = ended.map(({ ended_at: at }) => millis(at ?? '') / 1_000)
   const rows = ended.map((run) => run.rows)
   const words = `Rows of the last ${ended.length} runs: at most ${grouped(Math.max(...rows))}, in the last one ${grouped(rows.at(-1) ?? 0)}.`
-  const bars = uPlot.paths.bars?.({ size: [0.7, 14, 2] })
-  return chartIn(words, (place) => plot(place, { data: [times, rows], text: grouped, paths: bars }))
+  return chart({ words, data: [times, rows], text: grouped, bars: true })
 }
 
-/** @param {string} words @param {(place: HTMLElement) => uPlot} draw */
-function chartIn(words, draw) {
-  const place = el('div', { class: 'chart', role: 'img', 'aria-label': words })
-  // It is drawn when it has a width.
-  requestAnimationFrame(() => {
-    if (place.isConnected) drawn.add({ chart: draw(place), place })
-  })
-  return el('figure', { class: 'figure' }, place)
+/** A chart is replaced when its words or the colours change. @param {ChartProps} props */
+const chart = (props) => html`
+  <figure class="figure"><${Chart} key=${`${isDark()} ${props.words}`} ...${props} /></figure>
+`
+
+/** @extends {Component<ChartProps>} */
+class Chart extends Component {
+  /** @type {uPlot | undefined} */
+  plot
+  ref = /** @type {{ current: HTMLElement | null }} */ (createRef())
+  resizing = new ResizeObserver(() => this.plot?.setSize({ width: this.ref.current?.clientWidth ?? 0, height: HEIGHT }))
+
+  componentDidMount() {
+    const place = /** @type {HTMLElement} */ (this.ref.current)
+    this.plot = plotIn(place, this.props)
+    this.resizing.observe(place)
+  }
+
+  componentWillUnmount() {
+    this.resizing.disconnect()
+    this.plot?.destroy()
+  }
+
+  /** @param {ChartProps} props */
+  render({ words }) {
+    return html`<div ref=${this.ref} class="chart" role="img" aria-label=${words}></div>`
+  }
 }
 
 /** @param {string} name */
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name)
 
-/**
- * @param {HTMLElement} place
- * @param {{ data: [number[], number[]], text: (value: number) => string, paths?: uPlot.Series.PathBuilder | undefined }} parts
- */
-function plot(place, { data, text, paths }) {
+/** @param {HTMLElement} place @param {ChartProps} props */
+function plotIn(place, { data, text, bars = false }) {
   const axis = {
     stroke: colour('--faint'),
     grid: { stroke: colour('--line'), width: 1 },
     ticks: { stroke: colour('--line'), width: 1 },
     font: '12px system-ui, sans-serif',
   }
+  const paths = bars ? uPlot.paths.bars?.({ size: [0.7, 14, 2] }) : undefined
+  const line = { stroke: colour('--series'), width: 2, points: { show: false } }
   return new uPlot(
     {
       width: place.clientWidth,
@@ -94,15 +94,7 @@ function plot(place, { data, text, paths }) {
         { ...axis, space: 76, values: (_, seconds) => seconds.map(clockText(seconds)) },
         { ...axis, size: 92, values: (_, values) => values.map(text) },
       ],
-      series: [
-        {},
-        {
-          stroke: colour('--series'),
-          width: 2,
-          points: { show: false },
-          ...(paths && { paths, fill: colour('--series') }),
-        },
-      ],
+      series: [{}, paths === undefined ? line : { ...line, paths, fill: colour('--series') }],
     },
     data,
     place,
@@ -111,28 +103,26 @@ function plot(place, { data, text, paths }) {
 
 const DAY_SECONDS = 86_400
 
-/** As short as tells the marks of an axis apart. @param {readonly number[]} seconds */
+/** The shortest text that tells the ticks of the time axis apart. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]
   return (/** @type {number} */ each) => new Date(each * 1_000).toISOString().slice(from, to)
 }
 
-const SPARK = { width: 112, height: 26 }
+const SPARK = { width: 112, height: 26, bars: 12 }
 
 /** Small bars: the rows of the last runs. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)
-  const step = SPARK.width / Math.max(rows.length, 12)
-  const bars = rows.map((value, n) => {
+  const step = SPARK.width / Math.max(rows.length, SPARK.bars)
+  const bar = (/** @type {number} */ value, /** @type {number} */ n) => {
     const height = Math.max(1, (value / max) * SPARK.height)
-    return svg('rect', { x: n * step, y: SPARK.height - height, width: step * 0.7, height, rx: 1 })
-  })
+    return html`<rect x=${n * step} y=${SPARK.height - height} width=${step * 0.7} height=${height} rx="1" />`
+  }
   const words = `Rows of the last ${rows.length} runs, at most ${grouped(max)}`
-  return svg(
-    'svg',
-    { class: 'spark', viewBox: `0 0 ${SPARK.width} ${SPARK.height}`, role: 'img', 'aria-label': words },
-    ...bars,
-  )
+  return html`
+    <svg class="spark" viewBox="0 0 ${SPARK.width} ${SPARK.height}" role="img" aria-label=${words}>${rows.map(bar)}</svg>
+  `
 }

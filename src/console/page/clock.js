@@ -1,8 +1,8 @@
-/** The page's one door to time, as src/clock.ts is the program's. */
+/** The only file of the page that reads the time or sets timers, as src/clock.ts is for the program. */
 
 export const nowMs = () => Date.now()
 
-/** @param {number} ms @param {() => void} action @returns {() => void} calls it off */
+/** @param {number} ms @param {() => void} action @returns {() => void} cancels the timer */
 export function after(ms, action) {
   const timer = setTimeout(action, ms)
   return () => clearTimeout(timer)
@@ -11,5 +11,5 @@ export function after(ms, action) {
 /** @param {number} ms @returns {Promise<void>} */
 export const sleep = (ms) => new Promise((resolve) => void after(ms, resolve))
 
-/** Ends what is asked with it. @param {number} ms */
+/** @param {number} ms */
 export const timeLimit = (ms) => AbortSignal.timeout(ms)

@@ -1,5 +1,4 @@
-/** How numbers, times and durations are written. Times are shown in UTC, like everywhere in Tidemark. */
-
+/** Formats numbers, times and durations. Times are in UTC. */
 import { nowMs } from './clock.js'
 
 const UNITS = /** @type {const} */ ([
@@ -50,4 +49,4 @@ const WORDS = /** @type {Record<string, string>} */ ({
 })
 
 /** @param {string} word */
-export const said = (word) => WORDS[word] ?? word
+export const wordFor = (word) => WORDS[word] ?? word

@@ -1,44 +1,39 @@
-/** What runs, as the worker tells it while it happens; the page comes back by itself when the worker was away. */
+/** Running runs, sent by the worker as server-sent events. The connection is opened again after the worker was away. */
 import { after } from './clock.js'
 
-/** @typedef {import('../api/shapes.ts').RunningRun} RunningRun */
-/** @typedef {{ begun: number, running: RunningRun[] }} LiveState */
+/** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
+/** @typedef {{ begun: number, running: readonly RunningRun[] }} LiveState */
 
-const AGAIN_MS = 5_000
-
-/** @type {LiveState} */
-let state = { begun: 0, running: [] }
-
-export const liveNow = () => state
+const RECONNECT_MS = 5_000
 
 /**
- * @param {{ onState: (hasChanged: boolean) => void, onConnection: (isThere: boolean) => void }} listener
+ * `hasChanged` is true when a run has begun or ended since the last event.
+ * @param {{ onState: (state: LiveState, hasChanged: boolean) => void, onConnection: (isConnected: boolean) => void }} listener
  */
 export function watchLive({ onState, onConnection }) {
   /** @type {EventSource | undefined} */
   let source
   /** @type {(() => void) | undefined} */
-  let callOff
+  let cancelReconnect
+  let runs = '0'
   const watch = () => {
-    callOff?.()
+    cancelReconnect?.()
     source?.close()
-    // A browser opens six connections to one address: six pages that listen behind others would leave none to ask with.
+    // A browser opens at most six connections to one address: six hidden windows that listen would leave none for requests.
     source = document.hidden ? undefined : new EventSource('/api/live')
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {
       onConnection(false)
-      // A browser tries again by itself where the connection broke, never where the answer was an error.
-      if (target === source && source?.readyState === EventSource.CLOSED) callOff = after(AGAIN_MS, watch)
+      // The browser reconnects by itself after a broken connection, but never after an answer that is an error.
+      if (target === source && source?.readyState === EventSource.CLOSED) cancelReconnect = after(RECONNECT_MS, watch)
     })
     source?.addEventListener('message', ({ data }) => {
-      const before = namesOf(state)
-      state = JSON.parse(data)
-      onState(namesOf(state) !== before)
+      const before = runs
+      const state = /** @type {LiveState} */ (JSON.parse(data))
+      runs = [state.begun, ...state.running.map(({ run_id: id }) => id)].join(' ')
+      onState(state, runs !== before)
     })
   }
   document.addEventListener('visibilitychange', watch)
   watch()
 }
-
-/** Changes when a run begins or ends, not while it goes on. @param {LiveState} now */
-const namesOf = ({ begun, running }) => [begun, ...running.map(({ run_id: id }) => id)].join(' ')

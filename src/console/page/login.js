@@ -1,9 +1,9 @@
-/** Logs in with the token and goes to the console. */
-import { act, Failure } from './api.js'
-import { byId } from './dom.js'
+/** Sends the token and opens the console. */
+import { act, failureText } from './api.js'
 
-const form = /** @type {HTMLFormElement} */ (byId('login'))
-const field = /** @type {HTMLInputElement} */ (byId('token'))
+const form = /** @type {HTMLFormElement} */ (document.getElementById('login'))
+const failure = /** @type {HTMLElement} */ (document.getElementById('failure'))
+const field = /** @type {HTMLInputElement} */ (document.getElementById('token'))
 
 form.addEventListener('submit', (event) => {
   event.preventDefault()
@@ -11,13 +11,12 @@ form.addEventListener('submit', (event) => {
 })
 
 async function logIn() {
-  const failure = byId('failure')
   failure.textContent = ''
   try {
     await act('/api/session', { token: field.value })
     location.assign('/')
   } catch (error) {
-    failure.textContent = error instanceof Failure ? `${error.message}. ${error.cure}` : String(error)
+    failure.textContent = failureText(error)
     field.select()
   }
 }

@@ -1,58 +1,42 @@
-/** Short notices in the corner, read out by screen readers, and the question before something that cannot be taken back. */
-import { Failure } from './api.js'
+/** Short notices in the corner, read aloud by screen readers, and the question before an action that cannot be undone. */
+import { failureText } from './api.js'
 import { after } from './clock.js'
-import { byId, el, fill } from './dom.js'
+import { byId } from './html.js'
+import { change, state } from './state.js'
+
+/** @typedef {import('./state.js').Notice} Notice */
 
 const SHOWN_MS = 9_000
 
-/** @param {string} text @param {'good' | 'bad'} [tone] */
+/** @param {string} text @param {Notice['tone']} [tone] */
 export function notice(text, tone = 'good') {
-  const shown = el('div', { class: `notice ${tone}` }, text)
-  byId('notices').append(shown)
-  vanish(shown)
+  const added = { text, tone }
+  change({ notices: [...state.notices, added] })
+  removeLater(added)
 }
 
-/** Nobody has read it who looked elsewhere: what ends after an hour is still told when they come back. @param {Element} shown */
-function vanish(shown) {
+/** Keeps the notice while the window is hidden: a run may end after an hour, and nobody has read it. @param {Notice} old */
+function removeLater(old) {
   after(SHOWN_MS, () => {
-    if (document.hidden) document.addEventListener('visibilitychange', () => vanish(shown), { once: true })
-    else shown.remove()
+    if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })
+    else change({ notices: state.notices.filter((each) => each !== old) })
   })
 }
 
 /** @param {unknown} error */
-export const noticeOf = (error) =>
-  notice(error instanceof Failure ? `${error.message}. ${error.cure}` : String(error), 'bad')
+export const noticeOf = (error) => notice(failureText(error), 'bad')
 
 /**
- * @param {{ title: string, text: string, yes: string }} question
+ * Asks the question in a dialog and returns whether the answer was yes.
+ * @param {import('./state.js').Question} question
  * @returns {Promise<boolean>}
  */
-export function asked({ title, text, yes }) {
+export function confirmed(question) {
+  change({ question })
   const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))
+  dialog.returnValue = ''
+  dialog.showModal()
   return new Promise((resolve) => {
-    let isYes = false
-    const answer = (/** @type {boolean} */ given) => () => {
-      isYes = given
-      dialog.close()
-    }
-    fill(
-      dialog,
-      el(
-        'div',
-        { class: 'section' },
-        el('h2', { id: 'ask-title' }, title),
-        el('p', {}, text),
-        el(
-          'div',
-          { class: 'actions' },
-          el('button', { type: 'button', class: 'primary', id: 'ask-yes', click: answer(true) }, yes),
-          el('button', { type: 'button', id: 'ask-no', click: answer(false) }, 'Leave it'),
-        ),
-      ),
-    )
-    // However it ends. Before it is closed nothing behind it takes the focus, and Escape need not be told as a cancel.
-    dialog.addEventListener('close', () => resolve(isYes), { once: true })
-    dialog.showModal()
+    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'), { once: true })
   })
 }

@@ -1,16 +1,17 @@
-/** Rows that could not be stored: why, and as they were sent. */
-import { retryButton } from './acts.js'
+/** Rows that could not be stored: the reason, and the row as the service sent it. */
+import { retryReportButton } from './actions.js'
 import { read } from './api.js'
-import { el } from './dom.js'
-import { filters, reportNames } from './filters.js'
+import { lead } from './components.js'
+import { filters } from './filters.js'
 import { counted, moment } from './format.js'
-import { lead } from './pieces.js'
+import { html } from './html.js'
+import { state } from './state.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/shapes.ts').RejectedRow>} RejectedRow */
+/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').RejectedRow>} RejectedRow */
 /** @typedef {{ total: number, rows: RejectedRow[] }} Rejected */
-/** @typedef {import('./filters.js').Place} Place */
+/** @typedef {import('./place.js').Place} Place */
 
-const ROWS_A_VIEW = 20
+const PAGE_ROWS = 20
 
 export const title = () => 'Rejected rows'
 
@@ -19,89 +20,62 @@ const offsetOf = ({ query }) => Math.max(0, Number(query.get('from') ?? 0) || 0)
 
 /** @param {Place} place @returns {Promise<Rejected>} */
 export function load(place) {
-  const asked = new URLSearchParams({ limit: String(ROWS_A_VIEW), offset: String(offsetOf(place)) })
+  const filter = new URLSearchParams({ limit: String(PAGE_ROWS), offset: String(offsetOf(place)) })
   const report = place.query.get('report')
-  if (report) asked.set('report', report)
-  return read(`/api/rejected?${asked}`)
+  if (report) filter.set('report', report)
+  return read(`/api/rejected?${filter}`)
 }
 
-/** Somebody may be choosing while the list is drawn anew. */
-export const keeps = 'rejected-list'
-
 /** @param {Rejected} data @param {Place} place */
-export const draw = (data, place) => [
-  lead(
-    'Rejected rows',
-    'Each is kept as it was sent; everything else was loaded. Once the cause is mended, load them again.',
-  ),
-  filters(place, { view: 'rejected', states: [] }),
-  el('div', { id: keeps, class: 'section' }, ...drawKept(data, place)),
-]
-
-/** @param {Rejected} data @param {Place} place */
-export function drawKept({ total, rows }, place) {
-  const reports = reportNames.filter((name) => rows.some(({ report }) => report === name))
+export function draw({ total, rows }, place) {
+  const reports = state.reportNames.filter((name) => rows.some(({ report }) => report === name))
   return [
-    el('p', {}, total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`),
-    total === 0 ? null : el('div', { class: 'actions' }, ...reports.map(retryOf)),
-    rows.length === 0 ? null : el('ul', { class: 'card flush rows' }, ...rows.map(rowOf)),
-    pager(total, place),
+    lead(
+      'Rejected rows',
+      'Each row is kept as the service sent it; all other rows were loaded. Load them again once the cause is fixed.',
+    ),
+    filters(place),
+    html`<p>${total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`}</p>`,
+    total > 0 && html`<div class="actions">${reports.map(retryReportButton)}</div>`,
+    rows.length > 0 && html`<ul class="card flush rows">${rows.map(rejectedRow)}</ul>`,
+    total > PAGE_ROWS && pager(total, place),
   ]
 }
 
-/** @param {string} report */
-function retryOf(report) {
-  const button = retryButton(report, 'primary')
-  button.textContent = `Load those of ${report} again`
-  return button
-}
-
 /** @param {RejectedRow} row @param {number} n */
-const rowOf = ({ report, scope, key, reason, observed_at: at, row, cut }, n) =>
-  el(
-    'li',
-    {},
-    el(
-      'div',
-      { class: 'grow section' },
-      el('h2', {}, `${report}${key === null ? '' : ` ${key}`}${scope === '' ? '' : ` (${scope})`}`),
-      el('p', { class: 'failure' }, reason),
-      el('p', { class: 'faint small' }, at === null ? 'It is not known when it came.' : `Came at ${moment(at)} UTC`),
-      el(
-        'details',
-        // What is unfolded stays so, also where other rows come before it.
-        { id: `raw-${[report, scope, key ?? n, at ?? 0].map(encodeURIComponent).join('-')}` },
-        el('summary', {}, 'The row as it was sent'),
-        el(
-          'pre',
-          { tabindex: '0', 'aria-label': `The row of ${report} ${key ?? ''} as it was sent` },
-          pretty(row, cut),
-        ),
-      ),
-    ),
-  )
+const rejectedRow = ({ report, scope, key, reason, observed_at: at, row, cut }, n) => html`
+  <li key=${[report, scope, key ?? n, at].join(' ')}>
+    <div class="grow section">
+      <h2>${report} ${key} ${scope && `(${scope})`}</h2>
+      <p class="failure">${reason}</p>
+      <p class="faint small">${at === null ? 'The time of arrival is unknown.' : `Arrived at ${moment(at)} UTC`}</p>
+      <details>
+        <summary>The row as it was sent</summary>
+        <pre tabindex="0" aria-label="The row of ${report} ${key ?? ''} as it was sent">${pretty(row, cut)}</pre>
+      </details>
+    </div>
+  </li>
+`
 
-/** @param {string} row @param {boolean} cut */
+/** Breaks lines without parsing the row: a number of many digits must stay as it was sent. @param {string} row @param {boolean} cut */
 function pretty(row, cut) {
-  if (cut) return `${row} …\n\n(longer than is shown here; tidemark.rejected_rows has it whole)`
-  // Not parsed: a number of many digits must look as it was sent.
+  if (cut) return `${row} …\n\n(cut here; tidemark.rejected_rows contains the whole row)`
   return row.replaceAll(/("(?:[^"\\]|\\.)*")|([{,])/g, (all, text, mark) => (text === undefined ? `${mark}\n  ` : all))
 }
 
 /** @param {number} total @param {Place} place */
 function pager(total, place) {
   const from = offsetOf(place)
-  if (total <= ROWS_A_VIEW) return null
-  const to = (/** @type {number} */ offset) => {
-    const next = new URLSearchParams(place.query)
-    next.set('from', String(offset))
-    return `#/rejected?${next}`
+  const link = (/** @type {string} */ name, /** @type {number} */ offset) => {
+    const query = new URLSearchParams(place.query)
+    query.set('from', String(offset))
+    return html`<a href="#/rejected?${query}">${name}</a>`
   }
-  return el(
-    'p',
-    { class: 'head' },
-    from === 0 ? el('span') : el('a', { href: to(Math.max(0, from - ROWS_A_VIEW)) }, 'Newer'),
-    el('span', { class: 'faint' }, `${from + 1} to ${Math.min(total, from + ROWS_A_VIEW)} of ${total}`),
-    from + ROWS_A_VIEW >= total ? el('span') : el('a', { href: to(from + ROWS_A_VIEW) }, 'Older'),
-  )
+  return html`
+    <p class="head">
+      ${from === 0 ? html`<span></span>` : link('Newer', Math.max(0, from - PAGE_ROWS))}
+      <span class="faint">${from + 1} to ${Math.min(total, from + PAGE_ROWS)} of ${total}</span>
+      ${from + PAGE_ROWS >= total ? html`<span></span>` : link('Older', from + PAGE_ROWS)}
+    </p>
+  `
 }

@@ -1,15 +1,17 @@
-/** One report: how it stands in words, what can be done, its lag and rows over time, covered time, its last runs. */
-import { pauseButton, reconcileButton, resumeButton, retryButton, syncButton } from './acts.js'
+/** One report: its state in words, actions, lag and rows over time, covered time, and its last runs. */
+import { pauseButton, reconcileButton, resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { lagChart, rowsChart } from './charts.js'
-import { el } from './dom.js'
+import { cureText, facts, pill, runningSection, section } from './components.js'
 import { duration, grouped, moment } from './format.js'
-import { liveNow } from './live.js'
-import { cureText, facts, pill, runningCard } from './pieces.js'
+import { html } from './html.js'
 import { runsTable } from './runs.js'
+import { state } from './state.js'
 import { timelines } from './timeline.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/shapes.ts').ReportDetail>} ReportDetail */
+/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').ReportDetail>} ReportDetail */
+
+const RUNS_LISTED = 20
 
 /** @param {{ name: string }} place */
 export const title = ({ name }) => name
@@ -19,67 +21,53 @@ export const load = ({ name }) => read(`/api/reports/${name}`)
 
 /** @param {ReportDetail} detail */
 export function draw({ standing, explained, settings, attention, marks, runs }) {
-  const { report, state } = standing
-  const running = liveNow().running.filter((run) => run.report === report)
+  const running = state.live.running.filter((run) => run.report === standing.report)
   return [
-    el(
-      'div',
-      { class: 'head' },
-      el(
-        'div',
-        { class: 'head' },
-        el('h1', { id: 'title', tabindex: '-1' }, report),
-        pill(running.length > 0 && state !== 'paused' ? 'running' : state),
-      ),
-      state === 'off' ? null : buttons(standing),
-    ),
-    el('p', {}, explained),
-    ...attention.map(({ title: what, why, cure, urgent, action }) =>
-      el(
-        'div',
-        { class: `card need ${urgent ? 'bad' : ''}` },
-        el('h2', {}, what),
-        el('p', { class: 'why faint' }, why),
-        cureText(cure, action === 'resume'),
-      ),
-    ),
-    el('div', { id: 'running' }, runningCard(running)),
-    el('div', { class: 'card' }, factsOf(standing, settings)),
-    el(
-      'div',
-      { class: 'columns' },
-      card(
-        'Lag',
-        'How far the mark stood behind the clock. It grows between runs and falls with each.',
-        lagChart(marks),
-      ),
-      card('Rows of each run', 'Syncs, backfills and reconciles.', rowsChart(runs)),
-    ),
-    card(
-      'Covered time',
-      'What was asked for and read whole, with a proof.',
-      timelines(standing.coverage, settings.start),
-    ),
-    el(
-      'section',
-      { class: 'section', 'aria-labelledby': 'runs-title' },
-      el('h2', { id: 'runs-title' }, 'Last runs'),
-      el('div', { class: 'card flush' }, runsTable(runs.slice(0, 20))),
-    ),
+    heading(standing, running.length > 0),
+    html`<p>${explained}</p>`,
+    attention.map(need),
+    runningSection(running),
+    factsOf(standing, settings),
+    html`
+      <div class="columns">
+        ${card('Lag', 'How far the mark was behind the clock. It grows between runs and falls with each.', lagChart(marks))}
+        ${card('Rows of each run', 'Syncs, backfills and reconciles.', rowsChart(runs))}
+      </div>
+    `,
+    card('Covered time', 'Time that was read completely, with a proof.', timelines(standing.coverage, settings.start)),
+    section('runs-title', 'Last runs', runsTable(runs.slice(0, RUNS_LISTED))),
   ]
 }
 
+/** @param {ReportDetail['standing']} standing @param {boolean} isRunning */
+const heading = (standing, isRunning) => html`
+  <div class="head">
+    <div class="head">
+      <h1 id="title" tabindex="-1">${standing.report}</h1>
+      ${pill(isRunning && standing.state !== 'paused' ? 'running' : standing.state)}
+    </div>
+    ${standing.state !== 'off' && buttons(standing)}
+  </div>
+`
+
 /** @param {ReportDetail['standing']} standing */
-const buttons = ({ report, state, rejected }) =>
-  el(
-    'div',
-    { class: 'actions' },
-    state === 'paused' ? resumeButton(report, 'primary') : syncButton(report, 'primary'),
-    state === 'paused' ? null : pauseButton(report),
-    reconcileButton(report),
-    el('a', { class: 'button', href: `#/backfills?report=${report}` }, 'Backfill …'),
-    rejected > 0 ? retryButton(report) : null,
-  )
+const buttons = ({ report, state: now, rejected }) => html`
+  <div class="actions">
+    ${now === 'paused' ? resumeButton(report, 'primary') : [syncButton(report, 'primary'), pauseButton(report)]}
+    ${reconcileButton(report)}
+    <a class="button" href="#/backfills?report=${report}">Backfill …</a>
+    ${rejected > 0 && retryButton(report)}
+  </div>
+`
+
+/** @param {ReportDetail['attention'][number]} attention */
+const need = ({ kind, title: what, why, cure, urgent, action }) => html`
+  <div key=${kind} class="card need ${urgent ? 'bad' : ''}">
+    <h2>${what}</h2>
+    <p class="why faint">${why}</p>
+    ${cureText(cure, action === 'resume')}
+  </div>
+`
 
 /** @param {ReportDetail['standing']} standing @param {ReportDetail['settings']} settings */
 const factsOf = (standing, settings) =>
@@ -94,11 +82,10 @@ const factsOf = (standing, settings) =>
     ['Overlap', duration(settings.overlap_seconds)],
   ])
 
-/** @param {string} name @param {string} text @param {Node} content */
-const card = (name, text, content) =>
-  el(
-    'section',
-    { class: 'card' },
-    el('div', { class: 'lead' }, el('h2', {}, name), el('p', { class: 'small' }, text)),
-    content,
-  )
+/** @param {string} name @param {string} text @param {import('./html.js').Content} content */
+const card = (name, text, content) => html`
+  <section class="card">
+    <div class="lead"><h2>${name}</h2><p class="small">${text}</p></div>
+    ${content}
+  </section>
+`

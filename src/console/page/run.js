@@ -1,12 +1,13 @@
-/** One run: what came of it, what to do if it failed, and what it logged. */
-import { resumeButton, syncButton } from './acts.js'
+/** One run: its figures, what to do if it failed, and its log. */
+import { resumeButton, syncButton } from './actions.js'
 import { read } from './api.js'
-import { el } from './dom.js'
-import { duration, grouped, moment, said } from './format.js'
-import { liveNow } from './live.js'
-import { cureText, facts, lead, pill, runningCard } from './pieces.js'
+import { cureText, facts, lead, pill, runningSection, section } from './components.js'
+import { duration, grouped, moment, wordFor } from './format.js'
+import { html } from './html.js'
+import { state } from './state.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/shapes.ts').RunDetail>} RunDetail */
+/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').RunDetail>} RunDetail */
+/** @typedef {NonNullable<RunDetail['run']>} Run */
 /** @typedef {RunDetail['lines'][number]} Line */
 
 /** @param {{ name: string }} place */
@@ -16,55 +17,43 @@ export const title = ({ name }) => `Run ${name.slice(0, 8)}`
 export const load = ({ name }) => read(`/api/runs/${encodeURIComponent(name)}`)
 
 /** @param {RunDetail} detail @param {{ name: string }} place */
-export function draw({ run, lines }, { name }) {
-  const running = liveNow().running.filter(({ run_id: id }) => id === name)
-  return [
-    run === null ? lead(`Run ${name}`, 'It is in the log alone; the books do not know it, or not yet.') : heading(run),
-    el('div', { id: 'running' }, runningCard(running)),
-    run?.error == null ? null : failure(run.report, run.error),
-    run === null ? null : el('div', { class: 'card' }, factsOf(run)),
-    el(
-      'section',
-      { class: 'section', 'aria-labelledby': 'log-title' },
-      el('h2', { id: 'log-title' }, 'Log'),
-      log(lines),
-    ),
-  ]
-}
+export const draw = ({ run, lines }, { name }) => [
+  run === null ? lead(`Run ${name}`, 'Only the log knows this run; the warehouse does not, or not yet.') : heading(run),
+  runningSection(state.live.running.filter(({ run_id: id }) => id === name)),
+  run?.error != null && failure(run.report, run.error),
+  run !== null && factsOf(run),
+  section('log-title', 'Log', log(lines)),
+]
 
-/** @param {NonNullable<RunDetail['run']>} run */
-const heading = ({ report, kind, state, run_id: id }) =>
-  el(
-    'div',
-    { class: 'lead' },
-    el('div', { class: 'head' }, el('h1', { id: 'title', tabindex: '-1' }, `${said(kind)} of ${report}`), pill(state)),
-    el('p', {}, el('a', { href: `#/reports/${report}` }, report), ' · ', el('span', { class: 'code' }, id)),
-  )
+/** @param {Run} run */
+const heading = ({ report, kind, state: ended, run_id: id }) => html`
+  <div class="lead">
+    <div class="head"><h1 id="title" tabindex="-1">${wordFor(kind)} of ${report}</h1>${pill(ended)}</div>
+    <p><a href="#/reports/${report}">${report}</a> · <span class="code">${id}</span></p>
+  </div>
+`
 
-/** @param {string} report @param {{ code: string, message: string, cure: string }} error */
-const failure = (report, { code, message, cure }) =>
-  el(
-    'div',
-    { class: 'card need bad' },
-    el('h2', {}, 'What happened'),
-    el('p', { class: 'why' }, message, ' ', el('span', { class: 'code faint' }, code)),
-    el('h2', {}, 'What to do'),
-    cureText(cure, PAUSING.has(code)),
-    el(
-      'div',
-      { class: 'actions' },
-      PAUSING.has(code) ? resumeButton(report, 'primary') : syncButton(report, 'primary'),
-    ),
-  )
-
-/** What the service refuses for good pauses the report. */
+/** Errors that pause a report: the service has refused access. */
 const PAUSING = new Set(['REPORT_FORBIDDEN', 'SCOPE_MISSING', 'CREDENTIALS_REFUSED'])
 
-/** @param {NonNullable<RunDetail['run']>} run */
+/** @param {string} report @param {NonNullable<Run['error']>} error */
+const failure = (report, { code, message, cure }) => html`
+  <div class="card need bad">
+    <h2>What happened</h2>
+    <p class="why">${message} <span class="code faint">${code}</span></p>
+    <h2>What to do</h2>
+    ${cureText(cure, PAUSING.has(code))}
+    <div class="actions">
+      ${PAUSING.has(code) ? resumeButton(report, 'primary') : syncButton(report, 'primary')}
+    </div>
+  </div>
+`
+
+/** @param {Run} run */
 const factsOf = (run) =>
   facts([
     ['Began (UTC)', moment(run.started_at)],
-    ['Took', run.seconds === null ? 'it runs' : duration(run.seconds)],
+    ['Took', run.seconds === null ? 'still running' : duration(run.seconds)],
     ['Pages', grouped(run.pages)],
     ['Rows', grouped(run.rows)],
     ['New', grouped(run.inserted)],
@@ -76,27 +65,26 @@ const factsOf = (run) =>
 const LEVELS = /** @type {Record<number, string>} */ ({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' })
 
 /** @param {readonly Line[]} lines */
-function log(lines) {
-  if (lines.length === 0)
-    return el('p', { class: 'faint' }, 'It said nothing, or its lines are older than what is kept.')
-  return el('ol', { class: 'card log code' }, ...lines.map(logLine))
-}
+const log = (lines) =>
+  lines.length === 0
+    ? html`<p class="faint">This run logged nothing, or its lines are older than the setting "history" keeps.</p>`
+    : html`<ol class="card log code">${lines.map(logLine)}</ol>`
 
 /** @param {Line} line */
-const logLine = ({ time, level, msg, ...fields }) =>
-  el(
-    'li',
-    {},
-    el('time', { class: 'faint', datetime: time }, time.slice(11, 23)),
-    el('span', { class: level >= 40 ? 'failure' : 'faint' }, LEVELS[level] ?? String(level)),
-    el('span', {}, msg, ' ', el('span', { class: 'faint' }, fieldsText(fields))),
-  )
+const logLine = ({ time, level, msg, ...fields }) => html`
+  <li>
+    <time class="faint" datetime=${time}>${time.slice(11, 23)}</time>
+    <span class=${level >= 40 ? 'failure' : 'faint'}>${LEVELS[level] ?? level}</span>
+    <span>${msg} <span class="faint">${fieldsText(fields)}</span></span>
+  </li>
+`
 
-const LEFT_OUT = new Set(['pid', 'hostname', 'runId', 'report', 'v'])
+/** Fields that are the same in every line of a run. */
+const COMMON_FIELDS = new Set(['pid', 'hostname', 'runId', 'report', 'v'])
 
 /** @param {Record<string, unknown>} fields */
 const fieldsText = (fields) =>
   Object.entries(fields)
-    .filter(([name]) => !LEFT_OUT.has(name))
+    .filter(([name]) => !COMMON_FIELDS.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(' ')

@@ -1,62 +1,66 @@
-/** All runs, newest first, by report and state. */
+/** Jobs of the queues, and all runs, newest first. */
 import { read } from './api.js'
-import { el } from './dom.js'
-import { duration, grouped, moment, said } from './format.js'
-import { lead, pill, table } from './pieces.js'
+import { lead, pill, section, table } from './components.js'
 import { filters } from './filters.js'
+import { duration, grouped, moment, wordFor } from './format.js'
+import { html } from './html.js'
+import { jobsSection } from './jobs.js'
 
-/** @typedef {import('../api/shapes.ts').Run} Run */
-/** @typedef {import('./filters.js').Place} Place */
+/** @typedef {import('../api/schemas.ts').Run} Run */
+/** @typedef {import('../api/schemas.ts').Jobs} Jobs */
+/** @typedef {import('./place.js').Place} Place */
+
+const STATES = ['running', 'done', 'failed', 'stopped']
 
 export const title = () => 'Runs'
 
-/** @param {Place} place @returns {Promise<{ runs: Run[] }>} */
-export const load = ({ query }) => {
-  const asked = new URLSearchParams({ limit: '100' })
-  for (const name of ['report', 'state']) if (query.get(name)) asked.set(name, query.get(name) ?? '')
-  return read(`/api/runs?${asked}`)
+/** @param {Place} place @returns {Promise<{ runs: Run[], jobs: Jobs | Error }>} */
+export async function load({ query }) {
+  const filter = new URLSearchParams({ limit: '100' })
+  for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
+  // The books can be read while the queue cannot.
+  /** @type {Promise<Jobs | Error>} */
+  const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
+  const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))
+  return { runs, jobs: await jobs }
 }
 
-/** Somebody may be choosing while the list is drawn anew. */
-export const keeps = 'run-list'
-
-/** @param {{ runs: Run[] }} data @param {Place} place */
-export const draw = (data, place) => [
-  lead('Runs', 'Each execution for one report, with what came of it. Open one to read its log.'),
-  filters(place, { view: 'runs', states: ['running', 'done', 'failed', 'stopped'] }),
-  el('div', { id: keeps, class: 'section' }, ...drawKept(data)),
+/** @param {{ runs: Run[], jobs: Jobs | Error }} data @param {Place} place */
+export const draw = ({ runs, jobs }, place) => [
+  lead('Runs', 'Each run reads one report. Open a run to see its result and its log.'),
+  filters(place, STATES),
+  runs.length === 0 ? html`<p class="card">No such run.</p>` : runsTable(runs),
+  section('jobs-title', 'Jobs in the queues', jobsSection(jobs)),
 ]
 
-/** @param {{ runs: Run[] }} data */
-export const drawKept = ({ runs }) => [
-  runs.length === 0
-    ? el('p', { class: 'card' }, 'There is no such run.')
-    : el('div', { class: 'card flush' }, runsTable(runs)),
-]
-
-const HEADS = [
-  { name: 'Began (UTC)' },
-  { name: 'Report' },
-  { name: 'Kind' },
-  { name: 'State' },
-  { name: 'Took', right: true },
-  { name: 'Rows', right: true },
-  { name: 'New', right: true },
-  { name: 'Changed', right: true },
-  { name: 'Rejected', right: true },
+const COLUMNS = [
+  'Began (UTC)',
+  'Report',
+  'Kind',
+  'State',
+  { right: 'Took' },
+  { right: 'Rows' },
+  { right: 'New' },
+  { right: 'Changed' },
+  { right: 'Rejected' },
 ]
 
 /** @param {readonly Run[]} runs */
 export const runsTable = (runs) =>
   table({
     caption: 'Runs, newest first',
-    heads: HEADS,
-    rows: runs.map((run) => [
-      el('a', { href: `#/runs/${run.run_id}`, id: `run-${run.run_id}` }, moment(run.started_at)),
-      run.report,
-      said(run.kind),
-      pill(run.state),
-      run.seconds === null ? '' : duration(run.seconds),
-      ...[run.rows, run.inserted, run.updated, run.rejected].map((number) => (number === 0 ? '' : grouped(number))),
-    ]),
+    columns: COLUMNS,
+    rows: runs.map((run) => ({
+      key: run.run_id,
+      cells: [
+        html`<a href="#/runs/${run.run_id}" id="run-${run.run_id}">${moment(run.started_at)}</a>`,
+        run.report,
+        wordFor(run.kind),
+        run.error === null
+          ? pill(run.state)
+          : [pill(run.state), html` <span class="code small">${run.error.code}</span>`],
+        run.seconds === null ? '' : duration(run.seconds),
+        ...[run.rows, run.inserted, run.updated, run.rejected].map((number) => (number === 0 ? '' : grouped(number))),
+      ],
+    })),
   })

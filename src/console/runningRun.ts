@@ -1,9 +1,9 @@
-/** Runs that are under way, as the API and the live stream tell of them. */
+/** Converts active runs into the form of the API and of the live events. */
 import type { RunningDocument } from '../../jobs/runs/runs.ts'
 import { formatInstant } from '../instant.ts'
-import type { RunningRun } from './api/shapes.ts'
+import type { RunningRun } from './api/schemas.ts'
 
-export function runningOf({ runId, report, kind, startedAt, progress }: RunningDocument): RunningRun {
+export function toRunningRun({ runId, report, kind, startedAt, progress }: RunningDocument): RunningRun {
   const { pages = 0, rows = 0 } = progress ?? {}
   return {
     run_id: runId,

@@ -1,6 +1,6 @@
-/** What operations answer with, in the few words that the API and the page show. */
+/** Converts the answers of operations into the short texts that the API and the page show. */
 import type { OutcomeDocument, Plain } from '../../jobs/control/wire.ts'
-import type { Outcome, Problem } from './api/shapes.ts'
+import type { Outcome, Problem } from './api/schemas.ts'
 import type { z } from 'zod'
 
 interface RetriedReport {
@@ -11,7 +11,7 @@ interface RetriedReport {
   readonly withheld?: number
 }
 
-type OutcomeShown = z.infer<typeof Outcome>
+type ConsoleOutcome = z.infer<typeof Outcome>
 
 export const problemOf = ({ code, message, cure }: Plain): z.infer<typeof Problem> => ({
   code: String(code),
@@ -19,9 +19,9 @@ export const problemOf = ({ code, message, cure }: Plain): z.infer<typeof Proble
   cure: String(cure),
 })
 
-/** Of an event that came meanwhile, or of the whole answer. */
-export function outcomesOf(told: unknown): OutcomeShown[] {
-  const { outcome, retried, paused, resumed, what } = told as {
+/** Returns the outcomes in an event or in a final answer; empty for other events. */
+export function outcomesOf(answer: unknown): ConsoleOutcome[] {
+  const { outcome, retried, paused, resumed, what } = answer as {
     readonly outcome?: OutcomeDocument
     readonly retried?: readonly RetriedReport[]
     readonly paused?: readonly string[]
@@ -35,27 +35,33 @@ export function outcomesOf(told: unknown): OutcomeShown[] {
   return what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]
 }
 
-const plainOutcome = (report: string, state: string): OutcomeShown => ({
+const plainOutcome = (report: string, state: string): ConsoleOutcome => ({
   report,
   state,
   text: `${report}: ${state}`,
   error: null,
 })
 
-function runOutcome({ report, state, figures, error }: OutcomeDocument): OutcomeShown {
+function runOutcome({ report, state, figures, error }: OutcomeDocument): ConsoleOutcome {
   if (error !== undefined) {
     return { report, state, text: `${report}: ${state}: ${String(error['message'])}`, error: problemOf(error) }
   }
   const { rows, inserted, updated, deleted, rejected } = figures
-  const parts = [`${rows} rows`, `${inserted} new`, `${updated} changed`, `${deleted} deleted`, `${rejected} rejected`]
-  const shown = parts.filter((part, index) => index === 0 || !part.startsWith('0 '))
-  return { report, state, text: `${report}: ${state}, ${shown.join(', ')}`, error: null }
+  const figuresText = [
+    `${rows} rows`,
+    `${inserted} new`,
+    `${updated} changed`,
+    `${deleted} deleted`,
+    `${rejected} rejected`,
+  ]
+  const notable = figuresText.filter((text, index) => index === 0 || !text.startsWith('0 '))
+  return { report, state, text: `${report}: ${state}, ${notable.join(', ')}`, error: null }
 }
 
-function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): OutcomeShown {
+function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): ConsoleOutcome {
   const again = tried === 0 ? [] : [`${loaded} of ${tried} rows loaded, ${rejected} rejected again`]
-  const unkept = withheld === 0 ? [] : [`${withheld} kept without values can not be loaded again`]
-  const parts = [...again, ...unkept]
+  const withoutValues = withheld === 0 ? [] : [`${withheld} kept without values can not be loaded again`]
+  const parts = [...again, ...withoutValues]
   const text = `${report}: ${parts.length === 0 ? 'no rejected rows' : parts.join('; ')}`
   return { report, state: rejected > 0 ? 'rejected again' : 'done', text, error: null }
 }

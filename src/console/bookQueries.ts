@@ -1,10 +1,10 @@
-/** What the console reads of the books: reading statements only, each with a limit. Times leave DuckDB as text. */
-import type { ReportName } from '../../../schema/index.ts'
-import { text } from '../../warehouse/database/sqlText.ts'
-import type { Reader } from '../backend.ts'
-import type { Run } from '../api/shapes.ts'
+/** Queries of the console on the bookkeeping tables: reads only, each with a limit. Times are returned as text. */
+import type { ReportName } from '../../schema/index.ts'
+import { text } from '../warehouse/database/sqlText.ts'
+import type { Reader } from './backend.ts'
+import type { Backfill, RejectedRow, Run } from './api/schemas.ts'
 
-/** A TIMESTAMPTZ as the API writes it. */
+/** SQL that formats a TIMESTAMPTZ as the API does. */
 const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
 
 const RUN = `
@@ -24,15 +24,15 @@ const runOf = ({ error_code: code, error: message, cure, ...run }: RunRow): Run 
   error: code === null ? null : { code, message: message ?? '', cure: cure ?? '' },
 })
 
-export interface RunsAsk {
+export interface RunFilter {
   readonly report?: ReportName | undefined
   readonly state?: string | undefined
   readonly before?: string | undefined
   readonly limit: number
 }
 
-/** Newest first. */
-export async function runsOf(books: Reader, { report, state, before, limit }: RunsAsk): Promise<Run[]> {
+/** Returns runs, newest first. */
+export async function runsOf(books: Reader, { report, state, before, limit }: RunFilter): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
     ...(state === undefined ? [] : [`state = ${text(state)}`]),
@@ -50,7 +50,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Rows of the last incremental runs of each report, earliest first. */
+/** Returns the rows of the last incremental runs of each report, earliest first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -59,11 +59,11 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
   return new Map([...found].map(([report, each]) => [report, each.map((row) => row.rows)]))
 }
 
-const MARKS_SHOWN = 300
+const MARKS_LISTED = 300
 
 /**
- * Where the mark stood after each of the last incremental runs: the earliest end of its windows over all scopes, less
- * settle. The books hold only the mark of now.
+ * Returns the mark after each of the last incremental runs: the earliest end of its windows over all scopes, minus settle.
+ * It is computed, because the tables contain only the current mark.
  */
 export function marksOver(
   books: Reader,
@@ -73,7 +73,7 @@ export function marksOver(
   return books.rows(`
     WITH ended AS (
       SELECT run_id, ended_at FROM tidemark.runs
-      WHERE report = ${text(report)} AND kind = 'incremental' AND state = 'done' ORDER BY ended_at DESC LIMIT ${MARKS_SHOWN}
+      WHERE report = ${text(report)} AND kind = 'incremental' AND state = 'done' ORDER BY ended_at DESC LIMIT ${MARKS_LISTED}
     ), reached AS (
       SELECT e.ended_at, w.scope, max(w.until) AS until
       FROM ended e JOIN tidemark.loads l USING (run_id) JOIN tidemark.windows w USING (load_id)
@@ -102,32 +102,22 @@ export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
     `SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure FROM tidemark.report_states WHERE paused_code IS NOT NULL`,
   )
 
-/** A row may be megabytes; nobody reads those in a page. */
+/** A row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
-export interface RejectedRowsRequest {
+export interface RejectedFilter {
   readonly report?: ReportName | undefined
   readonly limit: number
   readonly offset: number
 }
 
-export interface RejectedShown {
-  readonly report: ReportName
-  readonly scope: string
-  readonly key: string | null
-  readonly reason: string
-  readonly observed_at: string | null
-  readonly row: string
-  readonly cut: boolean
-}
-
-/** Newest first, and how many there are. */
+/** Returns rejected rows, newest first, and their total number. */
 export async function rejectedOf(
   books: Reader,
-  { report, limit, offset }: RejectedRowsRequest,
-): Promise<{ total: number; rows: RejectedShown[] }> {
+  { report, limit, offset }: RejectedFilter,
+): Promise<{ total: number; rows: RejectedRow[] }> {
   const where = report === undefined ? '' : `WHERE report = ${text(report)}`
-  const rows = await books.rows<RejectedShown>(`
+  const rows = await books.rows<RejectedRow>(`
     SELECT report, scope, key, reason, ${iso('observed_at')} AS observed_at,
       left("row"::VARCHAR, ${ROW_CHARACTERS_MAX}) AS "row", length("row"::VARCHAR) > ${ROW_CHARACTERS_MAX} AS cut
     FROM tidemark.rejected_rows ${where} ORDER BY load_id DESC, rowid LIMIT ${limit} OFFSET ${offset}`)
@@ -135,24 +125,9 @@ export async function rejectedOf(
   return { total: counted?.total ?? 0, rows }
 }
 
-export interface BackfillShown {
-  readonly backfill_id: string
-  readonly report: ReportName
-  readonly since: string
-  readonly until: string
-  readonly state: 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
-  readonly requested_at: string
-  readonly ended_at: string | null
-  readonly windows: number
-  readonly done: number
-  readonly failed: number
-  readonly rows: number
-  readonly error: string | null
-}
-
-/** Those asked for last, first. */
-export const backfillsOf = (books: Reader, limit: number): Promise<BackfillShown[]> =>
-  books.rows<BackfillShown>(`
+/** Returns backfills, the newest request first. */
+export const backfillsOf = (books: Reader, limit: number): Promise<Backfill[]> =>
+  books.rows<Backfill>(`
     SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,
       ${iso('b.requested_at')} AS requested_at, ${iso('b.ended_at')} AS ended_at, b.windows,
       coalesce(w.done, 0) AS done, coalesce(w.failed, 0) AS failed, coalesce(w.rows, 0)::BIGINT AS rows, w.error

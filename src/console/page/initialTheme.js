@@ -1,4 +1,4 @@
-/** Chooses light or dark before anything is painted: what was chosen here once, else what the system prefers. */
+/** Sets light or dark colours before the first paint: the earlier choice, or else the preference of the system. */
 {
   const chosen = localStorage.getItem('theme')
   const prefersDark = matchMedia('(prefers-color-scheme: dark)').matches

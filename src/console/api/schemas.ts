@@ -1,7 +1,4 @@
-/**
- * What the API answers with, as schemas: the document for machines is made from them, and a test holds real answers to
- * them.
- */
+/** Schemas of the API's answers. The OpenAPI document contains them, and a test compares real answers with them. */
 import { z } from 'zod'
 import { reportNames } from '../../../schema/index.ts'
 
@@ -19,7 +16,7 @@ const Span = z.object({ since: time.nullable().describe('Null: from the beginnin
 
 export const ScopeCoverage = z.object({
   scope: z.string(),
-  asked: z.boolean().describe('False: its currency was taken out of the configuration'),
+  asked: z.boolean().describe('False: its currency was removed from the configuration'),
   covered: z.array(Span),
   gaps: z.array(Span),
   reading_again: Span.extend({ because: z.array(z.string()).readonly(), records: count.nullable() }).nullable(),
@@ -65,7 +62,7 @@ export const Attention = z.object({
   title: z.string(),
   why: z.string(),
   cure: z.string(),
-  urgent: z.boolean().describe('It does not pass by itself and keeps the report from being read'),
+  urgent: z.boolean().describe('The report is not read until somebody acts'),
   action: z.enum(['resume', 'sync', 'retry-rejected', 'backfill']).nullable(),
 })
 export type Attention = z.infer<typeof Attention>
@@ -73,17 +70,19 @@ export type Attention = z.infer<typeof Attention>
 export const Depth = z.object({ waiting: count, active: count, delayed: count, failed: count })
 
 export const Overview = z.object({
-  owner: z.boolean().describe('This process holds the warehouse; else the books are those of the published copy'),
+  owner: z
+    .boolean()
+    .describe('True: this process owns the warehouse. False: the figures are those of the published copy'),
   reports: z.array(
     Standing.extend({
       every: z.string(),
       per_record: z
         .boolean()
-        .describe('Only records that changed are asked about: its lag grows while nothing changes'),
+        .describe('Only records that changed are requested, so the lag grows while nothing changes'),
       recent: z.array(count).describe('Rows of the last runs'),
     }),
   ),
-  attention: z.array(Attention).describe('What somebody should look at, worst first'),
+  attention: z.array(Attention).describe('What needs attention, worst first'),
   running: z.array(RunningRun),
   waiting: z.array(z.object({ id: z.string(), report: z.string(), kind: z.string() })),
   queues: z.record(z.string(), Depth),
@@ -118,9 +117,27 @@ export const ReportDetail = z.object({
     start: time,
   }),
   attention: z.array(Attention),
-  marks: z.array(z.object({ at: time, mark: time })).describe('Where the mark stood after each run, earliest first'),
+  marks: z.array(z.object({ at: time, mark: time })).describe('The mark after each run, earliest first'),
   runs: z.array(Run).describe('The last runs, newest first'),
 })
+
+export const Jobs = z.object({
+  depths: z.record(z.string(), Depth).describe('Number of jobs per queue and state'),
+  jobs: z
+    .array(
+      z.object({
+        id: z.string(),
+        queue: z.string(),
+        name: z.string().describe('The report, or the kind of housekeeping'),
+        state: z.enum(['active', 'waiting', 'delayed', 'failed']).describe('Delayed: waits for its next try'),
+        tries: count.describe('Tries so far'),
+        added_at: time,
+        error: z.string().nullable().describe('Reason of the last failure'),
+      }),
+    )
+    .describe('The newest jobs of each queue and state; scheduled ticks are left out'),
+})
+export type Jobs = z.infer<typeof Jobs>
 
 export const RunLine = z.looseObject({ time: z.string(), level: z.int(), msg: z.string() })
 export const RunDetail = z.object({ run: Run.nullable(), lines: z.array(RunLine) })
@@ -131,9 +148,10 @@ export const RejectedRow = z.object({
   key: z.string().nullable(),
   reason: z.string(),
   observed_at: time.nullable(),
-  row: z.string().describe('JSON as it was sent'),
-  cut: z.boolean().describe('The row is longer than is shown; tidemark.rejected_rows has it whole'),
+  row: z.string().describe('JSON as the service sent it'),
+  cut: z.boolean().describe('True: the row is cut here; tidemark.rejected_rows contains the whole row'),
 })
+export type RejectedRow = z.infer<typeof RejectedRow>
 
 export const Backfill = z.object({
   backfill_id: z.string(),
@@ -147,15 +165,16 @@ export const Backfill = z.object({
   done: count,
   failed: count,
   rows: count,
-  error: z.string().nullable().describe('Of its newest window that failed'),
+  error: z.string().nullable().describe('Error of the newest window that failed'),
 })
+export type Backfill = z.infer<typeof Backfill>
 
 export const Plan = z.object({
   report: Report,
   since: time,
   until: time,
   goes_on: z.boolean().describe('A backfill of this range was begun before'),
-  requests: count.describe('About'),
+  requests: count.describe('Estimated number of requests'),
   windows: z.array(Span.extend({ number: count, scope: z.string(), rows: count.nullable(), requests: count })),
 })
 

@@ -1,0 +1,131 @@
+/** Routes that act. Each sends the same request to the owner as the command of that name. */
+import { z } from 'zod'
+import { type ReportName, reportNames } from '../../../schema/index.ts'
+import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
+import { errorFrom } from '../../../jobs/control/wire.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
+import type { Planned } from '../../../jobs/control/control.ts'
+import type { ConsoleBackend } from '../backend.ts'
+import type { Errands } from '../errands.ts'
+import { type Api, answers } from './api.ts'
+import { Errand, Plan, Report } from './schemas.ts'
+
+const reports = z.array(Report).min(1).max(reportNames.length)
+const Reports = z.strictObject({ reports })
+const moment = z
+  .string()
+  .max(40)
+  .refine((text) => parseInstant(text) !== undefined, 'is no time such as 2024-01-31 or 2024-01-31T08:00:00Z')
+const Range = z.strictObject({
+  report: Report,
+  from: moment.optional().describe('Where the report is configured to start, when left out'),
+  to: moment.optional().describe('Now, when left out'),
+})
+
+const ErrandPath = z.strictObject({ errand: z.uuid() })
+const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
+
+export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, errands: Errands): void {
+  const add = actionAdder(api, backendOf, errands)
+  add('/api/sync', {
+    summary: 'An incremental run of each report, now',
+    body: Reports,
+    request: (body) => ({ do: 'sync', ...body }),
+  })
+  add('/api/reconcile', {
+    summary: 'Compares whole reports with the service',
+    body: z.strictObject({ reports, allow_mass_delete: z.boolean().default(false) }),
+    request: (body) => ({ do: 'reconcile', reports: body.reports, allowMassDelete: body.allow_mass_delete }),
+  })
+  add('/api/backfills', {
+    summary: 'Reads a range again; continues a backfill of this range that was begun before',
+    body: Range,
+    request: (body) => ({ do: 'backfill', backfills: [rangeOf(body)] }),
+  })
+  add('/api/pause', {
+    summary: 'Makes runs skip these reports',
+    body: Reports,
+    request: (body) => ({ do: 'pause', ...body }),
+  })
+  add('/api/resume', {
+    summary: 'Ends the pause of these reports',
+    body: Reports,
+    request: (body) => ({ do: 'resume', ...body }),
+  })
+  add('/api/cancel', {
+    summary: 'Ends a run or a backfill',
+    body: z.strictObject({ id: z.string().min(1).max(100) }),
+    request: (body) => ({ do: 'cancel', ...body }),
+  })
+  add('/api/rejected/retry', {
+    summary: 'Loads rejected rows again',
+    body: Reports,
+    request: (body) => ({ do: 'retry-rejected', ...body }),
+  })
+  const planning = answers(Plan, PLAN_SUMMARY, { body: Range })
+  api.post('/api/backfills/plan', planning, ({ body }) => planOf(backendOf(), rangeOf(body)))
+  const looking = answers(Errand, 'The state of an action that was begun before', { params: ErrandPath })
+  api.get('/api/errands/:errand', looking, async ({ params }) => {
+    const errand = errands.get(params.errand)
+    if (errand !== undefined) return errand
+    throw new SyncError('USAGE_INVALID', 'there is no such errand', {
+      cure: 'Only the newest errands are kept; /api/runs lists all runs.',
+      data: { status: 404 },
+    })
+  })
+}
+
+interface Action<Body extends z.ZodType> {
+  readonly summary: string
+  readonly body: Body
+  readonly request: (body: z.output<Body>) => ControlRequest
+}
+
+const actionAdder =
+  (api: Api, backendOf: () => ConsoleBackend, errands: Errands) =>
+  <Body extends z.ZodType>(path: string, { summary, body, request }: Action<Body>): void => {
+    const response = { 200: Errand, 202: Errand }
+    api.post(path, { schema: { summary, body, response } }, async (asked, reply) => {
+      const errand = await errands.begin(backendOf(), request(asked.body as z.output<Body>))
+      if (errand.error !== null) throw errorFrom(errand.error)
+      reply.code(errand.state === 'running' ? 202 : 200)
+      return errand
+    })
+  }
+
+interface RangeBody {
+  readonly report: ReportName
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+const rangeOf = ({ report, from, to }: RangeBody): { report: ReportName; from?: Instant; to?: Instant } => ({
+  report,
+  ...(from !== undefined && { from: parseInstant(from) as Instant }),
+  ...(to !== undefined && { to: parseInstant(to) as Instant }),
+})
+
+async function planOf(backend: ConsoleBackend, range: ReturnType<typeof rangeOf>): Promise<z.infer<typeof Plan>> {
+  const asking = { tell: () => undefined, signal: new AbortController().signal }
+  const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
+  if ('error' in answer) throw errorFrom(answer.error)
+  const [plan] = (answer.result as { plans: readonly Planned[] }).plans
+  if (plan === undefined) throw asSyncError('no plan')
+  const { named, windows, requests } = plan
+  return {
+    report: named.report,
+    since: formatInstant(named.from),
+    until: formatInstant(named.to),
+    goes_on: named.goesOn,
+    requests,
+    windows: windows.map(({ number, scope, since, until, plannedRows, plannedRequests }) => ({
+      number,
+      scope,
+      since: formatInstant(since),
+      until: formatInstant(until),
+      rows: plannedRows ?? null,
+      requests: plannedRequests,
+    })),
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The API as Fastify routes with zod schemas. The schemas check each request, and the OpenAPI document is made from them,
+ * so the document cannot differ from the routes.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import swagger from '@fastify/swagger'
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import {
+  jsonSchemaTransform,
+  jsonSchemaTransformObject,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { Problem } from './schemas.ts'
+
+/** A Fastify instance whose handlers have the types of their schemas. */
+export type Api = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
+
+const DESCRIPTION =
+  'What the console shows and does. Machines send the token as "Authorization: Bearer …"; a page logs in and sends the header x-tidemark-console with every request that acts.'
+
+const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
+
+/** Returns the instance to which routes are added; serves the document of all routes with a schema. */
+export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Tidemark console', version, description: DESCRIPTION },
+      security: [{ token: [] }, { session: [] }],
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'tidemark',
+            description: 'Set by POST /api/session; its name ends with the port.',
+          },
+        },
+      },
+    },
+    transform: (input) => {
+      const { schema, route } = input
+      if (schema === undefined) return { schema: { hide: true }, url: input.url }
+      const isOpen = route.config?.open === true
+      const operation = {
+        ...schema,
+        operationId: operationId(String(route.method), input.url),
+        ...(isOpen && { security: [] }),
+        response: described(schema.response as Answers),
+      }
+      return jsonSchemaTransform({ ...input, schema: operation })
+    },
+    transformObject: jsonSchemaTransformObject,
+  })
+  app.setValidatorCompiler(validatorCompiler as never)
+  // The tests compare real answers with the schemas; at run time they are not checked again.
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  app.get('/api/openapi.json', () => app.swagger())
+  return app.withTypeProvider<ZodTypeProvider>()
+}
+
+type Answers = Readonly<Record<number, z.ZodType>>
+
+const described = ({ 200: done, 202: begun }: Answers) => ({
+  ...(done && { 200: answer('Done', done) }),
+  ...(begun && { 202: answer('It goes on', begun) }),
+  default: answer('What went wrong and what to do', Failure),
+})
+
+const answer = (description: string, schema: z.ZodType) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+/**
+ * Returns the options of a route whose answer has this schema.
+ * Example: `answers(Run, 'One run', { params: z.strictObject({ run: z.string() }) })`.
+ */
+export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
+  answer: Answer,
+  summary: string,
+  input?: Input,
+) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
+
+interface RouteInput {
+  readonly params?: z.ZodType
+  readonly querystring?: z.ZodType
+  readonly body?: z.ZodType
+}
+
+/** Example: `getApiRunsRun` for `GET /api/runs/:run`. */
+const operationId = (method: string, url: string): string =>
+  `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

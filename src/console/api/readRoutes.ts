@@ -1,0 +1,150 @@
+/** Routes that read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
+import { z } from 'zod'
+import { isPerRecord, type ReportName } from '../../../schema/index.ts'
+import type { Activity, Answer } from '../../../jobs/control/control.ts'
+import type { Requests } from '../../../jobs/queue/requests.ts'
+import type { Clock } from '../../clock.ts'
+import { SyncError } from '../../errors.ts'
+import { linesOfRun } from '../../runLogs.ts'
+import { attentionOf } from '../attention.ts'
+import {
+  backfillsOf,
+  explainedOf,
+  marksOver,
+  pausesOf,
+  recentRows,
+  rejectedOf,
+  runOfId,
+  runsOf,
+} from '../bookQueries.ts'
+import type { AllSettings, ConsoleBackend } from '../backend.ts'
+import { listJobs } from '../jobs.ts'
+import { toRunningRun } from '../runningRun.ts'
+import { type Api, answers } from './api.ts'
+import { Backfill, Jobs, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './schemas.ts'
+
+export interface ReadOptions {
+  readonly clock: Clock
+  readonly settings: AllSettings
+  readonly backendOf: () => ConsoleBackend
+  readonly requests: Pick<Requests, 'queue' | 'depths'>
+  /** The directory with the log lines of runs. */
+  readonly runLogs: string
+}
+
+const RUNS_OF_REPORT = 60
+const BACKFILLS_LISTED = 20
+const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max(max).default(usual)
+
+const ReportPath = z.strictObject({ report: Report })
+const RunPath = z.strictObject({ run: z.string().min(1).max(100) })
+const RunQuery = z.strictObject({
+  report: Report.optional(),
+  state: z.enum(['running', 'done', 'failed', 'stopped']).optional(),
+  before: z.iso.datetime().optional().describe('Only runs that began earlier'),
+  limit: limit(200, 50),
+})
+const RejectedQuery = z.strictObject({
+  report: Report.optional(),
+  limit: limit(100, 20),
+  offset: z.coerce.number().int().min(0).default(0),
+})
+const Runs = z.object({ runs: z.array(Run) })
+const RejectedRows = z.object({ total: z.int(), rows: z.array(RejectedRow) })
+const Backfills = z.object({ backfills: z.array(Backfill) })
+
+export function addReadRoutes(api: Api, options: ReadOptions): void {
+  const { backendOf, requests, clock, runLogs } = options
+  api.get(
+    '/api/overview',
+    answers(Overview, 'The state of every report, what is running, and what needs attention'),
+    () => overview(options),
+  )
+  api.get(
+    '/api/reports/:report',
+    answers(ReportDetail, 'One report: its state in words, its mark over time, its last runs', { params: ReportPath }),
+    ({ params }) => reportDetail(options, params.report),
+  )
+  api.get('/api/runs', answers(Runs, 'Runs, newest first', { querystring: RunQuery }), async ({ query }) => ({
+    runs: await runsOf(backendOf().books, query),
+  }))
+  api.get(
+    '/api/runs/:run',
+    answers(RunDetail, 'One run with the lines of its log', { params: RunPath }),
+    async ({ params }) => {
+      const run = await runOfId(backendOf().books, params.run)
+      const lines = await linesOfRun(runLogs, params.run)
+      if (run === undefined && lines.length === 0) throw unknownName(params.run)
+      return { run: run ?? null, lines }
+    },
+  )
+  api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () =>
+    listJobs(requests, clock),
+  )
+  api.get(
+    '/api/rejected',
+    answers(RejectedRows, 'Rows that could not be stored, with the reason', { querystring: RejectedQuery }),
+    ({ query }) => rejectedOf(backendOf().books, query),
+  )
+  api.get('/api/backfills', answers(Backfills, 'Backfills, the newest request first'), async () => ({
+    backfills: await backfillsOf(backendOf().books, BACKFILLS_LISTED),
+  }))
+}
+
+async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Overview> {
+  const backend = backendOf()
+  const standings = await backend.standings()
+  const recent = await recentRows(backend.books)
+  const pauses = await pausesOf(backend.books)
+  const activity = await activityOf(backend, clock)
+  return {
+    owner: backend.isOwner,
+    reports: standings.map((standing) => ({
+      ...standing,
+      every: settings[standing.report].every,
+      per_record: isPerRecord(standing.report),
+      recent: [...(recent.get(standing.report) ?? [])],
+    })),
+    attention: attentionOf({ standings, pauses, settings }),
+    running: activity.running.map(toRunningRun),
+    waiting: [...activity.waiting],
+    queues: { ...activity.queues },
+  }
+}
+
+const ACTIVITY_MS_MAX = 2_000
+
+/** Returns no waiting runs if the owner is another process and does not answer within `ACTIVITY_MS_MAX`. */
+async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
+  const asking = new AbortController()
+  const late = Promise.withResolvers<undefined>()
+  const cancelTimer = clock.after(ACTIVITY_MS_MAX, () => late.resolve(undefined))
+  const asked: Promise<Answer> = backend.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
+  const answer = await Promise.race([asked, late.promise])
+  cancelTimer()
+  if (answer === undefined) asking.abort()
+  if (answer !== undefined && 'result' in answer) return answer.result as Activity
+  return { running: backend.running(), waiting: [], queues: {} }
+}
+
+async function reportDetail({ settings, backendOf }: ReadOptions, report: ReportName) {
+  const backend = backendOf()
+  const { books } = backend
+  const standing = (await backend.standings()).find((each) => each.report === report)
+  if (standing === undefined) throw unknownName(report)
+  const { every, settleMs, overlapMs, start } = settings[report]
+  return {
+    standing,
+    explained: await explainedOf(books, report),
+    settings: { every, settle_seconds: settleMs / 1_000, overlap_seconds: overlapMs / 1_000, start },
+    attention: attentionOf({ standings: [standing], pauses: await pausesOf(books), settings }),
+    marks: await marksOver(books, report, settleMs),
+    runs: await runsOf(books, { report, limit: RUNS_OF_REPORT }),
+  }
+}
+
+const unknownName = (name: string): SyncError =>
+  new SyncError('USAGE_INVALID', `nothing is known of ${name}`, {
+    cure: 'It may be older than the setting "history" keeps.',
+    data: { status: 404 },
+  })

@@ -1,0 +1,54 @@
+/** Jobs of all queues as the Runs page lists them: running, waiting for their turn or their next try, and failed. */
+import { type QueueName, QUEUES } from '../../jobs/queue/queues.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import type { Clock } from '../clock.ts'
+import { SyncError } from '../errors.ts'
+import { formatInstant, fromMillis } from '../instant.ts'
+import type { Jobs } from './api/schemas.ts'
+
+type Job = Jobs['jobs'][number]
+type Queues = Pick<Requests, 'queue' | 'depths'>
+
+const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
+const JOBS_MAX = 20
+const ANSWER_MS_MAX = 5_000
+
+/** Returns at most `JOBS_MAX` jobs per queue and state, running jobs first. Throws QUEUE_UNREACHABLE after 5 seconds. */
+export async function listJobs(queues: Queues, clock: Clock): Promise<Jobs> {
+  const late = Promise.withResolvers<undefined>()
+  const cancelTimer = clock.after(ANSWER_MS_MAX, () => late.resolve(undefined))
+  const answer = await Promise.race([readJobs(queues), late.promise])
+  cancelTimer()
+  if (answer !== undefined) return answer
+  throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
+    cure: 'Check that the store of the queue is running and reachable.',
+  })
+}
+
+async function readJobs(queues: Queues): Promise<Jobs> {
+  const depths = await queues.depths()
+  const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))
+  const filled = places.filter(({ queue, state }) => depths[queue][state] > 0 && !isSchedule(queue, state))
+  const jobs = await Promise.all(filled.map(({ queue, state }) => jobsIn(queues, queue, state)))
+  return { depths: { ...depths }, jobs: jobs.flat() }
+}
+
+/** The queue of ticks always has one delayed job per schedule. */
+const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
+
+async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
+  const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
+  const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
+  // A job may be removed while it is listed.
+  return jobs
+    .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
+    .map((job) => ({
+      id: job.id ?? '',
+      queue,
+      name: job.name,
+      state,
+      tries: job.attemptsMade,
+      added_at: formatInstant(fromMillis(job.timestamp)),
+      error: job.failedReason ?? null,
+    }))
+}

@@ -1,0 +1,122 @@
+/** Buttons that act: their label, the request that they send, and how its end is reported. */
+import { act, Failure, LOST, read } from './api.js'
+import { sleep } from './clock.js'
+import { wordFor } from './format.js'
+import { html } from './html.js'
+import { confirmed, notice, noticeOf } from './notices.js'
+
+/** @typedef {import('../api/schemas.ts').Errand} Errand */
+/** @typedef {import('./state.js').Question} Question */
+/** @typedef {{ path: string, body: object, label: string, id: string, tone?: string, question?: Question }} Action */
+
+const LOOK_EVERY_MS = 1_000
+
+let onActed = () => {}
+
+/** Calls the listener after each action, so that the page shows its effect. @param {() => void} listener */
+export function whenActed(listener) {
+  onActed = listener
+}
+
+/** @param {Action} action */
+function actionButton({ id, label, tone = '', path, body, question }) {
+  const press = async () => {
+    if (question === undefined || (await confirmed(question))) await carryOut(path, body)
+  }
+  return html`<button type="button" key=${id} id=${id} class=${tone} onClick=${onceAtATime(press)}>${label}</button>`
+}
+
+/**
+ * Ignores presses of a button while its work goes on. The button isn't disabled, because it would lose the focus.
+ * @param {() => Promise<void>} work
+ */
+export const onceAtATime =
+  (work) =>
+  (/** @type {Event} */ { currentTarget }) => {
+    const button = /** @type {HTMLButtonElement} */ (currentTarget)
+    if (button.ariaDisabled === 'true') return
+    button.ariaDisabled = 'true'
+    void work().finally(() => (button.ariaDisabled = null))
+  }
+
+/** @param {string} path @param {object} body */
+export async function carryOut(path, body) {
+  try {
+    const errand = /** @type {Errand} */ (await act(path, body))
+    if (errand.state === 'running') notice(`${wordFor(errand.what)} ${errand.reports.join(', ')}: running`)
+    onActed()
+    showEnd(errand.state === 'running' ? await endOf(errand) : errand)
+  } catch (error) {
+    noticeOf(error)
+  }
+  onActed()
+}
+
+/** @param {Errand} errand @returns {Promise<Errand>} */
+async function endOf(errand) {
+  let now = errand
+  while (now.state === 'running') {
+    await sleep(LOOK_EVERY_MS)
+    // A worker that could not be reached for a moment still knows the errand.
+    now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
+  }
+  return now
+}
+
+/** @param {Errand} known @returns {(error: unknown) => Errand} */
+const unlessLost = (known) => (error) => {
+  if (error instanceof Failure && error.code === LOST) return known
+  throw error
+}
+
+/** @param {Errand} errand */
+function showEnd({ outcomes, error }) {
+  if (error !== null) return noticeOf(new Failure(error))
+  for (const { text, error: problem } of outcomes) {
+    notice(problem === null ? text : `${text}. ${problem.cure}`, problem === null ? 'good' : 'bad')
+  }
+}
+
+/** @param {string} verb @param {string} path @param {string} label */
+const reportButton =
+  (verb, path, label) =>
+  (/** @type {string} */ report, tone = '') =>
+    actionButton({ path, body: { reports: [report] }, label, id: `${verb}-${report}`, tone })
+
+export const syncButton = reportButton('sync', '/api/sync', 'Run now')
+export const resumeButton = reportButton('resume', '/api/resume', 'Resume')
+export const pauseButton = reportButton('pause', '/api/pause', 'Pause')
+export const retryButton = reportButton('retry', '/api/rejected/retry', 'Load them again')
+
+/** @param {string} report */
+export const retryReportButton = (report) =>
+  reportButton('retry', '/api/rejected/retry', `Load those of ${report} again`)(report, 'primary')
+
+/** @param {string} report */
+export const reconcileButton = (report) =>
+  actionButton({
+    path: '/api/reconcile',
+    body: { reports: [report] },
+    label: 'Reconcile',
+    id: `reconcile-${report}`,
+    question: {
+      title: `Compare all of ${report} with the service?`,
+      text: 'A reconcile reads the whole report and repairs what differs. It marks rows as deleted that two reconciles in a row did not find. It may take a while; other runs continue meanwhile.',
+      yes: 'Reconcile',
+    },
+  })
+
+/** @param {string} id @param {string} name */
+export const cancelButton = (id, name) =>
+  actionButton({
+    path: '/api/cancel',
+    body: { id },
+    label: 'Cancel',
+    id: `cancel-${id}`,
+    tone: 'danger',
+    question: {
+      title: `End ${name}?`,
+      text: 'Committed rows stay; the rest is dropped. The next sync starts as scheduled; a backfill does not start again.',
+      yes: 'End it',
+    },
+  })

@@ -1,0 +1,139 @@
+/** Components that several views share: states, tables that become cards on a phone, and running runs. */
+import { cancelButton } from './actions.js'
+import { counted, duration, grouped, wordFor } from './format.js'
+import { html } from './html.js'
+
+/** @typedef {import('./html.js').Content} Content */
+/** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
+/** A column with numbers is aligned right. @typedef {string | { right: string }} Column */
+/** @typedef {{ key: string, cells: readonly Content[] }} Row */
+
+const TONES = /** @type {Record<string, string>} */ ({
+  done: 'good',
+  failed: 'bad',
+  paused: 'warn',
+  running: 'busy',
+  active: 'busy',
+  cancelled: 'warn',
+  stopped: 'warn',
+  pending: 'warn',
+})
+
+/** @param {string} state */
+export const pill = (state) =>
+  html`<span class="pill ${TONES[state] ?? ''} ${state === 'running' ? 'pulse' : ''}">${wordFor(state)}</span>`
+
+/** The title of a view; it gets the focus when the view opens. @param {string} title @param {string} [text] */
+export const lead = (title, text) => html`
+  <div class="lead">
+    <h1 id="title" tabindex="-1">${title}</h1>
+    ${text && html`<p>${text}</p>`}
+  </div>
+`
+
+/** @param {string} id @param {string} title @param {...Content} content */
+export const section = (id, title, ...content) => html`
+  <section class="section" aria-labelledby=${id}>
+    <h2 id=${id}>${title}</h2>
+    ${content}
+  </section>
+`
+
+/**
+ * The roles are written out because on a phone the table is displayed as cards, and browsers then drop them.
+ * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
+ */
+export const table = ({ caption, columns, rows }) => html`
+  <div class="card flush">
+    <table class="stacks" role="table">
+      <caption class="hidden-words">${caption}</caption>
+      <thead role="rowgroup"><tr role="row">${columns.map(headCell)}</tr></thead>
+      <tbody role="rowgroup">
+        ${rows.map(({ key, cells }) => html`<tr key=${key} role="row">${columns.map((column, n) => dataCell(cells[n], column))}</tr>`)}
+      </tbody>
+    </table>
+  </div>
+`
+
+/** @param {Column} column */
+const nameOf = (column) => (typeof column === 'string' ? column : column.right)
+
+/** @param {Column} column */
+const alignment = (column) => (typeof column === 'string' ? '' : 'number')
+
+/** @param {Column} column */
+const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${nameOf(column)}</th>`
+
+/** @param {Content} content @param {Column} column */
+const dataCell = (content, column) => html`
+  <td role="cell" class="${alignment(column)} ${content === '' ? 'empty' : ''}" data-head=${nameOf(column)}>${content}</td>
+`
+
+/** @param {readonly (readonly [string, Content])[]} pairs */
+export const facts = (pairs) => html`
+  <div class="card">
+    <dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+  </div>
+`
+
+/** @param {readonly RunningRun[]} running */
+export const runningSection = (running) =>
+  running.length > 0 &&
+  html`
+    <div id="running">
+      ${section('running-title', 'Running now', html`<ul class="card flush rows">${running.map(runningRow)}</ul>`)}
+    </div>
+  `
+
+/** @param {RunningRun} run */
+function runningRow(run) {
+  const { run_id: id, report, kind } = run
+  const name = `${wordFor(kind)} of ${report}`
+  return html`
+    <li key=${id}>
+      <div class="grow progress">
+        <div class="head"><a href="#/runs/${id}" class="name">${name}</a>${pill('running')}</div>
+        <progress aria-label="Progress of the ${name}" ...${progressOf(run)} />
+        <p class="faint small">${progressText(run)}</p>
+      </div>
+      ${cancelButton(id, `the ${name}`)}
+    </li>
+  `
+}
+
+/** A bar without a value shows only that work goes on. @param {RunningRun} run */
+function progressOf({ rows, rows_expected: expected, windows }) {
+  if (windows !== null) return { max: windows.total || 1, value: windows.done }
+  return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
+}
+
+/** @param {RunningRun} run */
+function progressText({ windows, pages, rows, rows_expected: expected }) {
+  // A walk that is proven by a second walk reads more rows than expected.
+  const read =
+    expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
+  const done = `${read}, ${counted(pages, 'page')}`
+  if (windows === null) return done
+  const left = windows.ms_left === null ? '' : `, about ${duration(windows.ms_left / 1_000)} left`
+  const failed = windows.failed === 0 ? '' : `, ${windows.failed} failed`
+  return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
+}
+
+/** A command at the end of a cure that the Resume button replaces. */
+const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
+
+/**
+ * Returns what to do. Names the Resume button before the command if the page shows that button.
+ * @param {string} cure
+ * @param {boolean} hasResumeButton
+ */
+export function cureText(cure, hasResumeButton) {
+  const [found, command] = RESUME_COMMAND.exec(cure) ?? []
+  if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`
+  const before = cure.slice(0, -found.length)
+  return html`
+    <p>
+      ${before}${before === '' ? 'Press ' : 'press '}<strong>Resume</strong> (or run: <span class="code">${command}</span>)
+    </p>
+  `
+}

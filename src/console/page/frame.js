@@ -1,0 +1,82 @@
+/** The frame around every view: header, banner, notices and the dialog for questions. */
+import { act } from './api.js'
+import { byId, html } from './html.js'
+import { noticeOf } from './notices.js'
+import { isDark, switchTheme } from './theme.js'
+
+/** @typedef {typeof import('./state.js').state} State */
+
+const VIEWS = [
+  ['', 'Overview'],
+  ['runs', 'Runs'],
+  ['rejected', 'Rejected'],
+  ['backfills', 'Backfills'],
+]
+
+/** @param {State} state @param {() => void} onTheme */
+export const frame = (state, onTheme) => html`
+  <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+  <header class="top">
+    <div class="wide top-row">
+      <a class="brand" href="#/"><img src="/page/mark.svg" alt="" width="28" height="28" />Tidemark</a>
+      <nav aria-label="Main">${VIEWS.map(([view, name]) => link(state, view, name))}</nav>
+      <div class="top-actions">
+        ${themeButton(onTheme)}
+        <button type="button" id="logout" class="quiet" onClick=${logOut}>Log out</button>
+      </div>
+    </div>
+  </header>
+  <div id="connection" class="wide banner" role="status" hidden=${state.isConnected}>
+    ${state.isConnected ? '' : 'The worker does not answer. This page continues by itself when it is back.'}
+  </div>
+  <main id="main" class="wide" tabindex="-1">
+    ${state.drawView?.() ?? html`<p class="faint">Loading …</p>`}
+  </main>
+  <div id="notices" class="notices" role="status" aria-live="polite">
+    ${state.notices.map(({ text, tone }) => html`<div class="notice ${tone}">${text}</div>`)}
+  </div>
+  ${dialog(state.question)}
+`
+
+/** @param {State} state @param {string} [view] @param {string} [name] */
+function link({ place }, view, name) {
+  const current = place.view === 'reports' ? '' : place.view
+  return html`<a href="#/${view}" aria-current=${view === current ? 'page' : null}>${name}</a>`
+}
+
+/** @param {() => void} onTheme */
+function themeButton(onTheme) {
+  const other = isDark() ? 'Light' : 'Dark'
+  const click = () => {
+    switchTheme()
+    onTheme()
+  }
+  const label = `Switch to ${other.toLowerCase()} colours`
+  return html`<button type="button" id="theme" class="quiet" aria-label=${label} onClick=${click}>${other}</button>`
+}
+
+/** The browser closes the dialog with the value of the button, or without one on Escape. @param {State['question']} question */
+const dialog = (question) => html`
+  <dialog id="ask" aria-labelledby="ask-title">
+    ${
+      question &&
+      html`
+      <form method="dialog" class="section">
+        <h2 id="ask-title">${question.title}</h2>
+        <p>${question.text}</p>
+        <div class="actions">
+          <button class="primary" value="yes">${question.yes}</button>
+          <button value="no">Leave it</button>
+        </div>
+      </form>`
+    }
+  </dialog>
+`
+
+/** Moves the focus by hand, because the part of the address behind # is the place of a view. @param {Event} event */
+function skip(event) {
+  event.preventDefault()
+  byId('main').focus()
+}
+
+const logOut = () => void act('/api/session', undefined, 'DELETE').then(() => location.assign('/login'), noticeOf)

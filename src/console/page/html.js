@@ -1,0 +1,20 @@
+/**
+ * Elements of the page: Preact, written as HTML by htm. Values become text or attributes, never markup, so nothing that
+ * the service sent (a rejected row, an error) can become part of the page.
+ */
+import htm from './libraries/htm.js'
+import { Component, createRef, Fragment, h, render } from './libraries/preact.js'
+
+/** @typedef {import('preact').ComponentChildren} Content */
+
+export { Component, createRef, Fragment, h, render }
+
+/** @type {(strings: TemplateStringsArray, ...values: unknown[]) => import('preact').VNode} */
+export const html = /** @type {never} */ (htm.bind(h))
+
+/** Returns the element with an id. Throws if the page has none. @param {string} id */
+export function byId(id) {
+  const found = document.getElementById(id)
+  if (found === null) throw new TypeError(`the page has no #${id}`)
+  return found
+}

@@ -1,0 +1,2 @@
+// Types of the library that the console serves at this address.
+export { default } from 'uplot'

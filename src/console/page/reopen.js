@@ -1,0 +1,32 @@
+/**
+ * Reopens the page after a file of it could not be loaded: the worker is starting, or refuses requests for a minute. This
+ * file imports nothing, because any other file may be missing; the browser waits by a refresh header.
+ */
+{
+  const REOPEN_SECONDS = 5
+  const reopen = () => {
+    const title = document.createElement('h1')
+    title.textContent = 'A part of this page could not be loaded'
+    const text = document.createElement('p')
+    text.textContent =
+      'The worker may be starting, or has received too many requests in this minute. The page reopens by itself.'
+    document.getElementById('main')?.replaceChildren(title, text)
+    const refresh = document.createElement('meta')
+    refresh.httpEquiv = 'refresh'
+    refresh.content = String(REOPEN_SECONDS)
+    document.head.append(refresh)
+  }
+  // The error event of an element does not bubble, so the listener captures it.
+  const stop = new AbortController()
+  addEventListener(
+    'error',
+    ({ target }) => {
+      if (!(target instanceof HTMLElement)) return
+      stop.abort()
+      // While the head loads, the body does not exist yet.
+      if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
+      else reopen()
+    },
+    { capture: true, signal: stop.signal },
+  )
+}

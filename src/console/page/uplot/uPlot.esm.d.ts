@@ -1,2 +1,0 @@
-// The library as the page loads it from this server; its types are the package's own.
-export { default } from 'uplot'
