@@ -13,16 +13,28 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Returns at most `JOBS_MAX` jobs per queue and state, running jobs first. Throws QUEUE_UNREACHABLE after 5 seconds. */
-export async function listJobs(queues: Queues, clock: Clock): Promise<Jobs> {
-  const late = Promise.withResolvers<undefined>()
-  const cancelTimer = clock.after(ANSWER_MS_MAX, () => late.resolve(undefined))
-  const answer = await Promise.race([readJobs(queues), late.promise])
-  cancelTimer()
-  if (answer !== undefined) return answer
-  throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
-    cure: 'Check that the store of the queue is running and reachable.',
-  })
+/** Reads the jobs of the queues. Requests that arrive during a read share its answer, so that pages cannot overload it. */
+export class JobList {
+  readonly #queues: Queues
+  readonly #clock: Clock
+  #reading: Promise<Jobs> | undefined
+
+  constructor(queues: Queues, clock: Clock) {
+    this.#queues = queues
+    this.#clock = clock
+  }
+
+  /** Returns at most `JOBS_MAX` jobs per queue and state, running jobs first. Throws QUEUE_UNREACHABLE after 5 seconds. */
+  async read(): Promise<Jobs> {
+    const late = Promise.withResolvers<undefined>()
+    const cancelTimer = this.#clock.after(ANSWER_MS_MAX, () => late.resolve(undefined))
+    this.#reading ??= readJobs(this.#queues).finally(() => (this.#reading = undefined))
+    const answer = await Promise.race([this.#reading, late.promise]).finally(cancelTimer)
+    if (answer !== undefined) return answer
+    throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
+      cure: 'Check that the store of the queue is running and reachable.',
+    })
+  }
 }
 
 async function readJobs(queues: Queues): Promise<Jobs> {

@@ -18,7 +18,7 @@ import {
   runsOf,
 } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
-import { listJobs } from '../jobs.ts'
+import { JobList } from '../jobs.ts'
 import { toRunningRun } from '../runningRun.ts'
 import { type Api, answers } from './api.ts'
 import { Backfill, Jobs, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './schemas.ts'
@@ -54,7 +54,8 @@ const RejectedRows = z.object({ total: z.int(), rows: z.array(RejectedRow) })
 const Backfills = z.object({ backfills: z.array(Backfill) })
 
 export function addReadRoutes(api: Api, options: ReadOptions): void {
-  const { backendOf, requests, clock, runLogs } = options
+  const { backendOf, runLogs } = options
+  const jobs = new JobList(options.requests, options.clock)
   api.get(
     '/api/overview',
     answers(Overview, 'The state of every report, what is running, and what needs attention'),
@@ -78,9 +79,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
       return { run: run ?? null, lines }
     },
   )
-  api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () =>
-    listJobs(requests, clock),
-  )
+  api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () => jobs.read())
   api.get(
     '/api/rejected',
     answers(RejectedRows, 'Rows that could not be stored, with the reason', { querystring: RejectedQuery }),
