@@ -60,6 +60,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const warehouse = await Warehouse.open({
     path: config.warehouse,
     lake: config.lake,
+    threads: 1,
     memory: config.limits.warehouseMemory,
     around: tellingWrites(`${config.warehouse}.wal`, options.onWrite),
   })
