@@ -15,13 +15,11 @@ export interface StoreOptions {
   readonly leaseMs: number | undefined
   readonly check: () => Promise<readonly StoreFinding[]>
   readonly workersOf: (name: string) => Promise<number>
-  /** Lets go of the store itself, after its queues were closed. */
+  /** Closes the connections, after the queues were closed. */
   readonly release: () => Promise<void>
 }
 
-/**
- * Jobs are handed back within this time; a store that no longer answers must not keep a stopped process from ending.
- */
+/** A store that no longer answers must not keep a stopped process from ending. */
 const CLOSING_MS_MAX = 4_000
 
 export function composeStore(parts: StoreOptions): QueueStore {
@@ -42,9 +40,7 @@ export function composeStore(parts: StoreOptions): QueueStore {
   }
 }
 
-/**
- * Resolves when the work is done, or when it has had its time; what it still waits for fails once the store is let go.
- */
+/** Resolves when the work is done or `CLOSING_MS_MAX` has passed. Pending calls fail when the store is closed. */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

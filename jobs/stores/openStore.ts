@@ -1,4 +1,4 @@
-/** The one way to a queue store: the `queue` setting decides which. Whoever opens it closes it. */
+/** Opens the queue store that the `queue` setting names. The caller closes it. */
 import { assert } from '../../src/errors.ts'
 import { addressOf } from './address.ts'
 import type { OpenOptions, QueueStore } from './store.ts'

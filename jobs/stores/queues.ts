@@ -1,7 +1,6 @@
 /**
- * BullMQ's queues, workers and events over one store, whichever it is: each made once with the defaults that this
- * product needs, listened to for errors (an error event without a listener ends the process), and closed in the order
- * in which they need each other.
+ * BullMQ's queues, workers and events on one store. Each is created once with this product's defaults and has an error
+ * listener, since an error event without a listener ends the process. They are closed in the order of their dependencies.
  */
 import {
   type BackendFactory,
@@ -20,19 +19,19 @@ import {
 export interface QueueParts {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** Gives up soon: for who adds jobs. */
+  /** The connection for adding jobs. It fails soon when the store is unreachable. */
   readonly asking: ConnectionOptions
-  /** Waits for the store however long it takes: for who takes jobs. */
+  /** The connection for taking jobs. It waits for the store without a limit. */
   readonly waiting: ConnectionOptions
   /** Marks a worker's session where the store has no prefix for it. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** What is told to whom the store did not do what it was asked for. */
+  /** Converts a driver's error to the error that the caller receives. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** How many jobs of each kind that have ended a queue keeps at most; undefined: as many as came in their time. */
+  /** How many ended jobs a queue keeps at most; undefined: only their age counts. */
   readonly endedMax?: number
-  /** False while the store is away: then nothing can be closed with its help. */
+  /** False while the store is unreachable: then workers are closed by force. */
   readonly isConnected: () => boolean
 }
 
@@ -40,13 +39,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A killed worker's job is with another one within 20 s; a worker may be blocked for half of the lock's time. */
+/** Another worker takes a dead worker's job within 20 s. A worker may be blocked for half of the lock's time. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** After a failed question to the store a worker asks again; BullMQ's own quarter of a minute is long for a restart. */
+/** The delay after a failed call to the store. BullMQ's default of 15 s is long for a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/** What commands are answered by: a driver's own error would be told as a defect of ours. */
+/** Calls that commands use. Their errors are converted, because a driver's error would look like a defect of ours. */
 const CALLS = [
   'add',
   'getActive',
@@ -59,7 +58,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** A job whose worker died did nothing wrong: crashes alone never fail it for good. */
+/** The death of its workers never fails a job for good. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -97,10 +96,10 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // A second close has no say any more: what is begun while the store is away must not wait for it.
+    // Only the first call of `close` decides. A close while the store is unreachable must not wait for it.
     const close = worker.close.bind(worker)
     worker.close = (force = !this.#parts.isConnected()) => close(force)
-    // Without its lock a job may be running elsewhere already: its work here is to end.
+    // Without its lock, the job may already run in another process: it is cancelled here.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)
@@ -122,7 +121,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Workers wait for their running jobs, unless the store is away: then nothing could be written of them anyway. */
+  /** Waits for running jobs, unless the store is unreachable: then their end could not be written. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#events.values()].map((events) => events.close()))

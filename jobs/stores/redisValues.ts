@@ -1,7 +1,4 @@
-/**
- * The values on Redis: keys with a time to live. What reads and then writes is one script, so that no other process
- * comes in between.
- */
+/** Shared values on Redis: keys with a time to live. Reading and then writing is one script, so that it is atomic. */
 import type { Redis } from 'ioredis'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 

@@ -1,7 +1,6 @@
 /**
- * The little that processes share beside their jobs: short texts under names, each for so long. Tokens, refresh leases
- * and pauses are written once over this; each store has a values of its own. Time is the store's clock, since the
- * processes' clocks may differ.
+ * Short texts with a name and a time to live, shared by the processes on one store: tokens, refresh leases and pauses.
+ * Each store has its own implementation. Time is the store's clock, since the clocks of the processes may differ.
  */
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 import { nameOf } from './seal.ts'
@@ -12,16 +11,16 @@ export interface StoredValue {
 }
 
 export interface SharedValues {
-  /** Undefined once its time is over. */
+  /** Returns the value, or undefined when it has expired. */
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Puts it there if nothing is; whether it did. One of many callers wins. */
+  /** Writes the value if the name is free, and returns whether it did. Of several callers one wins. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Keeps it for so long from now if it still holds this text; whether it does. */
+  /** Extends the value by `ms` from now if its text is still this one, and returns whether it is. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Takes it away if it still holds this text. */
+  /** Removes the value if its text is still this one. */
   remove(name: string, text: string): Promise<void>
-  /** Has something under this name for at least so long from now; a longer time stays. */
+  /** Keeps a value under this name for at least `ms` from now. A longer time stays. */
   prolong(name: string, ms: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the command line says about late rows (product contract §2, overlap), and what to do about them. */
+/** The late rows of a report and the overlap that would have caught them (product contract §2). */
 import { advisedOverlapMs, settingDuration } from '../plan/lateness.ts'
 
 export interface Lateness {
@@ -7,7 +7,7 @@ export interface Lateness {
   readonly largestLatenessMs: number | undefined
 }
 
-/** The overlap to set instead of `overlapMs`, as the configuration takes it; undefined: it is enough. */
+/** Returns the overlap to set instead of `overlapMs`, such as `15m`; undefined when the current one is enough. */
 export function advisedOverlap({ largestLatenessMs }: Lateness, overlapMs: number): string | undefined {
   const advised = largestLatenessMs === undefined ? undefined : advisedOverlapMs(largestLatenessMs, overlapMs)
   return advised === undefined ? undefined : settingDuration(advised)

@@ -1,4 +1,6 @@
-/** Where each report stands, read from the books: how far it is known to be complete, and what stands in the way. */
+/** The standing of each report, read from the books: its mark, its last run, and what keeps it from running. */
+import type { Activity } from '../../jobs/control/control.ts'
+import type { NextTick } from '../../jobs/queue/requests.ts'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -61,7 +63,7 @@ const STANDINGS = `
     FROM tidemark.runs WHERE state = 'failed' GROUP BY report
   ) r ON r.report = f.report AND f.last_state = 'failed'`
 
-/** All reports, in their order; those that the books don't know have never run. */
+/** Returns the standing of all reports in their order. A report that is not in the books has never run. */
 export async function standingsOf(database: Pick<Database, 'rows'>, config: AskingConfig): Promise<Standing[]> {
   const rows = new Map((await database.rows<Row>(STANDINGS)).map((row) => [row.report, row]))
   const coverage = await coverageOf(database, config)
@@ -141,4 +143,13 @@ export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> 
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
   )
   return new Map(rows.map(({ report, mark }) => [report, mark]))
+}
+
+/** The status that the owner of the warehouse answers. It is newer than any file that other processes can read. */
+export interface WorkerStatus extends Activity {
+  readonly standings: readonly Standing[]
+  /** The address of the worker's console. */
+  readonly console?: string
+  /** The next tick of each report. */
+  readonly next: readonly NextTick[]
 }
