@@ -1,6 +1,6 @@
 /**
- * What was asked for from the console: a sync or a backfill may take hours, so whoever asks gets an errand back at once
- * and looks at it again, or hears of it. Only the newest are remembered; what they did is in the books.
+ * Errands: actions that were begun in the console. A sync or a backfill may take hours, so the answer is an errand, whose
+ * state the client reads later. Only the newest errands are kept; the bookkeeping tables contain their results.
  */
 import { randomUUID } from 'node:crypto'
 import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
@@ -12,9 +12,9 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** What ends within this time is answered whole. */
+/** An action that ends within this time is answered with its result. */
 const WAIT_MS_MAX = 1_000
-const REMEMBERED_MAX = 50
+const ERRANDS_MAX = 50
 
 export class Errands {
   readonly #clock: Clock
@@ -27,7 +27,7 @@ export class Errands {
     this.#log = log
   }
 
-  /** Newest first. */
+  /** All errands, newest first. */
   get all(): readonly Errand[] {
     return [...this.#errands.values()].toReversed()
   }
@@ -36,7 +36,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins it; resolves when it has ended, or after a moment while it goes on. */
+  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it continues. */
   async begin(backend: ConsoleBackend, request: ControlRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),
@@ -50,7 +50,7 @@ export class Errands {
     this.#errands.set(errand.id, errand)
     this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'asked for in the console')
     const [oldest] = this.#errands.keys()
-    if (this.#errands.size > REMEMBERED_MAX && oldest !== undefined) this.#errands.delete(oldest)
+    if (this.#errands.size > ERRANDS_MAX && oldest !== undefined) this.#errands.delete(oldest)
     const done = this.#carryOut(backend, request, errand)
     const waited = new AbortController()
     const waiting = this.#clock.sleep(WAIT_MS_MAX, waited.signal).catch(() => undefined)
@@ -59,7 +59,7 @@ export class Errands {
     return errand
   }
 
-  /** Nobody waits any more; what was asked for goes on in the worker. */
+  /** Stops waiting for answers; the actions continue in the worker. */
   close(): void {
     this.#closing.abort()
   }
