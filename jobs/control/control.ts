@@ -155,7 +155,7 @@ export class Control {
 
   async #planBackfill(asked: readonly AskedBackfill[], signal: AbortSignal): Promise<{ plans: readonly Planned[] }> {
     const { context } = this.#parts
-    const books = { books: context.warehouse.backfills, held: context.warehouse.held }
+    const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
     const asking = { ...context, signal, onProgress: () => undefined }
     const plans: Planned[] = []
     for (const { report, from, to } of asked) plans.push(await previewBackfill(asking, books, { report, from, to }))

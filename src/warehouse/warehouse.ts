@@ -304,7 +304,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** What a backfill plan reads from the warehouse. */
-  get held(): BackfillBasis {
+  get backfillBasis(): BackfillBasis {
     return backfillBasis(this.#database)
   }
 

@@ -10,7 +10,7 @@ import { isThere } from '../../folders.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type CompareAsk, type Verified, verifyReport } from '../../sync/verify.ts'
 import { type Pause, pauses } from '../../warehouse/books/books.ts'
-import { attachSql, compareWindow, type Deviation, HELD } from '../../warehouse/publish/compareWindow.ts'
+import { attachSql, compareWindow, type Deviation, READER_COPY } from '../../warehouse/publish/compareWindow.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { configOf } from '../configOf.ts'
 import { type Column, grouped, line, table, timeText } from '../layout.ts'
@@ -101,10 +101,10 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   const made = await Warehouse.open(settings)
   // Fingerprints of long numbers depend on the mark that they travel with.
   const attach = (warehouse: Warehouse) =>
-    lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, HELD)
+    lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
   await made.rows(`
-    UPDATE tidemark.settings SET value = h.value FROM ${HELD}.tidemark.settings h WHERE h.name = settings.name`)
+    UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   await made.close()
   const scratch = await Warehouse.open(settings)
   await attach(scratch)
@@ -120,7 +120,7 @@ async function newestPauses(config: Config): Promise<readonly Pause[]> {
 
 async function heldMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {
   const [row] = await warehouse.rows<{ mark: Instant }>(
-    `SELECT epoch_us(value) AS mark FROM ${HELD}.tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark = 'modified_since'`,
+    `SELECT epoch_us(value) AS mark FROM ${READER_COPY}.tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark = 'modified_since'`,
   )
   return row?.mark
 }

@@ -29,10 +29,10 @@ export async function planOnly({ shell, config, log, requests }: DryRun): Promis
   const newest = await openNewest(config)
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
-  const held = database === undefined ? EMPTY_BASIS : backfillBasis(database)
+  const basis = database === undefined ? EMPTY_BASIS : backfillBasis(database)
   const context = roomsToAsk(config, { client, shell })
   const planned: Planned[] = []
-  for (const request of requests) planned.push(await previewBackfill(context, { books, held }, request))
+  for (const request of requests) planned.push(await previewBackfill(context, { books, basis }, request))
   return planned
 }
 

@@ -81,9 +81,9 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
 
 /** Goes on with the windows that the books have; plans them and writes them down where there are none. */
 async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
-  const { backfills, held } = context.warehouse
+  const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
-    const plan = await planBackfill(context, { report, since: from, until: to, held })
+    const plan = await planBackfill(context, { report, since: from, until: to, basis })
     await backfills.begin({ backfillId, report, since: from, until: to }, plan.windows, context.clock.now())
   }
   await backfills.start(backfillId, context.fence, context.clock.now())

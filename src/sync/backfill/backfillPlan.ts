@@ -30,7 +30,7 @@ export interface PlanAsk {
   readonly since: Range['since']
   readonly until: Range['until']
   /** What the warehouse, or its published copy, knows of the report before. */
-  readonly held: BackfillBasis
+  readonly basis: BackfillBasis
 }
 
 export interface BackfillPlan {
@@ -48,11 +48,11 @@ const PAGES_A_QUESTION = 4
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
   const { pageSize } = context.settings.reports[ask.report]
-  const sizes = await ask.held.pageSizes(ask.report, pageSize)
+  const sizes = await ask.basis.pageSizes(ask.report, pageSize)
   const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
   const planning = new Planning(context, { ask, declaration, pageRows })
   const scopes = scopesOf(context.settings, declaration)
-  if (declaration.answer === 'envelope') refuseAgain(await ask.held.pauses(), ask.report, context.settings)
+  if (declaration.answer === 'envelope') refuseAgain(await ask.basis.pauses(), ask.report, context.settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)
@@ -101,7 +101,7 @@ class Planning {
     const known =
       declaration.answer === 'envelope'
         ? await this.#totals(scope, range)
-        : await ask.held.stretches({ report: declaration, scope, span: range })
+        : await ask.basis.rowDensity({ report: declaration, scope, span: range })
     if (known === undefined) return windowsByTime(range)
     return windowsByRows(known, this.#rowsAWindow(known.reduce((sum, part) => sum + rowsIn(part), 0)))
   }

@@ -21,13 +21,13 @@ export interface Planned {
 export interface PreviewBooks {
   /** Undefined: there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
-  readonly held: BackfillBasis
+  readonly basis: BackfillBasis
 }
 
 /** Error: USAGE_INVALID for a range that can't be; those of the client. */
 export async function previewBackfill(
   context: WalkContext,
-  { books, held }: PreviewBooks,
+  { books, basis }: PreviewBooks,
   request: BackfillRequest,
 ): Promise<Planned> {
   const { start } = context.settings.reports[request.report]
@@ -36,7 +36,7 @@ export async function previewBackfill(
   const { report, from: since, to: until } = named
   const plan =
     begun === undefined
-      ? await planBackfill(context, { report, since, until, held })
+      ? await planBackfill(context, { report, since, until, basis })
       : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
   const requests = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
   return { named, windows: plan.windows, requests, planning: plan.asked }

@@ -22,20 +22,20 @@ export interface DensityRequest {
 
 /** The source of a backfill plan. */
 export interface BackfillBasis {
-  readonly stretches: (ask: DensityRequest) => Promise<Counted[] | undefined>
+  readonly rowDensity: (ask: DensityRequest) => Promise<Counted[] | undefined>
   readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
   readonly pauses: () => Promise<readonly Pause[]>
 }
 
 export const backfillBasis = (sql: Sql): BackfillBasis => ({
-  stretches: (ask) => densityOf(sql, ask),
+  rowDensity: (ask) => densityOf(sql, ask),
   pageSizes: (report, pageSize) => pageSizesOf(sql, { report, pageSize }),
   pauses: () => pauses(sql),
 })
 
 /** The basis where no warehouse exists yet. */
 export const EMPTY_BASIS: BackfillBasis = {
-  stretches: () => Promise.resolve(undefined),
+  rowDensity: () => Promise.resolve(undefined),
   pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
   pauses: () => Promise.resolve([]),
 }

@@ -6,7 +6,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { Span } from '../../plan/spans.ts'
-import { recordRun, type RunRecord } from './books.ts'
+import { recordRun, type RunCounts, type RunRecord } from './books.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
 import type { Fence, Fences } from './fences.ts'
 import { text, time } from '../database/sqlText.ts'
@@ -61,16 +61,10 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
 }
 
 /** Counts of windows, and sums over the loads so far. */
-export interface BackfillFigures {
+export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
   readonly failed: number
-  readonly pages: number
-  readonly rows: number
-  readonly inserted: number
-  readonly updated: number
-  readonly deleted: number
-  readonly rejected: number
 }
 
 type EndedRun = RunRecord & { readonly state: 'done' | 'failed'; readonly endedAt: Instant }

@@ -31,7 +31,17 @@ export type RunKind = 'incremental' | 'backfill' | 'reconcile'
 /** `stopped`: a person stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
-export interface RunRecord {
+/** What the loads of a run did. */
+export interface RunCounts {
+  readonly pages: number
+  readonly rows: number
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly rejected: number
+}
+
+export interface RunRecord extends RunCounts {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
@@ -39,12 +49,6 @@ export interface RunRecord {
   readonly startedAt: Instant
   /** Undefined for a running run. */
   readonly endedAt: Instant | undefined
-  readonly pages: number
-  readonly rows: number
-  readonly inserted: number
-  readonly updated: number
-  readonly deleted: number
-  readonly rejected: number
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 

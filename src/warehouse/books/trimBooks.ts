@@ -4,7 +4,7 @@
  * changed nothing and that no window or mark refers to.
  */
 import type { Instant } from '../../instant.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { time } from '../database/sqlText.ts'
 
 export interface TrimResult {
@@ -15,10 +15,7 @@ export interface TrimResult {
 
 /** Trims entries that ended before `before`, in the caller's transaction. Returns the number of removed entries. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
-  const counted = async (table: string) => {
-    const [row] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.${table}`)
-    return row?.rows ?? 0
-  }
+  const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
   await sql.run(`
     DELETE FROM tidemark.runs WHERE ended_at < ${time(before)} AND run_id NOT IN (

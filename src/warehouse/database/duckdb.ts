@@ -52,6 +52,12 @@ export interface Sql {
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
+/** Returns the number of rows of a FROM clause. Example: `countOf(sql, 'tidemark.loads WHERE rejected > 0')`. */
+export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<number> {
+  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`)
+  return counted?.rows ?? 0
+}
+
 /** Returns how many row groups of each table the COMMIT may compact (src/warehouse/database/settings.ts). */
 export type Clears<T> = (result: T) => number
 

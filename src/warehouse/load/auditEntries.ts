@@ -5,7 +5,7 @@
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import type { MergeCounts } from './merge.ts'
 import { name, names, time } from '../database/sqlText.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
@@ -35,20 +35,13 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts
   const target = `main.${name(table.name)}`
-  const record = names(table.asked.map((column) => column.name))
-  const sameRecord = (a: string, b: string) =>
-    table.asked.map((column) => `${a}.${name(column.name)} = ${b}.${name(column.name)}`).join(' AND ')
+  const record = recordOf(table)
+  const sameRecord = sameRecordIn(table)
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
-    SELECT t.rowid AS tid, ${names(
-      table.asked.map((column) => column.name),
-      't',
-    )}, t._row_hash AS row_hash,
+    SELECT t.rowid AS tid, ${recordOf(table, 't')}, t._row_hash AS row_hash,
       w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
-      row_number() OVER (PARTITION BY ${names(
-        table.asked.map((column) => column.name),
-        't',
-      )}, t._row_hash ORDER BY t.entry_number) AS nth
+      row_number() OVER (PARTITION BY ${recordOf(table, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
     FROM ${target} t JOIN asked_windows w ON ${sameRecord('t', 'w')};
     CREATE OR REPLACE TEMP TABLE numbered AS
     SELECT rowid AS sid, ${record}, "~row_hash" AS row_hash, "~ordinal" AS ordinal,
@@ -91,25 +84,31 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
 /** Deletes all entries of the windows, for which the service returned none. It needs `asked_windows` too. */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
-  const same = table.asked.map((column) => `t.${name(column.name)} = w.${name(column.name)}`).join(' AND ')
+  const same = sameRecordIn(table)('t', 'w')
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
     SELECT t.rowid AS tid FROM ${target} t JOIN asked_windows w ON ${same}
     WHERE t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until`)
-  const [counted] = await sql.rows<{ gone: number }>('SELECT count(*) AS gone FROM held')
+  const deleted = await countOf(sql, 'held')
   await keepGone(sql, table, { ...gone, from: 'FROM held' })
   await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held)`)
-  return { inserted: 0, updated: 0, unchanged: 0, deleted: counted?.gone ?? 0 }
+  return { inserted: 0, updated: 0, unchanged: 0, deleted }
 }
 
 const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
 /** Returns SQL of the number of a new entry: after those of its record, in order of time. */
-const freshNumber = (table: ReportTable, hasTime: boolean): string => {
-  const record = names(
+const freshNumber = (table: ReportTable, hasTime: boolean): string =>
+  `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordOf(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
+
+const recordOf = (table: ReportTable, alias?: string): string =>
+  names(
     table.asked.map((column) => column.name),
-    's',
+    alias,
   )
-  return `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${record} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
-}
+
+const sameRecordIn =
+  (table: ReportTable) =>
+  (a: string, b: string): string =>
+    table.asked.map((column) => `${a}.${name(column.name)} = ${b}.${name(column.name)}`).join(' AND ')

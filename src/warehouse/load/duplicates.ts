@@ -5,7 +5,7 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 import { name, names } from '../database/sqlText.ts'
@@ -52,12 +52,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     if (met.length === 0) break
   }
   await sql.run('DROP TABLE newest')
-  return Promise.all(earlier.map((each) => counting(sql, each)))
-}
-
-async function counting(sql: Sql, table: string): Promise<Earlier> {
-  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`)
-  return { table, rows: counted?.rows ?? 0 }
+  return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
 /**

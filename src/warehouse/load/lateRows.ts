@@ -6,7 +6,8 @@ import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { type PreviousRead, latenessMs } from '../../plan/lateness.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { name, time } from '../database/sqlText.ts'
+import { time } from '../database/sqlText.ts'
+import { stampSql } from '../tables/tables.ts'
 
 export interface Late {
   readonly late: number
@@ -30,19 +31,13 @@ export interface LateRowCount {
  */
 export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts
-  const sent = stampOf(report, staged, 's')
+  const sent = stampSql(report, 's', staged)
   if (asked === undefined || sent === undefined) return undefined
-  const before = stampOf(report, held, 't') ?? 'NULL::TIMESTAMPTZ'
+  const before = stampSql(report, 't', held) ?? 'NULL::TIMESTAMPTZ'
   const [found] = await sql.rows<{ late: number; earliest: Instant | null }>(`
     SELECT count(*) AS late, epoch_us(min(${sent})) AS earliest
     FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced
     WHERE ${sent} <= ${time(asked.until)} AND coalesce(${before} < ${sent}, true)`)
   if (found === undefined || found.earliest === null) return { late: 0, latenessMs: undefined }
   return { late: found.late, latenessMs: latenessMs(found.earliest, asked) }
-}
-
-/** Returns SQL of the row's modification stamp; undefined when the report or the rows have none. */
-function stampOf(report: Declaration, columns: readonly string[], alias: string): string | undefined {
-  const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
-  return stamps.length === 0 ? undefined : `coalesce(${stamps.join(', ')})`
 }

@@ -9,7 +9,7 @@ import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, names, text } from '../database/sqlText.ts'
 import type { StagedRows } from './stage.ts'
 
@@ -136,7 +136,8 @@ export async function forgetMended(
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
 ): Promise<void> {
   const key = keyField(report)
-  if (key === undefined || !(await hasRejected(sql, report.name))) return
+  if (key === undefined || (await countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report.name)}`)) === 0)
+    return
   await sql.run(`
     DELETE FROM tidemark.rejected_rows WHERE rowid IN (
       SELECT r.rowid FROM tidemark.rejected_rows r
@@ -149,11 +150,6 @@ export async function forgetMended(
             .map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
             .join(' OR ') || 'true'
         }))`)
-}
-
-async function hasRejected(sql: Sql, report: string): Promise<boolean> {
-  const [some] = await sql.rows('SELECT 1 FROM tidemark.rejected_rows WHERE report = $1 LIMIT 1', [report])
-  return some !== undefined
 }
 
 /** Returns the alternative names of fields, which only the summary shape uses. */
@@ -181,11 +177,7 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
  * loaded again.
  */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
-  const [kept] = await sql.rows<{ rows: number }>(
-    `SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND NOT (${IS_WHOLE})`,
-    [report],
-  )
-  return kept?.rows ?? 0
+  return countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND NOT (${IS_WHOLE})`)
 }
 
 /** Returns some of the rows that those loads rejected, by scope and in order of time. */
@@ -209,7 +201,6 @@ export async function rejectedRows(
  */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
-  const [kept] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM tidemark.rejected_rows WHERE ${which}`)
-  if (kept?.rows !== rows) throw moved
+  if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }

@@ -6,7 +6,8 @@
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { name, names } from '../database/sqlText.ts'
+import { names } from '../database/sqlText.ts'
+import { stampSql } from '../tables/tables.ts'
 
 export interface RowNames {
   readonly alias: string
@@ -24,7 +25,7 @@ export interface RowSide extends RowNames {
  * the future would block all later versions.
  */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
-  const stamp = stampOf(report, columns, names)
+  const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
@@ -65,13 +66,8 @@ export function newestOfKeySql(
 
 /** Returns the condition that a row's stamp is later than its observation. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
-  const stamp = stampOf(report, columns, names)
+  const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`
 }
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
-
-function stampOf(report: Declaration, columns: readonly string[], { alias }: RowNames): string | undefined {
-  const stamps = report.newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
-  return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
-}

@@ -10,7 +10,7 @@ import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { FieldSql, type StagedColumn } from './fieldSql.ts'
 import { refuseItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
@@ -118,8 +118,7 @@ export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { shapes } = segment.catalog
   const isKeyed = report.perRecord === undefined
   const earlier = isKeyed ? await splitDuplicates(sql, { report, table, columns, shapes }) : []
-  const [left] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM staged')
-  return { columns, collections, rejected, rows: left?.rows ?? 0, earlier, carries }
+  return { columns, collections, rejected, rows: await countOf(sql, 'staged'), earlier, carries }
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {

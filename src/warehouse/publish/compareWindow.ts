@@ -4,8 +4,9 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
+import { stampSql } from '../tables/tables.ts'
 
 /** The highest number of keys in a result; further rows are only counted. */
 const KEYS_TOLD = 20
@@ -42,15 +43,15 @@ export interface ComparedWindow {
 }
 
 /** The name under which the readers' copy is attached. */
-export const HELD = 'held_by_readers'
+export const READER_COPY = 'held_by_readers'
 
-export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${HELD} (READ_ONLY)`
+export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
 
 /** Compares the tables of this database with those of the attached copy. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
-  const held = `${HELD}.${table}`
+  const held = `${READER_COPY}.${table}`
   const inScope = (alias: string) => (scope === '' ? 'true' : `${alias}.target_currency = ${text(scope)}`)
   const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
   const deviation = async (query: string): Promise<Deviation> => {
@@ -61,7 +62,6 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   }
   const keyOf = (alias: string) =>
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
-  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} s WHERE ${inScope('s')}`)
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
   // A row can be in the window by one of its two stamps (spec §4, events) while the other one shows an edit after the
@@ -73,7 +73,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const nothing: Deviation = { rows: 0, keys: [] }
   const sent = `SELECT * FROM ${table} s WHERE ${inScope('s')}`
   return {
-    rows: counted?.rows ?? 0,
+    rows: await countOf(sql, `${table} s WHERE ${inScope('s')}`),
     missing: await deviation(
       `SELECT ${keyOf('s')} AS key FROM (${sent}) s WHERE NOT EXISTS (FROM ${held} h WHERE ${same})`,
     ),
@@ -89,10 +89,4 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
         AND NOT EXISTS (FROM ${table} s WHERE ${same})`),
     seesExtra: stamp !== undefined,
   }
-}
-
-/** Returns SQL of the stamp by which the service assigns a row to a window; undefined where rows have none. */
-function stampSql({ newerBy }: Declaration, alias: string): string | undefined {
-  if (newerBy.length === 0) return undefined
-  return `coalesce(${newerBy.map((column) => `${alias}.${name(column)}`).join(', ')}, NULL)`
 }

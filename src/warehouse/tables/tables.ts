@@ -33,6 +33,19 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
+/**
+ * Returns SQL of a row's modification stamp, as far as the row has the stamp's columns; undefined when it has none of
+ * them.
+ */
+export function stampSql(
+  { newerBy }: Pick<Declaration, 'newerBy'>,
+  alias: string,
+  columns: readonly string[] = newerBy,
+): string | undefined {
+  const stamps = newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
+  return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
+}
+
 /** Column → its compression, where DuckDB's choice is not used. */
 type Compression = Readonly<Record<string, string>>
 

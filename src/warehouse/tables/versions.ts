@@ -7,7 +7,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
 
 /** A report whose history is on. */
@@ -65,8 +65,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     SELECT c.*, ${validFrom('c', history)} AS _valid_from, r.until AS _valid_to
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
-  const [ahead] = await sql.rows<{ rows: number }>('SELECT count(*) AS rows FROM closing WHERE _valid_from > _valid_to')
-  if ((ahead?.rows ?? 0) > 0) {
+  if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     // The new version was read earlier than the stored one (its own stamp is newer), so no version is valid after it.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
     await sql.run(`
