@@ -88,7 +88,7 @@ describe('history', () => {
       .find(({ kind }) => kind === 'sql history')
     const [set = '', question = ''] = (block?.text ?? '').split(';\n')
     await opened.warehouse.rows(set)
-    expect(await opened.warehouse.rows(question)).toEqual([{ event_id: 1, name: 'second', status: null, context: 2 }])
+    expect(await opened.warehouse.rows(question)).toEqual([{ event_id: 1, name: 'second', status: null, rooms: 2 }])
   })
 
   it('gives the rows of a moment by the statement in the dictionary, whichever table it is asked of', async () => {
