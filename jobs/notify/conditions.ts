@@ -31,7 +31,7 @@ export interface Failures {
   readonly cure: string
 }
 
-export interface Known {
+export interface WatchedState {
   readonly figures: readonly BookFigures[]
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
@@ -42,7 +42,7 @@ export interface Known {
 
 type Rules = Pick<NotifyConfig, 'lagMs' | 'failures'>
 
-export function conditionsOf(known: Known, rules: Rules): Condition[] {
+export function conditionsOf(known: WatchedState, rules: Rules): Condition[] {
   const enabled = known.figures.filter(({ report }) => known.reports[report].enabled)
   return [
     ...enabled.flatMap(pausedCondition),
@@ -75,7 +75,11 @@ const TICKS_BEHIND = 2
 /**
  * Neither for audits, whose mark stands still while nothing changes, nor for reports that wait for a time of the day.
  */
-function lagCondition({ report, mark, isPaused }: BookFigures, { reports, nowMs }: Known, rules: Rules): Condition[] {
+function lagCondition(
+  { report, mark, isPaused }: BookFigures,
+  { reports, nowMs }: WatchedState,
+  rules: Rules,
+): Condition[] {
   const { everyMs, settleMs } = reports[report]
   if (mark === undefined || isPaused || everyMs === undefined || reportOf(report).perRecord !== undefined) return []
   const limitMs = Math.max(rules.lagMs, TICKS_BEHIND * everyMs + settleMs)

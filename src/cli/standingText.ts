@@ -5,7 +5,7 @@ import { offCureLines } from './offCure.ts'
 import { reasonOf } from '../plan/coverage.ts'
 import { settingDuration } from '../plan/lateness.ts'
 import type { Span } from '../plan/spans.ts'
-import type { Owed, ScopeCoverage } from '../status/coverage.ts'
+import type { Reread, ScopeCoverage } from '../status/coverage.ts'
 import { advisedOverlap, type Lateness } from '../status/lateness.ts'
 import type { Standing } from '../status/standing.ts'
 
@@ -51,7 +51,7 @@ export function standingsText(standings: readonly Standing[]): string {
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** What rows' own stamps tell: rows that came late, and stamps that are wrong or missing. */
+/** Returns lines about late rows and about wrong or missing stamps. */
 function stampLines(standings: readonly Standing[]): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, overlapMs, futureRows = 0, unstampedRows = 0 } = standing
@@ -74,18 +74,18 @@ function stampLines(standings: readonly Standing[]): string[] {
   ]
 }
 
-/** Gaps that a line names; what comes behind is counted. */
+/** The number of gaps that a line lists; further gaps are only counted. */
 const GAPS_TOLD = 3
 
-/** A line for each scope that was read, and one for each that is read again. */
+/** Returns a line for each scope that was read, and one for each that is read again. */
 export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
-  return scopes.flatMap(({ scope, asked, covered, gaps, owed }) => {
+  return scopes.flatMap(({ scope, asked, covered, gaps, reread }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
     const read =
       covered.length === 0
         ? []
         : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}${asked ? '' : '; not asked for any more'}`]
-    return [...read, ...(owed === undefined ? [] : [`${name}: ${owedText(owed)}`])]
+    return [...read, ...(reread === undefined ? [] : [`${name}: ${rereadText(reread)}`])]
   })
 }
 
@@ -101,7 +101,7 @@ function gapsText(gaps: readonly Span[]): string {
   return `${told.join('')}${more === 0 ? '' : `; ${grouped(more)} more`}`
 }
 
-function owedText({ since, until, because, records }: Owed): string {
+function rereadText({ since, until, because, records }: Reread): string {
   const reason = reasonOf(because) ?? 'the configuration'
   if (records !== undefined) return `asking again about ${counted(records, 'record')} because ${reason} changed`
   const from = since === undefined ? 'everything up to' : `${timeText(since)} …`
@@ -112,11 +112,11 @@ function owedText({ since, until, because, records }: Owed): string {
 export const latenessText = (largestLatenessMs: number): string =>
   `rows were shown up to ${settingDuration(largestLatenessMs)} after their stamp`
 
-/** What to do, with the names of the settings. */
+/** Returns what to do, with the names of the settings. */
 export const overlapCure = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-/** One line about a report's late rows, where there are any. */
+/** Returns one line about a report's late rows; undefined when there are none. */
 export function latenessLine(report: ReportName, lateness: Lateness, overlapMs: number): string | undefined {
   const { lateRows = 0, largestLatenessMs } = lateness
   if (lateRows === 0 || largestLatenessMs === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * What `status` says about coverage: which time was read whole, where a gap is, and what is read again because the
- * configuration asks for something else than before (product contract §3).
+ * The coverage of each report: which time was read completely, where gaps are, and what is read again because the
+ * configuration has changed (product contract §3).
  */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
@@ -12,23 +12,23 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
 
 export interface ScopeCoverage {
-  /** The currency, or ''; for audits what stands before the records of an entity. */
+  /** The currency, or ''; for audit reports the prefix of an entity's records. */
   readonly scope: string
-  /** Whether it is asked for; a currency that was taken out of the configuration is not. */
+  /** False for a currency that was removed from the configuration. */
   readonly asked: boolean
   readonly covered: readonly Span[]
-  /** None where it is not asked for: nothing would close them. */
+  /** Empty when the scope is not asked for, since nothing would close its gaps. */
   readonly gaps: readonly Span[]
-  readonly owed: Owed | undefined
+  readonly reread: Reread | undefined
 }
 
-/** What is read again, or will be by the next run. */
-export interface Owed {
+/** The range that this run or the next one reads again. */
+export interface Reread {
   /** Undefined: from the beginning. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly because: readonly Change[]
-  /** For audits: how many records are still to be asked again. */
+  /** Audit reports only: the number of records that are still to be read again. */
   readonly records: number | undefined
 }
 
@@ -64,7 +64,7 @@ const ASKED = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Coverage of every report that was read, scope by scope. */
+/** Returns the coverage of every report that was read, for each scope. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: AskingConfig,
@@ -77,7 +77,7 @@ export async function coverageOf(
   )
 }
 
-/** What a configuration asks for. */
+/** The settings that decide what is asked for. */
 export type AskingConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface Asks {
@@ -94,15 +94,15 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
     const row = rows.find((each) => each.scope === scope)
     const asked = isConfigured(asks, scope)
     const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
-    return { scope, asked, covered, gaps, owed: row === undefined || !asked ? undefined : owedOf(row, asks) }
+    return { scope, asked, covered, gaps, reread: row === undefined || !asked ? undefined : rereadOf(row, asks) }
   })
 }
 
 const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** What the books say is owed, or what the next run will find to be, as the configuration is now. */
-function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
+/** Returns what is read again under the current configuration; undefined when nothing is. */
+function rereadOf(row: AskedRow, { config, report }: Asks): Reread | undefined {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
   const held: Coverage = {
@@ -122,13 +122,13 @@ function owedOf(row: AskedRow, { config, report }: Asks): Owed | undefined {
   return { since: window.required ? start : undefined, until: refillUntil, because, records }
 }
 
-export const coverageDocument = ({ scope, asked, covered, gaps, owed }: ScopeCoverage) => ({
+export const coverageDocument = ({ scope, asked, covered, gaps, reread }: ScopeCoverage) => ({
   scope,
   asked,
   covered: covered.map(spanDocument),
   gaps: gaps.map(spanDocument),
   reading_again:
-    owed === undefined ? null : { ...spanDocument(owed), because: owed.because, records: owed.records ?? null },
+    reread === undefined ? null : { ...spanDocument(reread), because: reread.because, records: reread.records ?? null },
 })
 
 const spanDocument = ({ since, until }: Span) => ({

@@ -85,9 +85,9 @@ const stampsOf = (row: Row | undefined): Stamps => ({
   unstampedRows: row?.unstamped_rows ?? undefined,
 })
 
-type Known = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage' | 'explained'>
+type RunStanding = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage' | 'explained'>
 
-function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): Known {
+function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): RunStanding {
   const { enabled, offReason } = config
   const because = enabled ? (row?.enabled === true ? (row.because ?? undefined) : undefined) : offReason
   const paused = enabled && because !== undefined
