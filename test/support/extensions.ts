@@ -1,16 +1,20 @@
 /**
  * DuckDB's extensions for the tests in test/lake: from TIDEMARK_EXTENSIONS, or fetched once as wheels of exactly our
- * DuckDB's version. Where that can't be done the run ends with one clear line; it never passes by skipping.
+ * DuckDB's version. On Debian, pip and PostgreSQL are installed where they are missing. Where that is impossible the run
+ * ends with one clear line; it never passes by skipping.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { ROOT } from '../rules/source.ts'
+import { installing } from './apt.ts'
+import { findPostgres } from './postgresServer.ts'
 
 const EXTENSIONS = ['ducklake', 'httpfs', 'postgres_scanner', 'quack', 'sqlite_scanner']
 
 export default async function setup(): Promise<void> {
+  installMissing()
   const given = process.env['TIDEMARK_EXTENSIONS']
   const folder = given === undefined ? await fetched() : resolve(given)
   const missing = EXTENSIONS.filter((name) => !existsSync(join(folder, `${name}.duckdb_extension`)))
@@ -18,7 +22,30 @@ export default async function setup(): Promise<void> {
   process.env['TIDEMARK_EXTENSIONS'] = folder
 }
 
-/** Where the tests find them. */
+/** A lake's catalogue is in PostgreSQL; pip fetches the extensions. */
+function installMissing(): void {
+  const missing = [
+    ...(findPostgres() === undefined ? ['postgresql'] : []),
+    ...(process.env['TIDEMARK_EXTENSIONS'] === undefined && !hasPip() ? ['python3-pip'] : []),
+  ]
+  if (missing.length === 0) return
+  const line = installing(...missing)
+  const mayInstall = existsSync('/etc/debian_version') && process.getuid?.() === 0
+  if (!mayInstall) ended(`${missing.join(' and ')} must be installed`, line)
+  console.error(`The lake tests need ${missing.join(' and ')}. Installing: ${line}`)
+  execFileSync('sh', ['-c', line], { stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
+function hasPip(): boolean {
+  try {
+    execFileSync('python3', ['-m', 'pip', '--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Returns the folder of the extensions. */
 export const extensionsFolder = (): string => process.env['TIDEMARK_EXTENSIONS'] ?? ''
 
 async function fetched(): Promise<string> {
