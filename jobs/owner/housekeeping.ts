@@ -2,7 +2,6 @@
  * Regular work beside the runs: the published copy, checkpoints, and the removal of old jobs, of staged files that dead
  * processes left, and of history in the books.
  */
-import { asSyncError } from '../../src/errors.ts'
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
@@ -76,15 +75,6 @@ export class Housekeeping {
     log.info({ path: published, ms: Math.round(this.#publishTookMs) }, 'published')
     await this.#parts.onPublished?.()
     return result
-  }
-
-  /** Publishes for a waiting command and returns a failure as a value: the rows are in the warehouse either way. */
-  async published(): Promise<{ published?: object; publishError?: object }> {
-    try {
-      return { published: await this.publish() }
-    } catch (thrown) {
-      return { publishError: asSyncError(thrown).toJSON() }
-    }
   }
 
   async #retention(): Promise<object> {

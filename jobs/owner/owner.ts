@@ -6,14 +6,14 @@ import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { inRun } from '../../src/runContext.ts'
-import { runToEnd, oneRun } from '../../src/sync/oneRun.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
-import { pausedReports, UNTIL_RESUMED } from '../../src/sync/pauses.ts'
-import { reconcileReport } from '../../src/sync/reconcile.ts'
+import { UNTIL_RESUMED } from '../../src/sync/pauses.ts'
+import { reconcileRun } from '../../src/sync/reconcileRun.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'
-import { backfillStory, watchedBackfill } from '../backfill/backfill.ts'
+import { backfillRun } from '../backfill/backfill.ts'
+import { pullThroughQueue } from '../backfill/windows.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
 import type { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
@@ -38,6 +38,8 @@ export interface OwnerParts {
 /** Runs of different reports side by side: enough to fill the waits for the service, few enough to bound memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
+/** Windows of one backfill that are pulled, or wait for their load, at the same time. */
+const WINDOWS_AT_ONCE = 6
 
 /** The identity of a run and of its lease. */
 interface RunPlace {
@@ -97,17 +99,9 @@ export class Owner {
   #reconcile(task: Task<ReconcileJob>): Promise<unknown> {
     const { report, allowMassDelete } = task.data
     const place = { runId: task.id, report, kind: 'reconcile', as: 'reconcile' } as const
-    return this.#run(task, place, async (context) => {
-      const error = (await pausedReports(context)).get(report)
-      if (error !== undefined) return { outcome: await pausedOutcome(context, report, error) }
-      const { outcome, run } = await oneRun(context, place, () =>
-        reconcileReport(context, report, {
-          runId: task.id,
-          allowMassDelete,
-          before: () => this.#before(task, context),
-        }),
-      )
-      return { outcome, result: run?.found }
+    return this.#run(task, place, (context) => {
+      const before = () => this.#before(task, context)
+      return reconcileRun(context, { report, runId: task.id, allowMassDelete, before })
     })
   }
 
@@ -122,19 +116,16 @@ export class Owner {
     const { requests } = this.#parts
     const { backfillId: runId, report } = task.data
     const place = { runId, report, kind: 'backfill', as: runId } as const
-    return this.#run(task, place, async (context, onProgress) => {
-      const error = (await pausedReports(context)).get(report)
-      if (error !== undefined) return { outcome: await pausedOutcome(context, report, waiting(error)) }
-      return watchedBackfill(context, place, backfillStory({ context, requests, asked: task.data, onProgress }))
+    return this.#run(task, place, async (context) => {
+      const pull = pullThroughQueue({ context, requests })
+      const ended = await backfillRun(context, task.data, { lanes: WINDOWS_AT_ONCE, pull })
+      const { state, error } = ended.outcome
+      return state === 'paused' && error ? { outcome: { ...ended.outcome, error: waiting(error) } } : ended
     })
   }
 
   /** Does one run under its lease, logs its outcome and asks for a published copy. Throws the error of a failed run. */
-  #run(
-    task: Task<unknown>,
-    place: RunPlace,
-    work: (context: SyncContext, onProgress: OnProgress) => ReturnType<RunWork>,
-  ) {
+  #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
     const { signal, callOff } = task
@@ -145,7 +136,7 @@ export class Owner {
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: context.clock.now(), callOff }
       const { outcome, result } = await runs.during(run, async (onProgress) => {
-        const ended = await work({ ...context, onProgress }, onProgress)
+        const ended = await work({ ...context, onProgress })
         return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
       })
       logOutcome(log, kind, outcome)
@@ -173,17 +164,6 @@ export class Owner {
   }
 }
 
-type OnProgress = Parameters<RunWork>[0]
-
 /** The error of a backfill that waits in the queue until its report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
-
-async function pausedOutcome(
-  context: SyncContext,
-  report: ReportName,
-  error: ReportOutcome['error'],
-): Promise<ReportOutcome> {
-  const { outcome } = await runToEnd(context, { report, runId: '' }, () => Promise.reject(error))
-  return { ...outcome, runId: undefined, state: 'paused' }
-}

@@ -6,7 +6,6 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
-import type { BackfillProgress } from '../../src/sync/backfill/backfillTally.ts'
 import type { Progress } from '../../src/sync/context.ts'
 import type { RunKind } from '../../src/warehouse/books/books.ts'
 
@@ -20,7 +19,7 @@ export interface RunningRun {
   readonly startedAt: Instant
   /** Ends the run. The first reason decides its outcome. */
   readonly callOff: (why: string) => void
-  progress: Progress | BackfillProgress | undefined
+  progress: Progress | undefined
 }
 
 /** A running run as plain values, for commands and the console. */
@@ -35,7 +34,7 @@ export const runningDocument = ({ runId, report, kind, startedAt, progress }: Ru
 })
 
 export type RunEvent =
-  | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress | BackfillProgress }
+  | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
   | {
       readonly kind: RunKind
       readonly event: 'ended'
@@ -46,7 +45,7 @@ export type RunEvent =
 
 /** Does the run and returns its outcome and result. After `isDropped`, followers wait for the run that replaces it. */
 export type RunWork = (
-  onProgress: (progress: Progress | BackfillProgress) => void,
+  onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
 
 type Follower = (event: RunEvent) => void

@@ -1,4 +1,4 @@
-/** The configuration of a command: from `--config`, or where it is looked for without. */
+/** Loads the configuration of a command: from `--config`, or from its usual places. */
 import { type Config, loadConfig } from '../config/config.ts'
 import type { Shell } from './shell.ts'
 

@@ -1,4 +1,4 @@
-/** How a failure is told, and the one place that turns it into an exit code: what happened, its code, what to do. */
+/** How a failure is printed (what happened, its code, what to do), and the one place that turns it into an exit code. */
 import { styleText } from 'node:util'
 import { asSyncError, type SyncError } from '../errors.ts'
 import { createLog } from '../log.ts'
@@ -7,10 +7,8 @@ import type { ExitCode, Shell } from './shell.ts'
 
 export const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/**
- * Told to people on standard error; with `--json` to machines, as a document on standard output and a line of the log.
- */
-export function tellFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
+/** Prints the failure on standard error; with `--json`, as a document on standard output and as a line of the log. */
+export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {
     out.write(`${JSON.stringify({ error }, undefined, 2)}\n`)
@@ -19,8 +17,8 @@ export function tellFailure({ out, err }: Shell, thrown: unknown, asJson: boolea
   return exitCodeOf(error)
 }
 
-/** People were told when they asked to stop; a machine gets its one document all the same. */
-export function tellStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
+/** Prints the document that `--json` promises. People have read the message of the stop already. */
+export function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1
 }

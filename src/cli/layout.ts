@@ -1,18 +1,19 @@
 /** How results look in print: numbers, durations, times and tables. */
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
+import type { Problem } from '../operations/contract.ts'
 
-/** `12,345` */
+/** Returns the number with separators. Example: `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** `1 page`, `12 pages` */
+/** Returns number and noun. Examples: `1 page`, `12 pages`. */
 export const counted = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 
 const MINUTE_S = 60
 const HOUR_S = 3_600
 const DAY_S = 86_400
 
-/** `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
+/** Returns a duration in at most two units. Examples: `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(ms: number): string {
   const tenths = Math.round(ms / 100) / 10
   if (tenths < 10) return `${tenths} s`
@@ -30,11 +31,11 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** To the second: what people compare. Machines get all digits. */
+/** Returns the time to the second, as people compare it; documents for machines have all digits. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
 
-/** A message of several lines as one. */
+/** Returns a message of several lines as one line. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
@@ -60,7 +61,7 @@ const RULES_ONLY = {
   middle: '  ',
 }
 
-/** Columns under a ruled head; ends with a line break. */
+/** Draws columns below a head with a rule. Ends with a line break. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),
@@ -76,7 +77,18 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .join('\n')}\n`
 }
 
-/** Where readers find the rows: a copy of a file, or the lake itself. */
+/** Returns columns of numbers. */
+export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
+
+/** Returns two lines: the problem with its code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
+export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
+  `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
+
+/** Removes the subject from the beginning of a message that is printed behind the subject. */
+export const withoutSubject = (message: string, subject: string): string =>
+  message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
+
+/** Returns the line that names the place of the rows for readers: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

@@ -1,13 +1,13 @@
-/** Where the program begins: the process becomes a shell, the arguments a command, and its end an exit code. */
+/** The program's entry: makes the shell from the process, runs the command, and sets the exit code. */
 import { systemClock } from '../clock.ts'
 import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** What is done has ended; a connection to a server that answers no more must not keep the process. */
+/** After the command's end, a connection to a server that does not answer must not keep the process alive. */
 const LINGER_MS_MAX = 3_000
 
-/** `args` are those after the program's own name. Never throws; the process ends by itself with its exit code. */
+/** Runs the command in `args`, which are the arguments after the program's name. Never throws. */
 export async function main(args: readonly string[]): Promise<void> {
   const err = outputOf(process.stderr)
   using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })

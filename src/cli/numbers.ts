@@ -1,10 +1,8 @@
-/**
- * Numbers and times on the command line: refused with a sentence that says what was expected, and one that help names.
- */
+/** Parses numbers and times of the command line. Anything else is refused with a sentence that names what was expected. */
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox's port when it is free, so that a configuration can name it. */
+/** The sandbox's port when it is free, so that it can be written into a configuration. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

@@ -1,4 +1,4 @@
-/** What to do about a report that is off for want of a setting; nothing where somebody switched it off. */
+/** What to do about a report that is off because a setting is missing. */
 import type { OffReason } from '../config/config.ts'
 
 const CURES: Partial<Record<OffReason, string>> = {
@@ -7,7 +7,7 @@ const CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** As the line below the reason; empty where there is nothing to do. */
+/** Returns the line below the reason; none when the report was switched off on purpose. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

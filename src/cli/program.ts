@@ -1,12 +1,12 @@
-/** The commands and their options, as `--help` shows them, and what happens when they are called wrongly. */
+/** The program as the parser knows it, and what happens when it is called in a wrong way. */
 import { Command, CommanderError } from 'commander'
 import { SyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
-import { tellFailure, tellStopped } from './failure.ts'
+import { printFailure, printStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from '../wiring/version.ts'
 
-/** Runs the command that the arguments name; failures are told here and nowhere else. */
+/** Runs the command that the arguments name. Failures are printed here and nowhere else. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -15,27 +15,27 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // Who asked to stop has been told so, and what broke because of it is no news.
-    if (shell.stop.signal.aborted) return tellStopped(shell, args.includes('--json'))
+    // After a stop, errors are its consequence: the message of the stop has been printed.
+    if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
-    return tellFailure(shell, failure, args.includes('--json'))
+    return printFailure(shell, failure, args.includes('--json'))
   }
 }
 
-/** The arguments as the parser understands them. */
+/** Returns the arguments in a form that the parser understands. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // Of a command that is asked for by itself the parser says that it is unknown, and what was probably meant.
+  // The parser suggests a name for an unknown command, but not for the argument of `help`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** No option has white space in its name: what begins so is a comment, and SQL that may begin with one. */
+/** No option has white space in its name, so such an argument is SQL that begins with a comment. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Behind `--` nothing is taken for an option. */
+/** Puts the SQL behind `--`, where nothing is parsed as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -43,7 +43,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** All commands as the parser knows them; the exit code of the one that is called goes to `done`. */
+/** Returns the parser with all commands; the exit code of the command that is called goes to `done`. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

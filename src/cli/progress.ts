@@ -1,21 +1,23 @@
 /**
- * How a sync tells of itself while it runs, on standard error: lines that change in place on a terminal, one plain line
- * per ended report elsewhere, lines of the log for machines, or nothing.
+ * The progress of runs on standard error. A terminal has one line per running report, redrawn in place. Any other output
+ * has one line per ended report; with `--json`, lines of the log; with `--quiet`, nothing.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Progress, WindowsProgress } from '../sync/context.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
+import type { Outcome, Progress } from '../operations/contract.ts'
 import { counted, duration, grouped } from './layout.ts'
-import type { Listener } from '../wiring/openContext.ts'
 import type { Output } from './shell.ts'
 
-export interface ProgressView extends Listener, Disposable {}
+export interface ProgressView extends Disposable {
+  onProgress(progress: Progress): void
+  /** Called once for each report that has ended. */
+  onOutcome(outcome: Outcome): void
+}
 
-/** Ten pictures a second are as smooth as a person can see. */
+/** Ten times a second looks smooth. */
 const REDRAW_MS = 100
-/** Machines and files want to know that it goes on, not every page. */
+/** The log shows that a report goes on, not every page. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -45,16 +47,16 @@ export class LiveProgress implements ProgressView {
     this.#soon()
   }
 
-  onOutcome(outcome: ReportOutcome): void {
+  onOutcome(outcome: Outcome): void {
     if (this.#running.delete(outcome.report)) this.#soon()
   }
 
-  /** Writes text to the same terminal without tearing the lines; for the log. */
+  /** Writes log text above the lines. */
   write(text: string): void {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }
 
-  /** Leaves a clean terminal; what comes later is not drawn any more. */
+  /** Erases the lines. Later progress is not drawn. */
   [Symbol.dispose](): void {
     this.#callOff?.()
     this.#ended = true
@@ -82,7 +84,7 @@ export class LiveProgress implements ProgressView {
   }
 }
 
-/** `events                    12 pages     6,000 rows     850 rows/s  40 s left` */
+/** Returns a report's line. Example: `events                    12 pages     6,000 rows     850 rows/s  40 s left`. */
 export function progressLine({ report, pages, rows, rowsExpected, windows }: Progress, elapsedMs: number): string {
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
   const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
@@ -100,25 +102,25 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
     .trimEnd()
 }
 
-/** `12 of 40 windows`, and how many of them failed. */
-export const windowsText = ({ done, failed, total }: Omit<WindowsProgress, 'msLeft'>): string =>
+/** Returns how many windows are done, and how many failed. Example: `12 of 40 windows, 1 failed`. */
+export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
-/** One plain line when a report ends. */
+/** Returns a view with one line per ended report. */
 export const lineProgress = (out: Output): ProgressView => ({
   onProgress: () => undefined,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
   [Symbol.dispose]: () => undefined,
 })
 
-/** `events: done, 12 pages, 6,000 rows in 7.1 s` */
-export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: ReportOutcome): string {
+/** Returns the line of a report that has ended. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
+export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: Outcome): string {
   if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
   if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`
   return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
 }
 
-/** Lines of the log, for machines. */
+/** Returns a view that writes to the log. */
 export function loggedProgress(log: Log, clock: Clock): ProgressView {
   const loggedMs = new Map<ReportName, number>()
   return {
@@ -132,14 +134,14 @@ export function loggedProgress(log: Log, clock: Clock): ProgressView {
     onOutcome: (outcome) => {
       const { report, runId, state, pages, figures, elapsedMs, offReason, error } = outcome
       const fields = { report, runId, state, pages, ...figures, elapsedMs: Math.round(elapsedMs), offReason }
-      const failed = error && { code: error.code, cure: error.cure, error: error.toJSON() }
+      const failed = error && { code: error.code, cure: error.cure, error }
       log.info({ ...fields, ...failed }, outcomeLine(outcome))
     },
     [Symbol.dispose]: () => undefined,
   }
 }
 
-/** Says nothing. */
+/** Shows nothing. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,

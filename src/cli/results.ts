@@ -1,13 +1,13 @@
 /**
- * A query's result in print. A table is for people: it is cut to what they can read. CSV and JSON are for programs:
- * every row, every digit, written piece by piece, so that memory stays bounded whatever the result holds.
+ * Prints the result of a query. A table is for people: it is cut to what they can read. CSV and JSON are for programs:
+ * they have every row and every digit. They are written piece by piece, so that memory stays bounded.
  */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
 import type { Output } from './shell.ts'
 
-/** What runs a statement: a Database. */
+/** A Database, as far as this file uses it. */
 export interface Queryable {
   query(sql: string, take: TakeRows): Promise<readonly string[]>
 }
@@ -25,13 +25,13 @@ export async function printResult(database: Queryable, sql: string, printer: Res
   printer.end(await database.query(sql, printer.take))
 }
 
-/** A longer text is cut where people read; programs get it whole. */
+/** Longer texts are cut in a table. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // One row more than is shown, to know that there are more.
+    // One row more than is shown is read, to know whether there are more.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -57,7 +57,7 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Zeros behind a decimal's last digit say nothing.
+  // Trailing zeros of a decimal are left out.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
@@ -81,7 +81,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** NULL is nothing at all, an empty text is a pair of quotes. */
+/** Returns nothing for NULL and a pair of quotes for an empty text, so that readers can tell them apart. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

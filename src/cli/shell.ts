@@ -1,16 +1,16 @@
 /**
- * What a command has around it: the two outputs, the environment, the clock and the wish to stop. Results go to `out`,
- * everything that speaks about the work to `err`, so that a pipe gets results alone.
+ * The process as a command sees it: two outputs, the environment, the clock and the stop. Results are written to `out`,
+ * log and progress to `err`, so that a pipe receives only results.
  */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Resolves when what was written has been taken, so that a slow reader slows the writer and not its memory. */
+  /** Resolves when the reader has taken everything, so that a slow reader slows the writer instead of filling memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** Characters in a line; a wide page where nobody looks. */
+  /** Characters in a line of the terminal; 200 when the output is no terminal. */
   readonly columns: number
 }
 
@@ -21,7 +21,7 @@ export interface Shell {
   readonly cwd: string
   readonly clock: Clock
   readonly stop: Stop
-  /** Somebody sits at a terminal and can be asked. */
+  /** Whether both input and output are a terminal, so that questions can be asked. */
   readonly isInteractive: boolean
 }
 
@@ -34,7 +34,7 @@ export type Done = (code: ExitCode) => void
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader that has seen enough (head, less) closes the pipe: what is left to print has nobody to read it.
+  // A reader such as head or less closes the pipe when it has read enough: the rest need not be printed.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

@@ -1,46 +1,45 @@
 /** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
 import { offCureLines } from './offCure.ts'
 import { reportOf } from '../../schema/index.ts'
-import type { SyncError } from '../errors.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
-import type { Marks } from '../status/standing.ts'
+import type { AnswerOf, Outcome } from '../operations/contract.ts'
 import { latenessText } from './standingText.ts'
-import { type Column, counted, duration, grouped, line, publishedText, table, timeText } from './layout.ts'
+import {
+  type Column,
+  counted,
+  duration,
+  grouped,
+  line,
+  problemText,
+  publishedText,
+  rightColumns,
+  table,
+  timeText,
+} from './layout.ts'
 
-export interface Summary {
-  readonly outcomes: readonly ReportOutcome[]
-  readonly marks: Marks
-  readonly published: { readonly path: string; readonly replaced: boolean } | undefined
-  /** Why the published copy could not be replaced. */
-  readonly publishFailure: SyncError | undefined
-  readonly elapsedMs: number
-}
+type SyncAnswer = AnswerOf<'sync'>
 
-export const hasFailed = ({ outcomes, publishFailure }: Summary): boolean =>
-  publishFailure !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
+export const hasFailed = ({ outcomes, publishError }: SyncAnswer): boolean =>
+  publishError !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
 
 const COLUMNS: readonly Column[] = [
   { head: 'report' },
   { head: 'state' },
-  ...['pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'].map(
-    (head): Column => ({ head, align: 'right' }),
-  ),
+  ...rightColumns('pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'),
   { head: 'mark' },
 ]
 
-export function summaryText(summary: Summary): string {
-  const { outcomes, marks, published, elapsedMs } = summary
+export function summaryText(answer: SyncAnswer, elapsedMs: number): string {
+  const { outcomes, published } = answer
+  const marks = new Map(answer.marks)
   const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
-  const parts = [table(COLUMNS, rows), notes(summary)]
-  if (published !== undefined) {
-    parts.push(publishedText(published))
-  }
+  const parts = [table(COLUMNS, rows), notes(answer)]
+  if (published !== undefined) parts.push(publishedText(published))
   parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
   return parts.filter((part) => part !== '').join('\n')
 }
 
-function summaryRow(outcome: ReportOutcome, mark: Instant | undefined): string[] {
+function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   const { report, state, pages, figures, elapsedMs } = outcome
   if (state === 'off') return [report, state, ...COLUMNS.slice(3).map(() => ''), timeText(mark)]
   const { rows, inserted, updated, deleted, rejected, schemaChanges } = figures
@@ -49,7 +48,8 @@ function summaryRow(outcome: ReportOutcome, mark: Instant | undefined): string[]
 }
 
 /** Below the table: why a report is off, what failed, what was rejected, and what to do. */
-function notes({ outcomes, publishFailure }: Summary): string {
+function notes(answer: SyncAnswer): string {
+  const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>
     offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
   )
@@ -68,9 +68,7 @@ function notes({ outcomes, publishFailure }: Summary): string {
   const frozen = outcomes
     .filter(({ figures }) => figures.frozen.length > 0)
     .map(({ report, figures }) => `${report}: ${frozenText(figures.frozen)}`)
-  return [...off, ...rejected, ...frozen, ...late, ...failures(outcomes, publishFailure)]
-    .map((text) => `${text}\n`)
-    .join('')
+  return `${[...off, ...rejected, ...frozen, ...late].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
 const FROZEN_TOLD = 5
@@ -82,31 +80,16 @@ function frozenText(fields: readonly string[]): string {
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
 }
 
-/** What failed and what to do about it, a line each. */
-export const failuresText = ({ outcomes, publishFailure }: Summary): string =>
-  failures(outcomes, publishFailure)
-    .map((text) => `${text}\n`)
-    .join('')
-
-function failures(outcomes: readonly ReportOutcome[], publishFailure: SyncError | undefined): string[] {
-  const failed: { subject: string; state: string; error: SyncError }[] = outcomes.flatMap(({ report, state, error }) =>
-    error === undefined ? [] : [{ subject: report, state, error }],
+/** What failed and what to do about it. */
+export function failuresText({ outcomes, publishError }: SyncAnswer): string {
+  const failed = outcomes.flatMap(({ report, state, error }) =>
+    error === undefined ? [] : [problemText(report, error, state)],
   )
-  if (publishFailure !== undefined) {
-    failed.push({ subject: 'published copy', state: 'failed', error: publishFailure })
-  }
-  return failed.map(
-    ({ subject, state, error }) =>
-      `${subject} ${state}: ${line(withoutSubject(error.message, subject))} (${error.code})\n  what to do: ${line(error.cure)}`,
-  )
+  return `${failed.join('')}${publishError === undefined ? '' : problemText('published copy', publishError)}`
 }
 
-/** Where the subject is said already. */
-export const withoutSubject = (message: string, subject: string): string =>
-  message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
-
-function closing(outcomes: readonly ReportOutcome[]): string {
-  const count = (state: ReportOutcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
+function closing(outcomes: readonly Outcome[]): string {
+  const count = (state: Outcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
   const parts = [
     `${count('done')} done`,
     `${count('failed')} failed`,
@@ -117,7 +100,9 @@ function closing(outcomes: readonly ReportOutcome[]): string {
 }
 
 /** The same for machines: every figure, and marks with all their digits. */
-export function summaryDocument({ outcomes, marks, published, publishFailure, elapsedMs }: Summary): object {
+export function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
+  const { outcomes, published, publishError } = answer
+  const marks = new Map(answer.marks)
   return {
     reports: outcomes.map(({ report, runId, state, pages, figures, offReason, error, elapsedMs }) => {
       const mark = marks.get(report)
@@ -143,7 +128,7 @@ export function summaryDocument({ outcomes, marks, published, publishFailure, el
       }
     }),
     published: published === undefined ? null : published.path,
-    ...(publishFailure !== undefined && { publish_error: publishFailure }),
+    publish_error: publishError,
     seconds: Math.round(elapsedMs) / 1_000,
   }
 }

@@ -1,10 +1,10 @@
-/** What a command says on standard error while it works: its log and its progress. */
+/** A command's log and progress on standard error. */
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
-/** How much a run says of itself. */
+/** How much a command prints while it works. */
 export interface Loudness {
   readonly json?: boolean
   readonly quiet?: boolean
@@ -17,7 +17,7 @@ export interface Voices {
 
 type Keep = LogOptions['keep']
 
-/** Log and progress share standard error, so they are made together. `keep` takes every line, shown or not. */
+/** Opens log and progress together, since they share standard error. `keep` receives every line, shown or not. */
 export function voices({ err, clock, env }: Shell, { json = false, quiet = false }: Loudness, keep?: Keep): Voices {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })

@@ -1,10 +1,10 @@
-/** Which reports a command line names: known ones, by their own names, and only those that are switched on. */
+/** The reports that a command line names. */
 import { isReportName, reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** All reports when none is named. Errors: REPORT_UNKNOWN; CONFIG_INVALID for a named report that is off. */
+/** Returns the named reports, or all when none is named. Errors: REPORT_UNKNOWN; CONFIG_INVALID for a report that is off. */
 export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = known(names)
@@ -15,7 +15,7 @@ export function wantedReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Error: REPORT_UNKNOWN, with the name that was probably meant. */
+/** Returns the names as reports. Error: REPORT_UNKNOWN, with the name that was probably meant. */
 export function known(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name

@@ -1,30 +1,11 @@
-/** Asks the worker for its status and prints it. The status of a worker is fresher than any file that others can read. */
-import type { NextTick } from '../../jobs/queue/requests.ts'
+/** The worker's status as text: when each report runs next, what runs, what waits, and the depth of each queue. */
 import { reportNames } from '../../schema/index.ts'
-import type { Config } from '../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../instant.ts'
-import type { WorkerStatus } from '../status/standing.ts'
+import type { AnswerOf } from '../operations/contract.ts'
 import { counted, duration, table, timeText } from './layout.ts'
-import type { Shell } from './shell.ts'
-import { findWorker } from './control/remote.ts'
 
-/** A long load may keep the books busy; then the published copy has to do. */
-const STATUS_MS_MAX = 5_000
-
-/** Undefined where no worker runs, or it does not answer in time. */
-export async function askWorker(shell: Shell, config: Config): Promise<WorkerStatus | undefined> {
-  const worker = await findWorker(shell, config)
-  if (worker === undefined) return undefined
-  const inTime = Promise.withResolvers<undefined>()
-  const callOff = shell.clock.after(STATUS_MS_MAX, () => inTime.resolve(undefined))
-  try {
-    const asked = worker.ask<WorkerStatus>({ do: 'status' }).catch(() => undefined)
-    return await Promise.race([asked, inTime.promise])
-  } finally {
-    callOff()
-    await worker[Symbol.asyncDispose]()
-  }
-}
+type WorkerStatus = AnswerOf<'status'>
+type NextTick = WorkerStatus['next'][number]
 
 /** When each report is run by itself again. A paused one is only run when it is resumed: its ticks are skipped. */
 export function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
@@ -48,7 +29,7 @@ export function nextText({ next, running, standings }: WorkerStatus, now: Instan
 }
 
 /** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
-export function depthText({ running, waiting, queues, console, standings }: WorkerStatus): string {
+export function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>
       `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,

@@ -4,9 +4,8 @@
  * backend changes when the ownership changes; the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
-import type { Answer, Asking } from '../../jobs/control/control.ts'
-import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
-import type { RunningDocument } from '../../jobs/runs/runs.ts'
+import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
+import type { Caller } from '../operations/engine.ts'
 import type { Standing } from './api/schemas.ts'
 
 export interface Reader {
@@ -17,13 +16,13 @@ export interface ConsoleBackend {
   /** Whether this process owns the warehouse. */
   readonly isOwner: boolean
   /** Carries out an operation of the command line. Failures are answers with `error`. */
-  answer(request: ControlRequest, asking: Asking): Promise<Answer>
+  answer(request: OperationRequest, caller: Caller): Promise<Reply>
   /** Runs reading statements on the bookkeeping tables: of the warehouse, or of the published copy. */
   readonly books: Reader
   /** Returns what `tidemark status --json` prints for each report. */
   standings(): Promise<readonly Standing[]>
   /** Returns the active runs of this process; empty when it is not the owner. */
-  running(): readonly RunningDocument[]
+  running(): readonly RunningRun[]
   /** Returns how many runs this process has started so far; 0 when it is not the owner. */
   begun(): number
 }

@@ -3,7 +3,7 @@
  * state the client reads later. Only the newest errands are kept; the bookkeeping tables contain their results.
  */
 import { randomUUID } from 'node:crypto'
-import type { ControlRequest } from '../../jobs/control/controlRequest.ts'
+import type { OperationRequest } from '../operations/contract.ts'
 import type { Clock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'
@@ -37,7 +37,7 @@ export class Errands {
   }
 
   /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it continues. */
-  async begin(backend: ConsoleBackend, request: ControlRequest): Promise<Errand> {
+  async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),
       what: request.do,
@@ -64,14 +64,14 @@ export class Errands {
     this.#closing.abort()
   }
 
-  async #carryOut(backend: ConsoleBackend, request: ControlRequest, errand: Errand): Promise<void> {
+  async #carryOut(backend: ConsoleBackend, request: OperationRequest, errand: Errand): Promise<void> {
     const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
     try {
       const answer = await backend.answer(request, { tell, signal: this.#closing.signal })
       if ('error' in answer) errand.error = problemOf(answer.error)
       else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
     } catch (thrown) {
-      errand.error = problemOf(asSyncError(thrown).toJSON())
+      errand.error = problemOf(asSyncError(thrown))
     }
     const failed = errand.error !== null || errand.outcomes.some(({ error }) => error !== null)
     errand.state = failed ? 'failed' : 'done'
@@ -83,7 +83,7 @@ export class Errands {
   }
 }
 
-function reportsOf(request: ControlRequest): string[] {
+function reportsOf(request: OperationRequest): string[] {
   if ('reports' in request) return [...request.reports]
   return 'backfills' in request ? request.backfills.map(({ report }) => report) : []
 }

@@ -1,28 +1,26 @@
 /** Converts the answers of operations into the short texts that the API and the page show. */
-import type { OutcomeDocument, Plain } from '../../jobs/control/wire.ts'
+import type { AnswerOf, Outcome as RunOutcome, Problem as RunProblem } from '../operations/contract.ts'
 import type { Outcome, Problem } from './api/schemas.ts'
 import type { z } from 'zod'
 
-interface RetriedReport {
-  readonly report: string
-  readonly tried: number
-  readonly loaded: number
-  readonly rejected: number
-  readonly withheld?: number
-}
+type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
 type ConsoleOutcome = z.infer<typeof Outcome>
 
-export const problemOf = ({ code, message, cure }: Plain): z.infer<typeof Problem> => ({
-  code: String(code),
-  message: String(message),
-  cure: String(cure),
+export const problemOf = ({
+  code,
+  message,
+  cure,
+}: Pick<RunProblem, 'code' | 'message' | 'cure'>): z.infer<typeof Problem> => ({
+  code,
+  message,
+  cure,
 })
 
 /** Returns the outcomes in an event or in a final answer; empty for other events. */
 export function outcomesOf(answer: unknown): ConsoleOutcome[] {
   const { outcome, retried, paused, resumed, what } = answer as {
-    readonly outcome?: OutcomeDocument
+    readonly outcome?: RunOutcome
     readonly retried?: readonly RetriedReport[]
     readonly paused?: readonly string[]
     readonly resumed?: readonly string[]
@@ -42,9 +40,9 @@ const plainOutcome = (report: string, state: string): ConsoleOutcome => ({
   error: null,
 })
 
-function runOutcome({ report, state, figures, error }: OutcomeDocument): ConsoleOutcome {
+function runOutcome({ report, state, figures, error }: RunOutcome): ConsoleOutcome {
   if (error !== undefined) {
-    return { report, state, text: `${report}: ${state}: ${String(error['message'])}`, error: problemOf(error) }
+    return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
   }
   const { rows, inserted, updated, deleted, rejected } = figures
   const figuresText = [

@@ -1,9 +1,9 @@
 /** Converts active runs into the form of the API and of the live events. */
-import type { RunningDocument } from '../../jobs/runs/runs.ts'
 import { formatInstant } from '../instant.ts'
+import type { RunningRun as ActiveRun } from '../operations/contract.ts'
 import type { RunningRun } from './api/schemas.ts'
 
-export function toRunningRun({ runId, report, kind, startedAt, progress }: RunningDocument): RunningRun {
+export function toRunningRun({ runId, report, kind, startedAt, progress }: ActiveRun): RunningRun {
   const { pages = 0, rows = 0 } = progress ?? {}
   return {
     run_id: runId,
@@ -12,13 +12,13 @@ export function toRunningRun({ runId, report, kind, startedAt, progress }: Runni
     started_at: formatInstant(startedAt),
     pages,
     rows,
-    rows_expected: progress !== undefined && 'rowsExpected' in progress ? (progress.rowsExpected ?? null) : null,
+    rows_expected: progress?.rowsExpected ?? null,
     windows: windowsOf(progress),
   }
 }
 
-function windowsOf(progress: RunningDocument['progress']): RunningRun['windows'] {
-  if (progress === undefined || !('backfillId' in progress)) return null
-  const { windows: total, windowsDone: done, windowsFailed: failed, msLeft } = progress
-  return { done, failed, total, ms_left: msLeft ?? null }
+function windowsOf(progress: ActiveRun['progress']): RunningRun['windows'] {
+  if (progress?.windows === undefined) return null
+  const { done, failed, total, msLeft = null } = progress.windows
+  return { done, failed, total, ms_left: msLeft }
 }

@@ -1,6 +1,4 @@
 /** The standing of each report, read from the books: its mark, its last run, and what keeps it from running. */
-import type { Activity } from '../../jobs/control/control.ts'
-import type { NextTick } from '../../jobs/queue/requests.ts'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -143,13 +141,4 @@ export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> 
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
   )
   return new Map(rows.map(({ report, mark }) => [report, mark]))
-}
-
-/** The status that the owner of the warehouse answers. It is newer than any file that other processes can read. */
-export interface WorkerStatus extends Activity {
-  readonly standings: readonly Standing[]
-  /** The address of the worker's console. */
-  readonly console?: string
-  /** The next tick of each report. */
-  readonly next: readonly NextTick[]
 }

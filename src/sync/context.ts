@@ -56,9 +56,10 @@ export interface Progress {
   readonly pages: number
   readonly rows: number
   /** The total that the service has returned, if any. */
-  readonly rowsExpected: number | undefined
-  /** Only of a backfill. */
-  readonly windows?: WindowsProgress
+  readonly rowsExpected?: number | undefined
+  /** Only of a backfill, as `windows`. */
+  readonly backfillId?: string | undefined
+  readonly windows?: WindowsProgress | undefined
 }
 
 export interface WindowsProgress {
@@ -66,7 +67,7 @@ export interface WindowsProgress {
   readonly failed: number
   readonly total: number
   /** Estimated time to the end; undefined until the first window was read. */
-  readonly msLeft: number | undefined
+  readonly msLeft?: number | undefined
 }
 
 /**

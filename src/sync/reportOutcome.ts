@@ -5,7 +5,7 @@ import type { SyncError } from '../errors.ts'
 export interface ReportOutcome {
   readonly report: ReportName
   /** Undefined when the report did not run. */
-  readonly runId: string | undefined
+  readonly runId?: string | undefined
   /** `paused`: skipped, since the service refused it before or an operator paused it; `error` contains reason and cure. */
   readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
@@ -57,3 +57,12 @@ export function addFigures(sum: Figures, part: Figures): void {
   sum.latenessMs = latenessMs
   sum.frozen = [...sum.frozen, ...part.frozen]
 }
+
+/** What the outcomes of reports have in common that were not run. */
+export const nothingRun = (report: ReportName) => ({
+  report,
+  runId: undefined,
+  pages: 0,
+  figures: noFigures(),
+  elapsedMs: 0,
+})

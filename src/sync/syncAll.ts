@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
 import { eachBounded } from './walk/bounded.ts'
-import { noFigures } from './reportOutcome.ts'
-import type { ReportOutcome } from './reportOutcome.ts'
+import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 import { oneRun } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
@@ -55,8 +54,6 @@ async function runOne(context: SyncContext, report: ReportName, runId: string): 
   const { outcome } = await oneRun(context, { report, kind: 'incremental', runId }, () => story(context, report, runId))
   return outcome
 }
-
-const nothingRun = (report: ReportName) => ({ report, runId: undefined, pages: 0, figures: noFigures(), elapsedMs: 0 })
 
 function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
   const { offReason } = context.settings.reports[report]

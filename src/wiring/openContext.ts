@@ -12,25 +12,16 @@ import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import { removeStaleStaging } from '../sync/staleStaging.ts'
-import { identityOf, type Progress, type SyncContext, type SyncSettings } from '../sync/context.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
+import { identityOf, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { logClientEvent } from './clientLog.ts'
 import { pausesBeside } from './pausesBeside.ts'
-
-/** Who wants to hear how it goes. */
-export interface Listener {
-  onProgress(progress: Progress): void
-  /** A report has ended; told once each. */
-  onOutcome(outcome: ReportOutcome): void
-}
 
 export interface Wiring {
   readonly clock: Clock
   /** Aborted when the work is to stop. */
   readonly signal: AbortSignal
   readonly log: GuardedLog
-  readonly listener: Listener
   readonly observe?: Observe | undefined
 }
 
@@ -39,10 +30,7 @@ export interface OpenContext extends AsyncDisposable {
   readonly warehouse: Warehouse
 }
 
-export async function openContext(
-  config: Config,
-  { clock, signal, log, listener, observe }: Wiring,
-): Promise<OpenContext> {
+export async function openContext(config: Config, { clock, signal, log, observe }: Wiring): Promise<OpenContext> {
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
@@ -52,13 +40,12 @@ export async function openContext(
   signal.addEventListener('abort', interrupt)
   opening.defer(() => signal.removeEventListener('abort', interrupt))
   signal.throwIfAborted()
-  const context: SyncContext & Listener = {
+  const context: SyncContext = {
     client,
     warehouse,
     clock,
     settings: settingsOf(config),
-    onProgress: (progress) => listener.onProgress(progress),
-    onOutcome: (outcome) => listener.onOutcome(outcome),
+    onProgress: () => undefined,
     signal,
     observe,
   }

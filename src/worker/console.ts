@@ -68,7 +68,7 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   const { shell, config, log, requests, roles, ownership, metricsText } = wiring
   const { host, port, token } = config.console
-  const remote = remoteBackend(shell, config)
+  const remote = remoteBackend(config, shell.clock)
   const console = await openConsole({
     host,
     port,

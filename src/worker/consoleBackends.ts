@@ -2,32 +2,31 @@
  * The two backends of a console. The process that owns the warehouse answers from it; any other process reads the
  * published copy and asks the owner through the queue. Both return the same answers as the commands.
  */
-import type { Control } from '../../jobs/control/control.ts'
-import type { Runs } from '../../jobs/runs/runs.ts'
-import { runningDocument } from '../../jobs/runs/runs.ts'
+import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { ConsoleBackend, Reader } from '../console/backend.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import { findWorker } from '../cli/control/remote.ts'
+import { problemOf } from '../operations/contract.ts'
+import { findWorker } from '../operations/worker.ts'
+import type { WorkerOperations } from '../operations/workerOperations.ts'
 import { openPublished } from '../wiring/published.ts'
-import type { Shell } from '../cli/shell.ts'
 import { standingDocument, standingsOf } from '../status/standing.ts'
 
 export interface OwnerBackendParts {
   readonly config: Config
   readonly clock: Clock
   readonly warehouse: Warehouse
-  readonly control: Control
+  readonly operations: WorkerOperations
   readonly runs: Runs
 }
 
-export function ownerBackend({ config, clock, warehouse, control, runs }: OwnerBackendParts): ConsoleBackend {
+export function ownerBackend({ config, clock, warehouse, operations, runs }: OwnerBackendParts): ConsoleBackend {
   const books = patientReader(warehouse, config, clock)
   return {
     isOwner: true,
-    answer: (request, asking) => control.answer(request, asking),
+    answer: (request, caller) => operations.answer(request, caller),
     books,
     standings: () => standingsIn(books, config),
     running: () => runs.running.map(runningDocument),
@@ -35,17 +34,17 @@ export function ownerBackend({ config, clock, warehouse, control, runs }: OwnerB
   }
 }
 
-export function remoteBackend(shell: Shell, config: Config): ConsoleBackend {
+export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
   const books = publishedReader(config)
   return {
     isOwner: false,
-    answer: async (request, { tell, signal }) => {
+    answer: async (request, caller) => {
       try {
-        await using worker = await findWorker(shell, config)
-        if (worker === undefined) return { error: nobody().toJSON() }
-        return { result: await worker.ask(request, tell, signal) }
+        await using worker = await findWorker(config, clock)
+        if (worker === undefined) return { error: problemOf(nobody()) }
+        return { result: await worker.ask(request, caller) }
       } catch (thrown) {
-        return { error: asSyncError(thrown).toJSON() }
+        return { error: problemOf(asSyncError(thrown)) }
       }
     },
     books,

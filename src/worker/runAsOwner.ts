@@ -2,8 +2,6 @@
  * What the owner of the warehouse does, from opening the file to closing it: it takes jobs, answers commands, serves
  * readers, and at the end returns its jobs to the queue and closes the file for the next owner.
  */
-import { Control } from '../../jobs/control/control.ts'
-import { consumeRequests } from '../../jobs/control/controlQueue.ts'
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -14,17 +12,18 @@ import { Runs } from '../../jobs/runs/runs.ts'
 import type { ReportingClient } from '../client/reporting.ts'
 import type { Config } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
+import { consumeRequests } from '../operations/queue.ts'
+import { listenAt, socketPathOf } from '../operations/socket.ts'
+import { WorkerOperations } from '../operations/workerOperations.ts'
 import type { RunLogs } from '../runLogs.ts'
 import type { Secret } from '../secret.ts'
-import { marksOf, standingsOf } from '../status/standing.ts'
+import { standingsOf } from '../status/standing.ts'
 import { bookFigures } from '../warehouse/books/bookFigures.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import { socketPathOf } from '../cli/control/socketPath.ts'
 import { settingsOf } from '../wiring/openContext.ts'
 import { ownerBackend } from './consoleBackends.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import { startServing } from './serving.ts'
-import { listenAt } from './socketServer.ts'
 
 export interface OwnerContext extends ConsumersOptions {
   readonly config: Config
@@ -65,20 +64,22 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       runLogs,
       onPublished,
     })
-    const views = {
-      standings: () => standingsOf(warehouse, config),
-      marks: async () => [...(await marksOf(warehouse))],
-      console: context.consoleAddress,
-    }
     const notifying = sendNotices(context, { runs, warehouse, signal: ending.signal })
-    const control = new Control({ context: runContext, requests, runs, housekeeping, views })
-    await using _socket = await listenAt(socketPathOf(config.warehouse), control)
+    const operations = new WorkerOperations({
+      context: runContext,
+      requests,
+      runs,
+      housekeeping,
+      standings: () => standingsOf(warehouse, config),
+      console: context.consoleAddress,
+    })
+    await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
-    ownership.own(ownerBackend({ config, clock, warehouse, control, runs }))
-    consumeRequests(consumers, control)
+    ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
+    consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
     await ended.promise
-    control.close()
+    operations.close()
     ending.abort()
     await notifying
     await inTime(context, returnJobs(consumers, warehouse, context))

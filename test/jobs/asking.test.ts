@@ -3,14 +3,14 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
-import { Followed } from '../../jobs/control/followed.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
-import { callOffWaiting, waitingRuns } from '../../jobs/control/waitingRuns.ts'
-import { askThrough } from '../../src/cli/control/queueClient.ts'
-import { socketPathOf } from '../../src/cli/control/socketPath.ts'
+import { followRuns } from '../../src/operations/followRuns.ts'
+import { askQueue } from '../../src/operations/queue.ts'
+import { socketPathOf } from '../../src/operations/socket.ts'
+import { callOffWaiting, waitingRuns } from '../../src/operations/waitingRuns.ts'
 import { systemClock as clock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
 import { noFigures } from '../../src/sync/reportOutcome.ts'
@@ -37,7 +37,14 @@ describe('while nobody works on the queues', () => {
   })
 
   const follow = (runs: Runs, signal: AbortSignal, ask = () => requests.incremental('events')) =>
-    new Followed({ kind: 'incremental', ask, runs, requests, clock, tell: () => undefined, signal }).allOf(['events'])
+    followRuns(['events'], {
+      kind: 'incremental',
+      ask,
+      runs,
+      requests,
+      clock,
+      caller: { tell: () => undefined, signal },
+    })
 
   it('who waits for a run that is called off is told so, and it is not asked for again', LONG, async () => {
     const runs = new Runs()
@@ -132,8 +139,8 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
   // It runs before the first look, so that none is under way when Redis ends.
   const during = Promise.withResolvers<unknown>()
   const ask = async () => during.resolve(runs.during(run, () => ends.promise.then(() => ({ outcome }))))
-  const parts = { kind: 'incremental', ask, runs, requests, clock: looking, tell: () => undefined } as const
-  const waits = new Followed({ ...parts, signal: never }).allOf(['events'])
+  const caller = { tell: () => undefined, signal: never }
+  const waits = followRuns(['events'], { kind: 'incremental', ask, runs, requests, clock: looking, caller })
   await redis.stop('SIGKILL')
   const before = looks
   await Promise.race([waits, until(() => looks > before + 5)])
@@ -165,8 +172,8 @@ it('a pause from elsewhere is not kept waiting by commands that wait for their r
   await until(() => hasSaid(worker, 'published'))
   const store = await openStore(shop.redis?.url ?? '', { directory: '', clock })
   try {
-    const ask = (asked: Parameters<typeof askThrough>[1]) =>
-      askThrough(store, asked, { onEvent: () => undefined, clock, signal: never })
+    const ask = (asked: Parameters<typeof askQueue>[1]) =>
+      askQueue({ store, clock }, asked, { tell: () => undefined, signal: never })
     shop.sandbox.setFaults(['slow@events:600000'])
     let synced = 0
     const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))

@@ -1,13 +1,12 @@
 /** Metrics: what runs leave in them, what is looked up when they are asked for, and what a scraper may rely on. */
 import { describe, expect, it } from 'vitest'
-import { watchedBackfill } from '../../jobs/backfill/backfill.ts'
+import { backfillRun } from '../../jobs/backfill/backfill.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { reportNames } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { errorCodes } from '../../src/errors.ts'
 import { observedBy } from '../../src/observe.ts'
-import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
 import { type Pull, pullHere } from '../../src/sync/backfill/pullWindow.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
@@ -53,15 +52,13 @@ describe('metrics', () => {
   it('count a backfill that somebody cancelled as stopped, as its log and notices take it', async () => {
     const { tide, scrape } = await watched()
     await using _ = tide
-    const run = { runId: 'backfill-1', report: 'enquiries', kind: 'backfill' } as const
+    const backfill = { backfillId: 'backfill-1', report: 'enquiries' } as const
     const range = { from: tide.config.reports.enquiries.start, to: systemClock.now() }
     const pull: Pull = async (ask, signal) => {
-      await cancelBackfill(tide.context, run.runId)
+      await cancelBackfill(tide.context, backfill.backfillId)
       return pullHere(tide.context)(ask, signal)
     }
-    const { outcome, result } = await watchedBackfill(tide.context, run, () =>
-      backfillReport(tide.context, { ...range, backfillId: run.runId, report: 'enquiries', lanes: 1, pull }),
-    )
+    const { outcome, result } = await backfillRun(tide.context, { ...backfill, ...range }, { lanes: 1, pull })
     expect(result?.state).toBe('cancelled')
     expect(outcome).toMatchObject({ state: 'failed', error: { code: 'CANCELLED' } })
     const { value } = await scrape()

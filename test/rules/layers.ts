@@ -22,6 +22,7 @@ const BELOW_THE_WORKER: readonly string[] = [
   'src/console',
   'src/wiring',
   'src/status',
+  'src/operations',
 ]
 
 /** The ground is open to all and needs no mention; a room may always import itself. */
@@ -72,9 +73,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     cure: 'Move the work to src/sync.',
   },
   'src/console': {
-    mayImport: ['jobs', 'src/warehouse', 'schema'],
+    mayImport: ['src/operations', 'jobs', 'src/warehouse', 'schema'],
     is: 'the console only shows and asks',
-    cure: 'Read through src/warehouse, act through jobs.',
+    cure: 'Read through src/warehouse, act through src/operations.',
+  },
+  'src/operations': {
+    mayImport: [
+      'schema',
+      'jobs',
+      'src/plan',
+      'src/config',
+      'src/client',
+      'src/warehouse',
+      'src/sync',
+      'src/status',
+      'src/wiring',
+    ],
+    is: 'operations are what a command, the worker and the console ask for; they print nothing',
+    cure: 'Print it in src/cli, serve it in src/console.',
   },
   'src/wiring': {
     mayImport: ['schema', 'jobs', 'src/plan', 'src/config', 'src/client', 'src/warehouse', 'src/sync'],
@@ -123,7 +139,16 @@ export const FOLDERS: Readonly<Record<string, Readonly<Record<string, readonly s
     owner: ['queue', 'runs', 'backfill'],
     notify: ['runs'],
     metrics: ['runs', 'notify'],
-    control: ['queue', 'runs', 'backfill', 'owner'],
+  },
+  'src/cli': {
+    '.': [],
+    check: ['.'],
+    init: ['.'],
+    demo: ['.'],
+    actions: ['.', 'check', 'init', 'demo'],
+    'commands.ts': ['.', 'actions'],
+    'program.ts': ['.', 'commands.ts'],
+    'main.ts': ['.', 'program.ts'],
   },
 }
 

@@ -62,7 +62,7 @@ describe.each(WORLD_REPORTS)('a backfill of %s', (report) => {
     )
     expect(proofs[0]?.n).toBeGreaterThanOrEqual(windows.length)
     for (const scope of ['', 'EUR', 'USD']) expect(await markOf(tide, report, scope)).toBeUndefined()
-    expect(told.at(-1)).toMatchObject({ windows: windows.length, windowsDone: windows.length, windowsFailed: 0 })
+    expect(told.at(-1)).toMatchObject({ windows: { total: windows.length, done: windows.length, failed: 0 } })
     const runs = await tide.warehouse.rows(`SELECT kind, state, rows FROM tidemark.runs WHERE run_id = 'backfill-1'`)
     expect(runs).toEqual([{ kind: 'backfill', state: 'done', rows: outcome.figures.rows }])
   })

@@ -251,8 +251,8 @@ describe('another process', () => {
     const backfill = { backfillId: ID, report: 'enquiries', from: FROM, to, lanes: 2 }
     const { child, lines, exited } = startProgram(place.folder, { backfill })
     for await (const line of lines) {
-      const { windowsDone = 0 } = JSON.parse(line) as { windowsDone?: number }
-      if (windowsDone >= 3) child.kill('SIGKILL')
+      const { windows } = JSON.parse(line) as { windows?: { done: number } }
+      if ((windows?.done ?? 0) >= 3) child.kill('SIGKILL')
     }
     await exited
     await using tide = await aTideAt(place, sandbox)

@@ -1,4 +1,4 @@
-/** What `tidemark check` does: every check in turn, and a table of what they found. */
+/** `tidemark check`: runs every check and prints a table of their findings. */
 import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
 import { checkConsole } from '../check/console.ts'
@@ -19,7 +19,7 @@ export interface CheckOptions {
   readonly json?: boolean
 }
 
-/** A person waits: trouble that lasts shows after two attempts too. */
+/** A person waits for the result, and lasting trouble shows after two attempts. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {

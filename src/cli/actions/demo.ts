@@ -7,12 +7,13 @@ import { type Config, loadConfig } from '../../config/config.ts'
 import { type ChangeMade, type DemoService, startService } from '../demo/service.ts'
 import { startWorker } from '../demo/worker.ts'
 import { changesOf, configText, questionsOf, SUBJECTS } from '../demo/story.ts'
-import { syncInWorker } from '../control/syncInWorker.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import { printResult, tablePrinter } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { failuresText, hasFailed, type Summary } from '../summary.ts'
+import type { AnswerOf } from '../../operations/contract.ts'
+import type { WorkerConnection } from '../../operations/worker.ts'
+import { failuresText, hasFailed } from '../summary.ts'
 
 const FOLDER = 'data/demo'
 /** Events of the service: enough to look at, and few enough for half a minute. */
@@ -34,10 +35,11 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
   // The worker's schedule has started most reports by now, so the table sums up all their runs and not only this one.
-  const first = await syncInWorker(shell, { config, wanted: reportNames, loudness: { quiet: true } }, worker.remote)
+  const startedMs = shell.clock.monotonicMs()
+  const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
   out.write(tableOf(await readSince(config, 0)))
-  out.write(`All eight reports in ${duration(first.elapsedMs)}.\n\n`)
+  out.write(`All eight reports in ${duration(shell.clock.monotonicMs() - startedMs)}.\n\n`)
   out.write(await tablesText(config))
 
   out.write(heading('3. Meanwhile, people work with the service'))
@@ -46,7 +48,7 @@ export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
   out.write(changed.map((each) => `${changeText(each)}\n`).join(''))
 
   out.write(heading('4. The worker reads only what changed'))
-  const second = await syncInWorker(shell, { config, wanted: reportNames, loudness: { quiet: true } }, worker.remote)
+  const second = await syncAll(shell, worker.connection)
   if (hasFailed(second)) return failed(shell, second)
   const changes = await readSince(config, before)
   const moved = changes.filter(({ inserted, updated, deleted }) => inserted + updated + deleted > 0)
@@ -91,7 +93,10 @@ async function configure(folder: string, service: DemoService, token: string): P
   return loadConfig({ file: 'tidemark.yaml', cwd: folder, env: {} })
 }
 
-function failed({ out }: Shell, summary: Summary): ExitCode {
+const syncAll = ({ stop }: Shell, worker: WorkerConnection) =>
+  worker.ask({ do: 'sync', reports: [...reportNames] }, { tell: () => undefined, signal: stop.signal })
+
+function failed({ out }: Shell, summary: AnswerOf<'sync'>): ExitCode {
   out.write(failuresText(summary))
   return 1
 }

@@ -1,4 +1,4 @@
-/** What `tidemark export` does: it opens the published copy, writes what changed, and says what that was. */
+/** `tidemark export`: writes the published copy's tables as files, and prints what was written. */
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type ExportResult, exportTo } from '../../warehouse/publish/export.ts'

@@ -1,4 +1,4 @@
-/** What `tidemark init` does: it asks, tries the answers against the service, and writes them down. */
+/** `tidemark init`: asks for the settings, tries them against the service, and writes them to files. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -54,7 +54,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Before anything is asked: nobody wants to answer questions for nothing. Error: USAGE_INVALID. */
+/** Throws USAGE_INVALID before the first question when files would be replaced and nobody agrees. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
@@ -69,7 +69,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** What the checks found; undefined when nothing is to be written. */
+/** Returns the findings of the checks; undefined when nothing shall be written. */
 async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -89,7 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
-/** In an empty folder, so that no file that is there has a say. Error: CONFIG_INVALID. */
+/** Loads the configuration in an empty folder, so that no existing file changes it. Error: CONFIG_INVALID. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

@@ -1,6 +1,4 @@
-/**
- * What `tidemark logs` does: it reads the lines of one run from where whoever did the run keeps them; nobody is asked.
- */
+/** `tidemark logs`: prints the log lines of one run, from the files beside the warehouse. */
 import { access, constants } from 'node:fs/promises'
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -21,12 +19,12 @@ export async function logs(shell: Shell, name: string, { config: file, json = fa
   const isReport = reportNames.some((report) => report === name)
   const runId = isReport ? await lastRunOf(directory, name) : name
   const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
-  if (lines.length === 0) throw nothingSaid(name, directory)
+  if (lines.length === 0) throw noLines(name, directory)
   shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))
   return 0
 }
 
-/** Error: WAREHOUSE_MISSING. Else no line would be found, as if none had been written. */
+/** Throws WAREHOUSE_MISSING when this user may not read the lines; without it, the run would seem to have none. */
 async function mayRead(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
@@ -40,7 +38,7 @@ function lineText({ time, level, msg, cure }: RunLine): string {
   return typeof cure === 'string' ? `${said}${' '.repeat(30)}what to do: ${cure}\n` : said
 }
 
-const nothingSaid = (name: string, directory: string): SyncError =>
+const noLines = (name: string, directory: string): SyncError =>
   new SyncError('USAGE_INVALID', `${directory} has no line of ${name}`, {
     cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Kept are runs on this machine, as long as the setting history says.',
   })

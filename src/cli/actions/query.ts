@@ -1,4 +1,4 @@
-/** What `tidemark query` does: one reading statement on the published copy, printed or written as asked. */
+/** `tidemark query`: one reading statement on the published copy, printed or written to a file. */
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 
 export interface QueryOptions {
   readonly config?: string
-  /** Parquet is no text, so it goes into a file. */
+  /** Parquet is not printed but written to `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number
@@ -44,7 +44,7 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Beside the file first, so that it is there whole or not at all. */
+/** Writes to a temporary file and renames it, so that readers never see a partial file. */
 async function writeFile(copy: Database, sql: string, file: string): Promise<number> {
   const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {

@@ -1,12 +1,11 @@
-/** What `tidemark retry-rejected` does: the rejected rows of each report loaded again, then the published copy. */
-import { type ReportName, reportNames } from '../../../schema/index.ts'
-import type { Config } from '../../config/config.ts'
-import { type RetriedReport, retryRejected } from '../../sync/retryRejected.ts'
+/** `tidemark retry-rejected`: loads the rejected rows of reports again, publishes, and prints the result. */
+import { reportNames } from '../../../schema/index.ts'
+import type { AnswerOf } from '../../operations/contract.ts'
 import { configOf } from '../configOf.ts'
-import { findWorker, type Remote } from '../control/remote.ts'
-import { type Column, counted, grouped, table } from '../layout.ts'
-import { openWarehouse } from '../../wiring/openContext.ts'
+import { counted, grouped, problemText, rightColumns, table } from '../layout.ts'
+import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { performFor } from '../surroundings.ts'
 import { known } from '../wanted.ts'
 
 export interface RetryOptions {
@@ -14,43 +13,27 @@ export interface RetryOptions {
   readonly json?: boolean
 }
 
-/** Rows that stay rejected are no failure: the table says how many. A report that is switched off may be named. */
+type Retried = AnswerOf<'retry-rejected'>['retried']
+
+/** Loads the rows again. Rows that stay rejected are no failure; a report that is switched off may be named. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
-  { config: file, json = false }: RetryOptions,
+  { config: file, ...loudness }: RetryOptions,
 ): Promise<ExitCode> {
-  const wanted = names.length === 0 ? reportNames : known(names)
+  const reports = [...(names.length === 0 ? reportNames : known(names))]
   const config = await configOf(shell, file)
-  await using worker = await findWorker(shell, config)
-  const retried = await (worker === undefined ? retryHere(shell, config, wanted) : retryInWorker(worker, wanted))
-  if (json) shell.out.write(`${JSON.stringify({ reports: retried }, undefined, 2)}\n`)
-  else shell.out.write(retriedText(retried))
-  return 0
+  const { retried, publishError } = await performFor(shell, { config, loudness }, { do: 'retry-rejected', reports })
+  return print(shell, loudness, {
+    failed: publishError !== undefined,
+    document: () => ({ reports: retried, publish_error: publishError }),
+    text: () => `${retriedText(retried)}${publishError ? problemText('published copy', publishError) : ''}`,
+  })
 }
 
-async function retryHere(shell: Shell, config: Config, wanted: readonly ReportName[]): Promise<RetriedReport[]> {
-  const { signal } = shell.stop
-  await using warehouse = await openWarehouse(config)
-  const retried: RetriedReport[] = []
-  for (const report of wanted) {
-    retried.push(await retryRejected({ warehouse, clock: shell.clock, settings: config, signal }, report))
-  }
-  await warehouse.publish(config.published)
-  return retried
-}
+const COLUMNS = [{ head: 'report' }, ...rightColumns('tried', 'loaded', 'still rejected')]
 
-async function retryInWorker(worker: Remote, wanted: readonly ReportName[]): Promise<RetriedReport[]> {
-  const request = { do: 'retry-rejected' as const, reports: [...wanted] }
-  return (await worker.ask<{ retried: RetriedReport[] }>(request)).retried
-}
-
-const COLUMNS: readonly Column[] = [
-  { head: 'report' },
-  ...['tried', 'loaded', 'still rejected'].map((head): Column => ({ head, align: 'right' })),
-]
-
-export function retriedText(retried: readonly RetriedReport[]): string {
+export function retriedText(retried: Retried): string {
   const some = retried.filter(({ tried }) => tried > 0)
   const unkept = withheldText(retried)
   if (some.length === 0) return unkept === '' ? 'no rejected rows are kept\n' : unkept
@@ -64,8 +47,8 @@ export function retriedText(retried: readonly RetriedReport[]): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Rows that nobody can load again, since nothing of them was to stay. */
-function withheldText(retried: readonly RetriedReport[]): string {
+/** Rows of which only a fingerprint was kept (`exclude_payload`): they can't be loaded again. */
+function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)
     .map(

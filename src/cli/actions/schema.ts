@@ -1,4 +1,4 @@
-/** What `tidemark schema` does: it reads the catalogue of the newest copy, or of an empty warehouse, and prints it. */
+/** `tidemark schema`: prints the tables of the published copy, or of an empty warehouse. */
 import path from 'node:path'
 import { stringify } from 'yaml'
 import { dbtSources } from '../../../schema/dbt.ts'
@@ -23,7 +23,7 @@ export async function schema(shell: Shell, { config: file, format }: SchemaOptio
   return 0
 }
 
-/** The published copy is what readers query; before there is one, what the first sync will make. */
+/** Returns the published copy's tables; before the first sync, those that it will make. */
 async function heldBy(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)
@@ -46,5 +46,5 @@ function textOf(catalogue: readonly CatalogueTable[], config: Config, format: Sc
     histories: catalogue.filter((table) => table.schema === 'history' && table.view !== undefined),
     everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),
   })
-  return `# Made by "tidemark schema --format dbt"; make it anew when columns were added.\n${stringify(sources, { lineWidth: 0, aliasDuplicateObjects: false })}`
+  return `# Made by "tidemark schema --format dbt"; make it again when columns were added.\n${stringify(sources, { lineWidth: 0, aliasDuplicateObjects: false })}`
 }

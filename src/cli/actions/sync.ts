@@ -1,10 +1,9 @@
-/** What `tidemark sync` does: one incremental run of each report, then the published copy, then the summary. */
+/** `tidemark sync`: one incremental run of each report, then the published copy, then the summary. */
 import { configOf } from '../configOf.ts'
-import { runSync } from '../run.ts'
+import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { syncInWorker } from '../control/syncInWorker.ts'
-import { findWorker } from '../control/remote.ts'
 import { hasFailed, summaryDocument, summaryText } from '../summary.ts'
+import { performFor } from '../surroundings.ts'
 import type { Loudness } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
@@ -18,11 +17,13 @@ export async function sync(
   { config: file, ...loudness }: SyncOptions,
 ): Promise<ExitCode> {
   const config = await configOf(shell, file)
-  const run = { config, wanted: wantedReports(names, config), loudness }
-  await using worker = await findWorker(shell, config)
-  const summary = await (worker === undefined ? runSync(shell, run) : syncInWorker(shell, run, worker))
-  const failed = hasFailed(summary)
-  if (loudness.json === true) shell.out.write(`${JSON.stringify(summaryDocument(summary), undefined, 2)}\n`)
-  else if (loudness.quiet !== true || failed) shell.out.write(summaryText(summary))
-  return failed ? 1 : 0
+  const reports = [...wantedReports(names, config)]
+  const startedMs = shell.clock.monotonicMs()
+  const answer = await performFor(shell, { config, loudness }, { do: 'sync', reports })
+  const elapsedMs = shell.clock.monotonicMs() - startedMs
+  return print(shell, loudness, {
+    failed: hasFailed(answer),
+    document: () => summaryDocument(answer, elapsedMs),
+    text: () => summaryText(answer, elapsedMs),
+  })
 }

@@ -5,7 +5,7 @@ import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** A warning, since only a worker has a console: sync goes on without. */
+/** Returns a warning at most, since only a worker has a console. */
 export function checkConsole({ console: { host, port, token } }: Config): Finding {
   try {
     checkReach(host, token)

@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** The warehouse, its copy, and the copy that takes its place while it is published. */
+/** The warehouse, the published copy, and the new copy during a publication. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** The share of the file that the rows of the last days take up; updates reuse what they free. */
+/** Returns the bytes a day that the rows of the last days added, by their share of all rows; updates reuse space. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -54,7 +54,7 @@ async function growthADay(config: Config, size: number): Promise<number | undefi
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // The first read would look like a day's work.
+  // The first sync would count as one day's growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
 }

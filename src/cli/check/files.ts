@@ -1,4 +1,4 @@
-/** Checks of what lies on this machine: where the configuration came from, the warehouse, and the published copy. */
+/** Checks of files: the sources of the configuration, the warehouse, and the published copy. */
 import { constants, lstatSync } from 'node:fs'
 import { access, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // The log, staged rows, the queue and the socket are made beside the file.
+    // Log, staged rows, queue and socket are made in the folder of the file.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** A lake that is not there yet may be made by the first sync, if its catalogue can be reached at all. */
+/** Warns when the lake does not exist yet: the first sync makes it, if its catalogue can be reached. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)
@@ -82,7 +82,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** `12.3 MB`, `4.5 GB` */
+/** Returns a size. Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -90,7 +90,7 @@ const sizeOf = async (file: string): Promise<string> => sizeText((await stat(fil
 
 const MAKES_FILES = constants.W_OK | constants.X_OK
 
-/** The lines open the files to read, which says nothing of writing. Error: WAREHOUSE_MISSING. */
+/** Throws WAREHOUSE_MISSING when a place can't be written; opening the files to read does not show that. */
 async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
     const refused = await refusalOf(place, rights)
@@ -108,17 +108,17 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Staged rows, and what DuckDB had no memory for: the next owner clears them away, and can't where they are another's. */
+/** Returns the folders with staged rows and spilled memory, which the next owner must be able to remove. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
-/** The file is not there yet: the nearest folder above it that is has to be writable. */
+/** Checks the nearest existing folder above a file that does not exist yet: it must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // A link that leads nowhere is in the way as well.
+  // A dangling link is in the way, too.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   if (!isFolder(folder)) {
     return fail(

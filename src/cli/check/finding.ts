@@ -1,4 +1,4 @@
-/** What a check found: the lines of `tidemark check`. */
+/** The findings of checks, and their table. */
 import type { SyncError } from '../../errors.ts'
 import { line, table } from '../layout.ts'
 

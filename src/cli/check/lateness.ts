@@ -1,4 +1,4 @@
-/** A check of what the books know: whether windows reach back far enough for the rows that came late. */
+/** Checks whether windows reach back far enough for late rows. */
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import { advisedOverlap } from '../../status/lateness.ts'
@@ -7,7 +7,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** One line for each report whose overlap should be longer, or one that says that it is enough. */
+/** Returns a warning for each report whose overlap should be longer, or one finding that it is enough. */
 export async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -26,7 +26,7 @@ export async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // A file that can't be read is told by the checks of the files themselves.
+    // The checks of the files report a file that can't be read.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

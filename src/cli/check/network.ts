@@ -10,7 +10,7 @@ import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
-/** Whoever renews it by hand wants to know in time. */
+/** Leaves time to renew the certificate by hand. */
 const CERTIFICATE_DAYS_MIN = 14
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
@@ -69,7 +69,7 @@ async function opened(socket: Socket, event: string, clock: Clock): Promise<void
   const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
   const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
   socket.once(event, () => opening.resolve())
-  // Also after it is open: an error that nobody hears would end the process.
+  // The listener stays, since an error event without a listener ends the process.
   socket.on('error', (error) => opening.reject(error))
   try {
     await opening.promise

@@ -1,4 +1,4 @@
-/** Checks that ask the service: the token, one question of each report, and its clock. */
+/** Checks that send requests: the token, one question of each report, and the service's clock. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
 import { collectionFields, wireKey } from '../../../schema/tables.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
@@ -34,7 +34,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** Below this a token is asked for so often that its own limit may be met. */
+/** A shorter life means so many token requests that their own limit may be reached. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -123,7 +123,7 @@ function parsed(bytes: Buffer, report: Declaration): ScannedPage {
   }
 }
 
-/** How many rows a page really holds, when the service gives fewer than were asked for. */
+/** Returns the real page size when the service returns fewer rows than requested. */
 async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < asked.size) return pageSize

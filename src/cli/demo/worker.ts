@@ -7,12 +7,12 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
-import { findWorker, type Remote } from '../control/remote.ts'
+import { findWorker, type WorkerConnection } from '../../operations/worker.ts'
 import type { Shell } from '../shell.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
-  readonly remote: Remote
+  readonly connection: WorkerConnection
   /** Where its console listens. */
   readonly console: string
 }
@@ -34,21 +34,22 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   closeSync(log)
   const end = () => stop(child, shell)
   try {
-    const remote = await ready(child, shell, config)
-    const { console = '' } = await remote.ask<{ console?: string }>({ do: 'status' })
-    return { remote, console, [Symbol.asyncDispose]: end }
+    const connection = await ready(child, shell, config)
+    const caller = { tell: () => undefined, signal: shell.stop.signal }
+    const { console = '' } = await connection.ask({ do: 'status' }, caller)
+    return { connection, console, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()
     throw error
   }
 }
 
-async function ready(child: ChildProcess, shell: Shell, config: Config): Promise<Remote> {
+async function ready(child: ChildProcess, shell: Shell, config: Config): Promise<WorkerConnection> {
   const { clock, stop } = shell
   const startedMs = clock.monotonicMs()
   while (child.exitCode === null && clock.monotonicMs() - startedMs < START_MS_MAX) {
-    const remote = await findWorker(shell, config)
-    if (remote !== undefined) return remote
+    const connection = await findWorker(config, clock)
+    if (connection !== undefined) return connection
     await clock.sleep(LOOK_EVERY_MS, stop.signal)
   }
   throw new SyncError('WORKER_LOST', "the demo's worker did not start", {

@@ -19,7 +19,7 @@ export interface Given {
 export interface Answers {
   readonly baseUrl: string
   readonly clientId: string
-  /** The secret itself, or the absolute path of the file that holds it. */
+  /** The secret itself, or the absolute path of the file that contains it. */
   readonly secret: Secret | { readonly file: string }
   readonly currencies: readonly string[]
   readonly warehouse: string | undefined

@@ -11,7 +11,7 @@ export const SETTINGS_FILE = 'tidemark.yaml'
 export const SECRETS_FILE = '.env'
 const IGNORE_FILE = '.gitignore'
 
-/** A report that the client may not read, and the code that says why. */
+/** A report that the client may not read, and the error code. */
 export type Unreadable = ReadonlyMap<ReportName, string>
 
 export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {

@@ -1,11 +1,9 @@
 /** Routes that act. Each sends the same request to the owner as the command of that name. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../../schema/index.ts'
-import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
-import { errorFrom } from '../../../jobs/control/wire.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
-import type { Planned } from '../../../jobs/control/control.ts'
+import { type AnswerOf, errorFrom, type OperationRequest } from '../../operations/contract.ts'
 import type { ConsoleBackend } from '../backend.ts'
 import type { Errands } from '../errands.ts'
 import { type Api, answers } from './api.ts'
@@ -79,7 +77,7 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
 interface Action<Body extends z.ZodType> {
   readonly summary: string
   readonly body: Body
-  readonly request: (body: z.output<Body>) => ControlRequest
+  readonly request: (body: z.output<Body>) => OperationRequest
 }
 
 const actionAdder =
@@ -110,7 +108,7 @@ async function planOf(backend: ConsoleBackend, range: ReturnType<typeof rangeOf>
   const asking = { tell: () => undefined, signal: new AbortController().signal }
   const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
   if ('error' in answer) throw errorFrom(answer.error)
-  const [plan] = (answer.result as { plans: readonly Planned[] }).plans
+  const [plan] = (answer.result as AnswerOf<'plan-backfill'>).plans
   if (plan === undefined) throw asSyncError('no plan')
   const { named, windows, requests } = plan
   return {

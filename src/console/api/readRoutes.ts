@@ -1,7 +1,7 @@
 /** Routes that read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
 import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
-import type { Activity, Answer } from '../../../jobs/control/control.ts'
+import type { Activity, Reply } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
 import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
@@ -118,12 +118,12 @@ async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activi
   const asking = new AbortController()
   const late = Promise.withResolvers<undefined>()
   const cancelTimer = clock.after(ACTIVITY_MS_MAX, () => late.resolve(undefined))
-  const asked: Promise<Answer> = backend.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
+  const asked: Promise<Reply> = backend.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
   const answer = await Promise.race([asked, late.promise])
   cancelTimer()
   if (answer === undefined) asking.abort()
   if (answer !== undefined && 'result' in answer) return answer.result as Activity
-  return { running: backend.running(), waiting: [], queues: {} }
+  return { running: [...backend.running()], waiting: [], queues: {} }
 }
 
 async function reportDetail({ settings, backendOf }: ReadOptions, report: ReportName) {

@@ -222,7 +222,7 @@ class Trail {
       audited: { scope: due.scope, at: clock },
     })
     const report = this.#declaration.name as ReportName
-    this.#context.onProgress({ report, pages: this.pages, rows: this.#rows, rowsExpected: undefined })
+    this.#context.onProgress({ report, pages: this.pages, rows: this.#rows })
   }
 }
 

@@ -2,18 +2,12 @@
 import type { ReportName } from '../../../schema/index.ts'
 import type { Clock } from '../../clock.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
+import type { Progress, WindowsProgress } from '../context.ts'
 import type { PulledWindow } from './handover.ts'
 
-export interface BackfillProgress {
+export interface BackfillProgress extends Progress {
   readonly backfillId: string
-  readonly report: ReportName
-  readonly windows: number
-  readonly windowsDone: number
-  readonly windowsFailed: number
-  readonly rows: number
-  readonly pages: number
-  /** Undefined until a window was read in this run. */
-  readonly msLeft: number | undefined
+  readonly windows: WindowsProgress
 }
 
 export interface TallyParts {
@@ -69,12 +63,14 @@ export class BackfillTally {
     options.onProgress?.({
       backfillId: options.backfillId,
       report: options.report,
-      windows: this.#windows,
-      windowsDone: this.#done,
-      windowsFailed: this.#failed,
       rows: this.#rows,
       pages: this.#pages,
-      msLeft: this.#plannedDone === 0 ? undefined : (elapsedMs / this.#plannedDone) * this.#plannedLeft,
+      windows: {
+        done: this.#done,
+        failed: this.#failed,
+        total: this.#windows,
+        msLeft: this.#plannedDone === 0 ? undefined : (elapsedMs / this.#plannedDone) * this.#plannedLeft,
+      },
     })
   }
 }

@@ -1,9 +1,9 @@
 /** Work that is asked for through the queue of a store: its answer comes whenever it was done. */
 import { expect, it } from 'vitest'
-import type { ControlRequest } from '../../../jobs/control/controlRequest.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
-import { askThrough } from '../../../src/cli/control/queueClient.ts'
 import { systemClock } from '../../../src/clock.ts'
+import type { OperationRequest } from '../../../src/operations/contract.ts'
+import { askQueue } from '../../../src/operations/queue.ts'
 import { withMethods } from '../../support/withMethods.ts'
 import { grounds, until } from './support.ts'
 
@@ -15,7 +15,7 @@ it.each(grounds)('the answer comes on $title when the work ends between two look
     await gate.promise
     return { result: 'done' }
   })
-  const queue = store.queue<ControlRequest>('control')
+  const queue = store.queue<OperationRequest>('control')
   // As it is read the job still runs; before the next word about it, it has ended.
   const getJob = async (id: string) => {
     const job = await queue.getJob(id)
@@ -24,7 +24,7 @@ it.each(grounds)('the answer comes on $title when the work ends between two look
     return job
   }
   const slow = withMethods(store, { queue: (() => withMethods(queue, { getJob })) as QueueStore['queue'] })
-  const asking = { onEvent: () => undefined, clock: systemClock, signal: new AbortController().signal }
-  expect(await askThrough(slow, { do: 'status' }, asking)).toEqual({ result: 'done' })
+  const caller = { tell: () => undefined, signal: new AbortController().signal }
+  expect(await askQueue({ store: slow, clock: systemClock }, { do: 'status' }, caller)).toEqual({ result: 'done' })
   await worker.close()
 })

@@ -1,30 +1,38 @@
-/**
- * How backfills and their plans look: tables for people, with what to do about what failed, or documents for machines.
- */
-import { formatInstant } from '../../instant.ts'
-import type { BackfillOutcome } from '../../sync/backfill/backfill.ts'
-import type { BookedWindow, PlannedWindow } from '../../warehouse/books/backfills.ts'
-import { type Column, counted, grouped, line, publishedText, table, timeText } from '../layout.ts'
-import type { Planned } from './dryRun.ts'
-import type { BackfillEnd, BackfillSummary } from './work.ts'
+/** Backfills and their plans as tables for people and as documents for machines. */
+import { formatInstant } from '../instant.ts'
+import type { AnswerOf } from '../operations/contract.ts'
+import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
+import type { Planned } from '../sync/backfill/backfillPreview.ts'
+import type { BookedWindow, PlannedWindow } from '../warehouse/books/backfills.ts'
+import {
+  type Column,
+  counted,
+  grouped,
+  line,
+  problemText,
+  publishedText,
+  rightColumns,
+  table,
+  timeText,
+} from './layout.ts'
 
-export const hasFailed = ({ ends, publishFailure }: BackfillSummary): boolean =>
-  publishFailure !== undefined || ends.some(({ outcome }) => outcome?.state !== 'done')
+type BackfillAnswer = AnswerOf<'backfill'>
 
-const right = (head: string): Column => ({ head, align: 'right' })
+export const hasFailed = ({ ends, publishError }: BackfillAnswer): boolean =>
+  publishError !== undefined || ends.some(({ ended }) => ended?.state !== 'done')
 
 const COLUMNS: readonly Column[] = [
   { head: 'report' },
   { head: 'state' },
   { head: 'from' },
   { head: 'to' },
-  ...['windows', 'failed', 'pages', 'rows', 'new', 'changed', 'deleted', 'rejected'].map(right),
+  ...rightColumns('windows', 'failed', 'pages', 'rows', 'new', 'changed', 'deleted', 'rejected'),
 ]
 
-export function summaryText({ ends, published, publishFailure }: BackfillSummary): string {
-  const rows = ends.map(({ report, outcome }) => {
-    if (outcome === undefined) return [report, 'failed', ...COLUMNS.slice(2).map(() => '')]
-    const { range, figures, state } = outcome
+export function summaryText({ ends, published, publishError }: BackfillAnswer): string {
+  const rows = ends.map(({ report, ended }) => {
+    if (ended === undefined) return [report, 'failed', ...COLUMNS.slice(2).map(() => '')]
+    const { range, figures, state } = ended
     const { done, windows, failed, pages, inserted, updated, deleted, rejected } = figures
     const numbers = [failed, pages, figures.rows, inserted, updated, deleted, rejected].map(grouped)
     return [
@@ -38,30 +46,27 @@ export function summaryText({ ends, published, publishFailure }: BackfillSummary
   })
   const parts = [table(COLUMNS, rows), ends.flatMap(failureLines).join('')]
   if (published !== undefined) parts.push(publishedText(published))
-  if (publishFailure !== undefined)
-    parts.push(
-      `published copy failed: ${line(publishFailure.message)} (${publishFailure.code})\n  what to do: ${line(publishFailure.cure)}\n`,
-    )
+  if (publishError !== undefined) parts.push(problemText('published copy', publishError))
   return parts.filter((part) => part !== '').join('\n')
 }
 
 /** Failures that are listed one by one; the books have them all. */
 const FAILURES_SHOWN = 5
 
-function failureLines({ report, outcome, error }: BackfillEnd): string[] {
-  if (error !== undefined)
-    return [`${report} failed: ${line(error.message)} (${error.code})\n  what to do: ${line(error.cure)}\n`]
-  if (outcome === undefined || outcome.state === 'done') return []
-  const shown = outcome.failures.slice(0, FAILURES_SHOWN).map((window) => `${report} ${failedText(window)}\n`)
-  const more = outcome.failures.length - shown.length
+/** Lists the failed windows of a backfill that has ended, or the error that stopped the whole backfill. */
+function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
+  if (ended === undefined) return error === undefined ? [] : [problemText(report, error)]
+  if (ended.state === 'done') return []
+  const shown = ended.failures.slice(0, FAILURES_SHOWN).map((window) => `${report} ${failedText(window)}\n`)
+  const more = ended.failures.length - shown.length
   const cure =
-    outcome.state === 'cancelled'
+    ended.state === 'cancelled'
       ? 'it was cancelled; what was done stays'
       : 'the same command reads the windows that are missing'
   return [
     ...shown,
     ...(more > 0 ? [`${report}: ${counted(more, 'more window')} failed\n`] : []),
-    `  what to do: ${cure} (backfill ${outcome.backfillId})\n`,
+    `  what to do: ${cure} (backfill ${ended.backfillId})\n`,
   ]
 }
 
@@ -70,17 +75,15 @@ function failedText({ number, scope, since, until, errorCode, error }: BookedWin
   return `window ${number} (${where}) failed: ${line(error ?? '')} (${errorCode ?? 'UNEXPECTED'})`
 }
 
-export function summaryDocument({ ends, published, publishFailure }: BackfillSummary): object {
-  return {
-    backfills: ends.map(({ report, outcome, error }) => ({
-      report,
-      ...(outcome === undefined ? { state: 'failed' } : outcomeDocument(outcome)),
-      ...(error !== undefined && { error: { code: error.code, message: error.message, cure: error.cure } }),
-    })),
-    published: published === undefined ? null : published.path,
-    ...(publishFailure !== undefined && { publish_error: publishFailure }),
-  }
-}
+export const summaryDocument = ({ ends, published, publishError }: BackfillAnswer): object => ({
+  backfills: ends.map(({ report, ended, error }) => ({
+    report,
+    ...(ended === undefined ? { state: 'failed' } : outcomeDocument(ended)),
+    ...(ended === undefined && error && { error: { code: error.code, message: error.message, cure: error.cure } }),
+  })),
+  published: published?.path ?? null,
+  publish_error: publishError,
+})
 
 function outcomeDocument({ backfillId, state, range, figures, failures }: BackfillOutcome): object {
   return {
@@ -109,12 +112,11 @@ function outcomeDocument({ backfillId, state, range, figures, failures }: Backfi
 }
 
 const PLAN_COLUMNS: readonly Column[] = [
-  right('window'),
+  ...rightColumns('window'),
   { head: 'from' },
   { head: 'to' },
   { head: 'scope' },
-  right('rows'),
-  right('requests'),
+  ...rightColumns('rows', 'requests'),
 ]
 /** Windows of one report that a plan prints; `--json` has them all. */
 const WINDOWS_SHOWN = 20

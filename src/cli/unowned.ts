@@ -1,24 +1,24 @@
-/** What runs of a warehouse that nobody owns: workers without the role `load` do their part, and nothing is read. */
-import { openStore } from '../../../jobs/stores/openStore.ts'
-import type { Config } from '../../config/config.ts'
-import { counted } from '../layout.ts'
-import type { Shell } from '../shell.ts'
-import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
+/** The workers that run while none owns the warehouse: without the role `load`, nothing is read. */
+import { openStore } from '../../jobs/stores/openStore.ts'
+import type { Config } from '../config/config.ts'
+import { counted } from './layout.ts'
+import type { Shell } from './shell.ts'
+import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../worker/heartbeat.ts'
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Says who runs and what is missing. */
+/** Returns which workers run and which role is missing. */
 export async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await atTheQueue(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
-  // One that was killed a moment ago, or one that has other roles.
+  // It was killed a moment ago, or it has other roles.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`
 }
 
-/** The embedded queue has room for one process, which has it open. */
+/** Returns nothing for the embedded queue, which only the owner can open. */
 async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

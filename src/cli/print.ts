@@ -1,0 +1,20 @@
+/** The result of a command on standard output: one document for machines, or text for people. */
+import type { ExitCode, Shell } from './shell.ts'
+import type { Loudness } from './voices.ts'
+
+export interface CommandResult {
+  readonly failed: boolean
+  readonly document: () => object
+  readonly text: () => string
+}
+
+/** Prints the document with `--json`, else the text; with `--quiet`, the text only of a failure. Returns the exit code. */
+export function print({ out }: Shell, loudness: Loudness, { failed, document, text }: CommandResult): ExitCode {
+  if (loudness.json === true) printDocument({ out }, document())
+  else if (loudness.quiet !== true || failed) out.write(text())
+  return failed ? 1 : 0
+}
+
+/** Prints a document as indented JSON. */
+export const printDocument = ({ out }: Pick<Shell, 'out'>, document: object): void =>
+  out.write(`${JSON.stringify(document, undefined, 2)}\n`)

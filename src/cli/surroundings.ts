@@ -1,0 +1,107 @@
+/**
+ * What surrounds the operation of a command: log and progress on standard error. An operation in this process also
+ * stores the log lines of each run for `tidemark logs`, and sends traces where the standard variables ask for them.
+ */
+import { logOutcome } from '../../jobs/runs/runs.ts'
+import { openTracing } from '../../jobs/tracing/tracing.ts'
+import type { Config } from '../config/config.ts'
+import { minusMs } from '../instant.ts'
+import { createLog } from '../log.ts'
+import { observedBy } from '../observe.ts'
+import type { ActingRequest, AnswerOf, OperationEvent, Progress } from '../operations/contract.ts'
+import { perform, type Surroundings } from '../operations/perform.ts'
+import { RunLogs, runLogsOf } from '../runLogs.ts'
+import { guardSecrets } from '../wiring/openContext.ts'
+import { version } from '../wiring/version.ts'
+import { loggingWork } from '../wiring/workLog.ts'
+import type { ProgressView } from './progress.ts'
+import type { Shell } from './shell.ts'
+import { type Loudness, voices } from './voices.ts'
+
+export interface CommandSettings {
+  readonly config: Config
+  readonly loudness: Loudness
+  /** Called when it is decided where the operation is carried out. */
+  readonly onBegin?: (where: 'worker' | 'here') => void
+  /** Called in addition to the progress view. */
+  readonly onProgress?: (progress: Progress) => void
+}
+
+const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
+
+/** Carries out an operation for a command and returns its answer. Errors: those of `perform`. */
+export function performFor<R extends ActingRequest>(
+  shell: Shell,
+  settings: CommandSettings,
+  request: R,
+): Promise<AnswerOf<R['do']>> {
+  const { clock, stop } = shell
+  const { config, onBegin, onProgress } = settings
+  return perform(request, {
+    config,
+    clock,
+    signal: stop.signal,
+    begin: async (where) => {
+      onBegin?.(where)
+      const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
+      const tell = (event: OperationEvent) => {
+        if ('progress' in event) onProgress?.(event.progress)
+        // The other operations print what became of each report at their end alone.
+        if ('progress' in event || request.do === 'sync') around.tell(event)
+      }
+      return { ...around, tell }
+    },
+  })
+}
+
+function inWorker(shell: Shell, { loudness }: CommandSettings): Surroundings {
+  const elsewhere = shell.stop.goesOnElsewhere(GOES_ON)
+  const { log, view } = voices(shell, loudness)
+  clearOnStop(shell, view)
+  return {
+    log,
+    tell: (event) => show(view, event),
+    onEnded: () => undefined,
+    [Symbol.asyncDispose]: async () => {
+      view[Symbol.dispose]()
+      elsewhere[Symbol.dispose]()
+    },
+  }
+}
+
+/** Opens log, run logs and tracing. Closing waits until spans are sent and lines are written. */
+async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettings): Promise<Surroundings> {
+  const { clock, env } = shell
+  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const keep = (line: string) => runLogs.take(line)
+  const { log, view } = voices(shell, loudness, keep)
+  clearOnStop(shell, view)
+  const silent = createLog({ level: 'silent', keep })
+  for (const each of [log, silent]) guardSecrets(config, each)
+  const tracing = await openTracing({ env, version: version(), log })
+  const traced = tracing === undefined ? [] : [tracing.observe]
+  return {
+    log,
+    observe: observedBy(...traced, loggingWork(log, clock)),
+    tell: (event) => show(view, event),
+    // With --json, the view logs the outcomes of a sync itself. People read the outcome in the summary.
+    onEnded: (kind, outcome) => {
+      if (loudness.json !== true) logOutcome(silent, kind, outcome)
+      else if (kind !== 'incremental') logOutcome(log, kind, outcome)
+    },
+    [Symbol.asyncDispose]: async () => {
+      view[Symbol.dispose]()
+      await tracing?.[Symbol.asyncDispose]()
+      await runLogs.written()
+      // Where no worker ever runs, only commands delete old lines; once an hour is often enough.
+      if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
+    },
+  }
+}
+
+/** The terminal is left clean before anything else is printed. */
+const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
+  stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
+
+const show = (view: ProgressView, event: OperationEvent): void =>
+  'progress' in event ? view.onProgress(event.progress) : view.onOutcome(event.outcome)

@@ -1,0 +1,191 @@
+/**
+ * What crosses the border between who asks for an operation and the process that carries it out: requests, progress,
+ * answers and errors, each with its schema. Both ends check what they receive, also over the socket and the queue, where
+ * the other end may be of another version.
+ */
+import { z } from 'zod'
+import { reportNames } from '../../schema/index.ts'
+import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
+import type { Instant } from '../instant.ts'
+import type { Standing } from '../status/standing.ts'
+import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
+import type { Planned } from '../sync/backfill/backfillPreview.ts'
+import type { ReportOutcome } from '../sync/reportOutcome.ts'
+
+const report = z.enum(reportNames)
+const reports = z.array(report).min(1)
+/** Microseconds since 1970. */
+const instant = z.custom<Instant>((value) => Number.isSafeInteger(value))
+const count = z.number()
+
+const range = z.strictObject({
+  report,
+  /** The start of the report, when left out. */
+  from: instant.optional(),
+  /** Now, when left out. */
+  to: instant.optional(),
+})
+const backfills = z.array(range).min(1)
+
+/** The operations that change something. They run in the worker that owns the warehouse, or in the asking process. */
+export const ActingRequest = z.discriminatedUnion('do', [
+  z.strictObject({ do: z.literal('sync'), reports }),
+  z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
+  z.strictObject({ do: z.literal('backfill'), backfills }),
+  z.strictObject({ do: z.literal('pause'), reports }),
+  // `onlyRefused`: resumes only reports that the service refused, not those that an operator paused.
+  z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
+  z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
+  z.strictObject({ do: z.literal('retry-rejected'), reports }),
+])
+export type ActingRequest = z.infer<typeof ActingRequest>
+
+/** Everything that a worker answers. */
+export const OperationRequest = z.discriminatedUnion('do', [
+  ...ActingRequest.options,
+  z.strictObject({ do: z.literal('plan-backfill'), backfills }),
+  z.strictObject({ do: z.literal('status') }),
+  // The running and waiting runs, without reading the warehouse.
+  z.strictObject({ do: z.literal('activity') }),
+])
+export type OperationRequest = z.infer<typeof OperationRequest>
+
+export type OperationName = OperationRequest['do']
+export type RequestOf<Name extends OperationName> = Extract<OperationRequest, { do: Name }>
+
+/** An error as plain values. */
+export const Problem = z.looseObject({ code: z.string(), message: z.string(), cure: z.string() })
+export type Problem = z.infer<typeof Problem>
+
+export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
+
+/** Returns the error again; a code that this version does not know becomes UNEXPECTED. */
+export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
+  const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
+  return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
+}
+
+const Figures = z.object({
+  rows: count,
+  inserted: count,
+  updated: count,
+  deleted: count,
+  rejected: count,
+  childrenWritten: count,
+  schemaChanges: count,
+  frozen: z.array(z.string()).readonly(),
+  late: count,
+  latenessMs: count,
+})
+
+/** A report's outcome as plain values. */
+export const Outcome = z.object({
+  report,
+  runId: z.string().optional(),
+  state: z.enum(['done', 'failed', 'off', 'paused']),
+  pages: count,
+  figures: Figures,
+  offReason: z.string().optional(),
+  error: Problem.optional(),
+  elapsedMs: count,
+})
+export type Outcome = z.infer<typeof Outcome>
+
+export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>
+  error === undefined ? outcome : { ...outcome, error: problemOf(error) }
+
+const Progress = z.object({
+  report,
+  pages: count,
+  rows: count,
+  rowsExpected: count.optional(),
+  backfillId: z.string().optional(),
+  windows: z.object({ done: count, failed: count, total: count, msLeft: count.optional() }).optional(),
+})
+export type Progress = z.infer<typeof Progress>
+
+/** What happens while an operation is carried out: a run's progress, or the outcome of a run that has ended. */
+export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
+export type OperationEvent = z.infer<typeof OperationEvent>
+
+/** A failed publication is part of the answer, since the rows are in the warehouse all the same. */
+const Unpublished = z.object({ publishError: Problem.optional() })
+
+const Publication = Unpublished.extend({
+  published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
+})
+export type Publication = z.infer<typeof Publication>
+
+const ReconcileFound = z.object({ rows: count, missed: count, differed: count, absent: count, deleted: count })
+
+const RunKind = z.enum(['incremental', 'backfill', 'reconcile'])
+
+const RunningRun = z.object({
+  runId: z.string(),
+  report,
+  kind: RunKind,
+  startedAt: instant,
+  progress: Progress.optional(),
+})
+export type RunningRun = z.infer<typeof RunningRun>
+
+const WaitingRun = z.object({
+  /** What `cancel` takes: the run, or for a backfill its own identifier. */
+  id: z.string(),
+  report: z.string(),
+  kind: RunKind,
+})
+export type WaitingRun = z.infer<typeof WaitingRun>
+
+export const Activity = z.object({
+  running: z.array(RunningRun),
+  waiting: z.array(WaitingRun),
+  /** Jobs in each queue, by state. */
+  queues: z.record(z.string(), z.object({ waiting: count, active: count, delayed: count, failed: count })),
+})
+export type Activity = z.infer<typeof Activity>
+
+const NextTick = z.object({ work: z.enum(['incremental', 'reconcile']), report, atMs: count })
+
+const RetriedReport = z.object({
+  report,
+  tried: count,
+  loaded: count,
+  rejected: count,
+  withheld: count.optional(),
+})
+
+/** What each operation answers. */
+export const ANSWERS = {
+  sync: Publication.extend({ outcomes: z.array(Outcome), marks: z.array(z.tuple([report, instant])) }),
+  reconcile: Unpublished.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
+  backfill: Publication.extend({ ends: z.array(Outcome.extend({ ended: plain<BackfillOutcome>().optional() })) }),
+  pause: Unpublished.extend({ paused: z.array(report) }),
+  resume: Unpublished.extend({ resumed: z.array(report) }),
+  cancel: Unpublished.extend({
+    cancelled: z.string(),
+    /** Such as `the backfill of events`. */
+    what: z.string(),
+    /** True when it was cancelled before. */
+    isAlready: z.boolean().optional(),
+  }),
+  'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
+  'plan-backfill': z.object({ plans: z.array(plain<Planned>()) }),
+  status: Activity.extend({
+    standings: z.array(plain<Standing>()),
+    next: z.array(NextTick),
+    console: z.string().optional(),
+  }),
+  activity: Activity,
+} as const satisfies Record<OperationName, z.ZodType>
+
+export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
+
+/** An answer on the wire: the result, or the error as plain values. */
+export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
+export type Reply = z.infer<typeof Reply>
+
+/** Values of the bookkeeping tables, which are plain already and of which `T` is the one declaration. */
+function plain<T extends object>() {
+  return z.custom<T>((value) => typeof value === 'object' && value !== null)
+}

@@ -1,0 +1,80 @@
+/**
+ * Runs that a caller asked for and waits for. Only runs that begin after the request count, since a run that is already
+ * at work may have passed what the caller wants to see. A request that the queue's store lost is made again.
+ */
+import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../clock.ts'
+import { outcomeOf } from './contract.ts'
+import type { Caller, EndedRun } from './engine.ts'
+
+export interface FollowOptions {
+  readonly kind: RunKind
+  /** Asks for a run of the report. */
+  readonly ask: (report: ReportName) => Promise<void>
+  readonly runs: Runs
+  readonly requests: Requests
+  readonly clock: Clock
+  readonly caller: Caller
+}
+
+const LOOK_EVERY_MS = 2_000
+
+/** Asks for a run of each report and waits for them all. Returns them in the given order; rejects when the caller leaves. */
+export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
+  const { ask, runs, caller } = options
+  const { signal } = caller
+  const ended = new Map<ReportName, EndedRun>()
+  const all = Promise.withResolvers<void>()
+  // The caller may leave while the jobs are still being added, when nothing awaits this promise yet.
+  all.promise.catch(() => undefined)
+  const before = runs.begun
+  const leave = runs.follow((event) => {
+    take(event, options, { reports, before, ended })
+    if (ended.size === reports.length) all.resolve()
+  })
+  const stop = () => all.reject(signal.reason)
+  const looking = new AbortController()
+  signal.addEventListener('abort', stop)
+  try {
+    if (signal.aborted) stop()
+    for (const report of reports) await ask(report)
+    if (reports.length === 0) all.resolve()
+    await Promise.race([all.promise, askAgain(options, { reports, ended }, AbortSignal.any([signal, looking.signal]))])
+  } finally {
+    leave()
+    looking.abort()
+    signal.removeEventListener('abort', stop)
+  }
+  return reports.flatMap((report) => ended.get(report) ?? [])
+}
+
+interface Wait {
+  readonly reports: readonly ReportName[]
+  readonly ended: Map<ReportName, EndedRun>
+}
+
+function take(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { readonly before: number }): void {
+  const { reports, before, ended } = wait
+  const { report } = event.event === 'progress' ? event.progress : event.outcome
+  if (event.kind !== kind || !reports.includes(report)) return
+  if (event.event === 'progress') return caller.tell({ progress: event.progress })
+  if (event.order <= before || ended.has(report)) return
+  ended.set(report, event)
+  caller.tell({ outcome: outcomeOf(event.outcome) })
+}
+
+/** Never resolves: it ends with the wait. */
+async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
+  const { clock, runs, requests, kind, ask } = options
+  const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
+  for (;;) {
+    await clock.sleep(LOOK_EVERY_MS, signal)
+    const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
+    // A run that is at work here ends by itself, also while the store is away.
+    if (unseen.length === 0) continue
+    const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
+    for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)
+  }
+}

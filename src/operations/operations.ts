@@ -1,0 +1,127 @@
+/** What each operation does. The worker, the command line and the console all carry out these functions. */
+import { asSyncError, SyncError } from '../errors.ts'
+import { marksOf } from '../status/standing.ts'
+import { type BackfillOutcome, cancelBackfill } from '../sync/backfill/backfill.ts'
+import { cancelledBefore } from '../sync/backfill/backfillEnd.ts'
+import type { ReconcileFound } from '../sync/reconcile.ts'
+import { type RetriedReport, retryRejected } from '../sync/retryRejected.ts'
+import {
+  type ActingRequest,
+  type AnswerOf,
+  outcomeOf,
+  problemOf,
+  type Publication,
+  type RequestOf,
+} from './contract.ts'
+import type { Caller, Engine } from './engine.ts'
+
+/** An operation without the name in its request. */
+type Operation<Name extends ActingRequest['do']> = (
+  engine: Engine,
+  request: Omit<RequestOf<Name>, 'do'>,
+  caller: Caller,
+) => Promise<AnswerOf<Name>>
+
+/** Carries out an operation. Throws the error that kept it from its end; a report's failure is part of the answer. */
+export function carryOut<R extends ActingRequest>(
+  engine: Engine,
+  request: R,
+  caller: Caller,
+): Promise<AnswerOf<R['do']>> {
+  const name: R['do'] = request.do
+  // The types do not follow that the operation of this name takes this request.
+  return OPERATIONS[name](engine, request as never, caller)
+}
+
+const sync: Operation<'sync'> = async (engine, { reports }, caller) => {
+  const ended = await engine.run({ kind: 'incremental', reports }, caller)
+  const publication = await publish(engine)
+  const marks = await marksOf(engine.context.warehouse)
+  return { outcomes: ended.map(({ outcome }) => outcomeOf(outcome)), marks: [...marks], ...publication }
+}
+
+const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDelete }, caller) => {
+  const ended = await engine.run({ kind: 'reconcile', reports, allowMassDelete }, caller)
+  const compared = ended.map(({ outcome, result }) => ({
+    ...outcomeOf(outcome),
+    found: result as ReconcileFound | undefined,
+  }))
+  return { compared, ...(await publishFailure(engine)) }
+}
+
+/** An open backfill of the same range goes on. */
+const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
+  const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
+  const ended = await engine.run({ kind: 'backfill', ranges }, caller)
+  const ends = ended.map(({ outcome, result }) => ({
+    ...outcomeOf(outcome),
+    ended: result as BackfillOutcome | undefined,
+  }))
+  return { ends, ...(await publish(engine)) }
+}
+
+const pause: Operation<'pause'> = async (engine, { reports }) => {
+  const { warehouse, clock, settings } = engine.context
+  const reason = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: settings.identity }
+  for (const report of reports)
+    await warehouse.pause({ report, ...reason, cure: `Run: tidemark resume ${report}` }, clock.now())
+  return { paused: reports, ...(await publishFailure(engine)) }
+}
+
+/** Also forgets what the service refused to the client, and runs the reports at once: the operator wants to see it work. */
+const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
+  const { warehouse, client } = engine.context
+  const resumed = await warehouse.resume(named, { onlyRefused })
+  if (resumed.length === 0) return { resumed: [] }
+  for (const report of resumed) await client.resume(report)
+  await engine.restart(resumed)
+  return { resumed: [...resumed], ...(await publishFailure(engine)) }
+}
+
+/** Cancels a run, a backfill, or a job that waits. Error: USAGE_INVALID when there is none of this name. */
+const cancel: Operation<'cancel'> = async (engine, { id }) => {
+  const report = await cancelBackfill(engine.context, id)
+  const run = await engine.callOff(id)
+  if (report !== undefined)
+    return { cancelled: id, what: `the backfill of ${report}`, ...(await publishFailure(engine)) }
+  if (run !== undefined) return { cancelled: id, what: run }
+  const backfillBefore = await cancelledBefore(engine.context, id)
+  const before = backfillBefore === undefined ? engine.calledOffBefore(id) : `the backfill of ${backfillBefore}`
+  if (before !== undefined) return { cancelled: id, what: before, isAlready: true }
+  throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
+    cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers. A run of another command ends with Ctrl-C there.',
+  })
+}
+
+/** A report's rejected rows are loaded by one caller at a time. */
+const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
+  engine.inTurn(async () => {
+    const retried: RetriedReport[] = []
+    for (const report of reports) retried.push(await retryRejected({ ...engine.context, signal }, report))
+    return { retried, ...(await publishFailure(engine)) }
+  })
+
+/** A failure is part of the answer, since the rows are in the warehouse all the same. */
+async function publish(engine: Engine): Promise<Publication> {
+  try {
+    return { published: await engine.publish() }
+  } catch (thrown) {
+    return { publishError: problemOf(asSyncError(thrown)) }
+  }
+}
+
+/** Publishes for an answer that names only a failure. */
+async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
+  const { publishError } = await publish(engine)
+  return publishError === undefined ? {} : { publishError }
+}
+
+const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = {
+  sync,
+  reconcile,
+  backfill,
+  pause,
+  resume,
+  cancel,
+  'retry-rejected': retry,
+}

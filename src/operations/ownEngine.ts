@@ -1,0 +1,98 @@
+/** Operations carried out in the process that asks for them, with a warehouse that it opens for them. */
+import { randomUUID } from 'node:crypto'
+import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import type { RunKind } from '../../jobs/runs/runs.ts'
+import { nameBackfill } from '../sync/backfill/backfillRequest.ts'
+import { pullHere } from '../sync/backfill/pullWindow.ts'
+import type { SyncContext } from '../sync/context.ts'
+import { reconcileRun } from '../sync/reconcileRun.ts'
+import type { ReportOutcome } from '../sync/reportOutcome.ts'
+import { syncAll } from '../sync/syncAll.ts'
+import { outcomeOf } from './contract.ts'
+import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+
+/** Windows pulled side by side: while one is loaded, others are read. */
+const LANES = 4
+
+export interface OwnEngineOptions {
+  /** Path of the published copy. */
+  readonly published: string
+  /** Called once for each run that has ended. */
+  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
+}
+
+export class OwnEngine implements Engine {
+  readonly context: SyncContext
+  readonly #options: OwnEngineOptions
+
+  constructor(context: SyncContext, options: OwnEngineOptions) {
+    this.context = context
+    this.#options = options
+  }
+
+  /** Throws the signal's reason when the caller asked to stop. */
+  async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
+    const { kind } = request
+    const told = new Set<string>()
+    const onOutcome = (outcome: ReportOutcome) => {
+      if (told.has(outcome.report)) return
+      told.add(outcome.report)
+      this.#options.onEnded(kind, outcome)
+      tell({ outcome: outcomeOf(outcome) })
+    }
+    const context: SyncContext = {
+      ...this.context,
+      signal,
+      onOutcome,
+      onProgress: (progress) => tell({ progress }),
+    }
+    const ended: EndedRun[] = []
+    for await (const run of runsOf(context, request)) {
+      onOutcome(run.outcome)
+      signal.throwIfAborted()
+      ended.push(run)
+    }
+    return ended
+  }
+
+  publish() {
+    return this.context.warehouse.publish(this.#options.published)
+  }
+
+  /** Always undefined: a run of another process ends there. */
+  callOff(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  calledOffBefore(): undefined {
+    return undefined
+  }
+
+  /** Does nothing: without a worker, the next command runs the reports. */
+  restart(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return work()
+  }
+}
+
+async function* runsOf(context: SyncContext, request: RunRequest): AsyncGenerator<EndedRun> {
+  if (request.kind === 'incremental') {
+    const outcomes = await syncAll(context, request.reports)
+    context.signal.throwIfAborted()
+    for (const outcome of outcomes) yield { outcome }
+  } else if (request.kind === 'reconcile') {
+    const { allowMassDelete } = request
+    for (const report of request.reports)
+      yield await reconcileRun(context, { report, runId: randomUUID(), allowMassDelete })
+  } else {
+    const { warehouse, settings, clock } = context
+    for (const range of request.ranges) {
+      const { start } = settings.reports[range.report]
+      const named = await nameBackfill(range, { books: warehouse.backfills, start, now: clock.now() })
+      yield await backfillRun(context, named, { lanes: LANES, pull: pullHere(context) })
+    }
+  }
+}

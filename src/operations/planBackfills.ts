@@ -1,0 +1,41 @@
+/**
+ * What backfills would do: their windows and about how many requests they take. Planned from the warehouse, or from the
+ * published copy while another process writes the warehouse, and a few small requests. Nothing is written.
+ */
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { SyncError } from '../errors.ts'
+import type { GuardedLog } from '../log.ts'
+import { type Planned, previewBackfill } from '../sync/backfill/backfillPreview.ts'
+import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
+import { BackfillBooks } from '../warehouse/books/backfills.ts'
+import { Fences } from '../warehouse/books/fences.ts'
+import { backfillBasis, EMPTY_BASIS } from '../warehouse/books/backfillBasis.ts'
+import { clientOf, settingsOf } from '../wiring/openContext.ts'
+import { openNewest } from '../wiring/published.ts'
+
+export interface PlanOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly log: GuardedLog
+}
+
+export async function planBackfills(
+  requests: readonly BackfillRequest[],
+  { config, clock, signal, log }: PlanOptions,
+): Promise<Planned[]> {
+  await using client = clientOf(config, { clock, log })
+  const newest = await openNewest(config)
+  await using database = newest?.database
+  const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
+  const basis = database === undefined ? EMPTY_BASIS : backfillBasis(database)
+  const warehouse = { numberMark: '~', load: () => Promise.reject(loadsNothing()) }
+  const context = { client, warehouse, clock, settings: settingsOf(config), onProgress: () => undefined, signal }
+  const plans: Planned[] = []
+  for (const request of requests) plans.push(await previewBackfill(context, { books, basis }, request))
+  return plans
+}
+
+const loadsNothing = () =>
+  new SyncError('UNEXPECTED', 'a dry run loads nothing', { cure: 'Please report this defect.' })

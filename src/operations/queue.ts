@@ -1,0 +1,71 @@
+/**
+ * Operations through the shared queue, for callers on other machines than the worker. Events are the job's progress, the
+ * reply is its result.
+ */
+import type { JobConsumers } from '../../jobs/queue/consumers.ts'
+import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import type { Clock } from '../clock.ts'
+import { OperationEvent, OperationRequest, Reply } from './contract.ts'
+import type { Caller } from './engine.ts'
+import { workerLost } from './workerLost.ts'
+import type { WorkerOperations } from './workerOperations.ts'
+
+/** Each caller that waits for a run takes one place; a caller that pauses or cancels must not wait for a free place. */
+const REQUESTS_AT_ONCE = 200
+/** Events that a job's progress keeps. */
+const EVENTS_MAX = 500
+
+/** Takes requests from the queue. */
+export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
+  consumers.consume({
+    queue: 'control',
+    schema: OperationRequest,
+    concurrency: REQUESTS_AT_ONCE,
+    process: async ({ data, signal, job }): Promise<Reply> => {
+      const events: OperationEvent[] = []
+      let written: Promise<unknown> = Promise.resolve()
+      const tell = (event: OperationEvent) => {
+        if ('progress' in event || events.length >= EVENTS_MAX) return
+        events.push(event)
+        written = written.then(() => job.updateProgress([...events]))
+      }
+      const reply = await operations.answer(data, { tell, signal })
+      await written
+      // A job that is handed back is answered by the next owner.
+      signal.throwIfAborted()
+      return reply
+    },
+  })
+}
+
+const LOOK_EVERY_MS = 250
+
+/**
+ * Adds a request and waits for the reply. It looks at the job instead of waiting for a message, since a store that
+ * restarts may lose the message. Errors: WORKER_LOST; the signal's reason.
+ */
+export async function askQueue(
+  { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
+  request: OperationRequest,
+  { tell, signal }: Caller,
+): Promise<Reply> {
+  const queue = store.queue<OperationRequest>('control')
+  const { id = '' } = await queue.add(request.do, request, JOB_OPTIONS.control)
+  let seen = 0
+  for (;;) {
+    await clock.sleep(LOOK_EVERY_MS, signal)
+    // The state is read first: of a job that ends between the two reads, the result is there.
+    const state = await queue.getJobState(id)
+    const job = await queue.getJob(id)
+    if (job === undefined) throw workerLost('has lost the request with its queue')
+    const events: unknown[] = Array.isArray(job.progress) ? job.progress : []
+    for (const event of events.slice(seen)) {
+      const known = OperationEvent.safeParse(event)
+      if (known.success) tell(known.data)
+    }
+    seen = Math.max(seen, events.length)
+    if (state === 'completed') return Reply.parse(job.returnvalue)
+    if (state === 'failed') throw workerLost(`could not do it: ${job.failedReason}`)
+  }
+}

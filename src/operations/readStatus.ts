@@ -1,0 +1,45 @@
+/** How every report is, from the freshest source that can be read. */
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { type Standing, standingsOf } from '../status/standing.ts'
+import { openNewest } from '../wiring/published.ts'
+import type { AnswerOf } from './contract.ts'
+import { findWorker } from './worker.ts'
+
+/** A long load keeps the worker from its books; after this time the published copy is read instead. */
+const WORKER_MS_MAX = 5_000
+
+export type Status =
+  | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
+  | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
+  /** Nothing was synced yet. */
+  | { readonly from: null; readonly path: null; readonly standings: readonly [] }
+
+/**
+ * Asks the worker; where none answers in time, reads the warehouse, or the published copy while another process writes
+ * the warehouse.
+ */
+export async function readStatus(
+  config: Config,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Status> {
+  const answer = await askWorker(config, clock, signal)
+  if (answer !== undefined) return { from: 'worker', path: config.warehouse, ...answer }
+  const newest = await openNewest(config)
+  if (newest === undefined) return { from: null, path: null, standings: [] }
+  await using database = newest.database
+  return { from: newest.file, path: database.path, standings: await standingsOf(database, config) }
+}
+
+async function askWorker(config: Config, clock: Clock, signal: AbortSignal): Promise<AnswerOf<'status'> | undefined> {
+  await using worker = await findWorker(config, clock)
+  if (worker === undefined) return undefined
+  const late = new AbortController()
+  const callOff = clock.after(WORKER_MS_MAX, () => late.abort())
+  try {
+    const caller = { tell: () => undefined, signal: AbortSignal.any([signal, late.signal]) }
+    return await worker.ask({ do: 'status' }, caller).catch(() => undefined)
+  } finally {
+    callOff()
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Operations over the local socket of the worker that owns the warehouse. A request is one JSON document; the response
+ * is lines of JSON: events while the operation is carried out, and at last the reply. Only the worker's user can open
+ * the socket.
+ */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { json } from 'node:stream/consumers'
+import type { Clock } from '../clock.ts'
+import { SyncError } from '../errors.ts'
+import { ownFileRefused } from '../folders.ts'
+import { OperationEvent, OperationRequest, problemOf, Reply } from './contract.ts'
+import type { Caller } from './engine.ts'
+import { workerLost } from './workerLost.ts'
+import type { WorkerOperations } from './workerOperations.ts'
+
+/** The operating systems' limit of a socket's path, with a byte for its end: 104 on macOS, 108 on Linux. */
+const PATH_BYTES_MAX = 103
+
+/** Returns the path of the owner's socket: next to the warehouse, or, where that is too long, in the temporary directory. */
+export function socketPathOf(warehouse: string): string {
+  const beside = `${warehouse}.sock`
+  if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
+  const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
+  return path.join(tmpdir(), `tidemark-${name}.sock`)
+}
+
+type Answerer = Pick<WorkerOperations, 'answer'>
+
+/**
+ * Listens until it is closed. A socket that is there belongs to a dead process, since the caller holds the warehouse's
+ * lock. Error: WAREHOUSE_MISSING where that socket can't be removed.
+ */
+export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
+  await rm(socketPath, { force: true }).catch((error: unknown) => {
+    throw ownFileRefused(socketPath, error)
+  })
+  const server = createServer((request, response) => void serve(operations, request, response))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(socketPath, resolve)
+  })
+  await chmod(socketPath, 0o600)
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      // Every caller has its reply by now; a caller that does not read it is cut off.
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function serve(operations: Answerer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const gone = new AbortController()
+  response.on('close', () => gone.abort())
+  response.on('error', () => gone.abort())
+  response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+  response.flushHeaders()
+  const write = (line: object) => void response.write(`${JSON.stringify(line)}\n`)
+  const { success, data } = OperationRequest.safeParse(await json(request).catch(() => undefined))
+  const answer: Reply = success
+    ? await operations.answer(data, { tell: (event) => write({ event }), signal: gone.signal })
+    : { error: problemOf(notUnderstood()) }
+  response.end(`${JSON.stringify({ answer })}\n`)
+}
+
+const notUnderstood = (): SyncError =>
+  new SyncError('USAGE_INVALID', 'the worker does not know this request', {
+    cure: 'Restart the worker: it is of another version than the command.',
+  })
+
+/** Returns whether a process listens on the socket. */
+export function answersAt(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath, () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** A worker whose event loop turns sends the response's head at once. */
+const HEARD_MS_MAX = 10_000
+
+/** Sends a request and waits for the reply. Errors: WORKER_LOST; the signal's reason. */
+export async function askSocket(
+  { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
+  request: OperationRequest,
+  { tell, signal }: Caller,
+): Promise<Reply> {
+  const sent = httpRequest({ socketPath, method: 'POST', path: '/', agent: false, signal })
+  const callOff = clock.after(HEARD_MS_MAX, () => sent.destroy(workerLost('does not answer')))
+  try {
+    sent.end(JSON.stringify(request))
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    callOff()
+    for await (const line of createInterface(response)) {
+      const { event, answer } = JSON.parse(line) as { event?: unknown; answer?: unknown }
+      if (answer !== undefined) return Reply.parse(answer)
+      const known = OperationEvent.safeParse(event)
+      if (known.success) tell(known.data)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof SyncError) throw error
+  } finally {
+    callOff()
+  }
+  signal.throwIfAborted()
+  throw workerLost('went away before it was done')
+}

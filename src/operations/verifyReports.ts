@@ -1,0 +1,106 @@
+/**
+ * Reads a past window of reports again and compares it with the published copy. It always runs in the asking process,
+ * with a warehouse of its own in a temporary folder; nothing that lasts is written.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type ReportName, reportOf } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import { isThere } from '../folders.ts'
+import type { Instant } from '../instant.ts'
+import { type CompareAsk, type Verified, verifyReport } from '../sync/verify.ts'
+import { type Pause, pauses } from '../warehouse/books/books.ts'
+import { attachSql, compareWindow, READER_COPY } from '../warehouse/publish/compareWindow.ts'
+import { Warehouse } from '../warehouse/warehouse.ts'
+import { clientOf, settingsOf } from '../wiring/openContext.ts'
+import { openNewest } from '../wiring/published.ts'
+import type { Progress } from './contract.ts'
+import type { PlanOptions } from './planBackfills.ts'
+
+export interface VerifyRequest {
+  readonly reports: readonly ReportName[]
+  /** The start of the report, when left out. */
+  readonly from: Instant | undefined
+  /** The report's mark, when left out. */
+  readonly to: Instant | undefined
+}
+
+/** What was compared of one report: a part for each scope, or the error that kept it from being read. */
+export interface VerifiedReport {
+  readonly report: ReportName
+  readonly scopes: readonly Verified[]
+  readonly error?: SyncError
+}
+
+export interface VerifyContext extends PlanOptions {
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** Errors: WAREHOUSE_MISSING before the first publication; CANCELLED. A report's failure is part of the result. */
+export async function verifyReports(
+  { reports, from, to }: VerifyRequest,
+  { config, clock, signal, log, onProgress }: VerifyContext,
+): Promise<VerifiedReport[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-verify-'))
+  await using closing = new AsyncDisposableStack()
+  closing.defer(() => rm(folder, { recursive: true, force: true }))
+  const warehouse = closing.use(await scratchFor(config, folder))
+  const client = closing.use(clientOf(config, { clock, log }))
+  const settings = { ...settingsOf(config), staging: path.join(folder, 'staging') }
+  const context = { client, warehouse, clock, settings, signal, onProgress }
+  const held = await newestPauses(config)
+  const verified: VerifiedReport[] = []
+  for (const report of reports) {
+    signal.throwIfAborted()
+    const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
+    const markOf = (scope: string) => heldMark(warehouse, report, scope)
+    const ask = { report, from, to, runId: randomUUID(), markOf, pauses: held, compare }
+    const scopes = await verifyReport(context, ask).catch(asSyncError)
+    signal.throwIfAborted()
+    verified.push(scopes instanceof SyncError ? { report, scopes: [], error: scopes } : { report, scopes })
+  }
+  return verified
+}
+
+/** Opens a warehouse to read the window into, with the published copy attached. Error: WAREHOUSE_MISSING. */
+async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
+  if (lake === undefined && !isThere(published)) {
+    throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
+      cure: 'Run "tidemark sync" first.',
+      data: { path: published },
+    })
+  }
+  const settings = {
+    path: path.join(folder, 'scratch.duckdb'),
+    memory: limits.queryMemory,
+    threads: limits.warehouseThreads,
+  }
+  const made = await Warehouse.open(settings)
+  // Fingerprints of long numbers depend on the mark that they travel with.
+  const attach = (warehouse: Warehouse) =>
+    lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
+  await attach(made)
+  await made.rows(`
+    UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
+  await made.close()
+  const scratch = await Warehouse.open(settings)
+  await attach(scratch)
+  return scratch
+}
+
+/** Reads the pauses from the warehouse where it can be opened: `check` resumes reports there and publishes nothing. */
+async function newestPauses(config: Config): Promise<readonly Pause[]> {
+  const newest = await openNewest(config)
+  await using database = newest?.database
+  return database === undefined ? [] : pauses(database)
+}
+
+async function heldMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {
+  const [row] = await warehouse.rows<{ mark: Instant }>(
+    `SELECT epoch_us(value) AS mark FROM ${READER_COPY}.tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark = 'modified_since'`,
+  )
+  return row?.mark
+}

@@ -1,0 +1,61 @@
+/**
+ * The worker that owns the warehouse, as a caller sees it. It is found by its socket, or, when it runs on another
+ * machine, through the shared queue.
+ */
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { SyncError } from '../errors.ts'
+import { ANSWERS, type AnswerOf, errorFrom, type OperationRequest, type Reply } from './contract.ts'
+import type { Caller } from './engine.ts'
+import { answersAt, askSocket, socketPathOf } from './socket.ts'
+
+export interface WorkerConnection extends AsyncDisposable {
+  /** Returns the checked answer. Errors: the one that the operation ended in; WORKER_LOST when the worker went away. */
+  ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
+}
+
+/** Returns the connection, or undefined when no worker owns the warehouse. */
+export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
+  const path = socketPathOf(config.warehouse)
+  if (await answersAt(path)) {
+    const send: Send = (request, caller) => askSocket({ path, clock }, request, caller)
+    return connectionOver(send, () => Promise.resolve())
+  }
+  return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
+}
+
+/** A queue that can't be reached counts as one without a worker. */
+async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
+  const [{ openStore }, { askQueue }] = await Promise.all([
+    import('../../jobs/stores/openStore.ts'),
+    import('./queue.ts'),
+  ])
+  const store = await openStore(queue, { directory: '', clock }).catch(() => undefined)
+  if (store === undefined) return undefined
+  const workers = await store.workersOf('control').catch(() => 0)
+  if (workers > 0)
+    return connectionOver(
+      (request, caller) => askQueue({ store, clock }, request, caller),
+      () => store.close(),
+    )
+  await store.close()
+  return undefined
+}
+
+type Send = (request: OperationRequest, caller: Caller) => Promise<Reply>
+
+const connectionOver = (send: Send, close: () => Promise<void>): WorkerConnection => ({
+  ask: async <R extends OperationRequest>(request: R, caller: Caller) => {
+    const reply = await send(request, caller)
+    if ('error' in reply) throw errorFrom(reply.error)
+    const { success, data } = ANSWERS[request.do].safeParse(reply.result)
+    if (!success) throw notUnderstood(request.do)
+    return data as AnswerOf<R['do']>
+  },
+  [Symbol.asyncDispose]: close,
+})
+
+const notUnderstood = (name: string): SyncError =>
+  new SyncError('USAGE_INVALID', `the worker's answer to "${name}" is not understood`, {
+    cure: 'Restart the worker: it is of another version than the command.',
+  })

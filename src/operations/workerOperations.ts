@@ -1,0 +1,168 @@
+/**
+ * The operations in the worker that owns the warehouse, asked for by commands and by the console. Runs go through the
+ * queues like those of the schedule, so two runs of the same kind and report never meet.
+ */
+import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
+import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
+import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
+import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
+import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
+import { asSyncError } from '../errors.ts'
+import type { Standing } from '../status/standing.ts'
+import { type Planned, previewBackfill } from '../sync/backfill/backfillPreview.ts'
+import {
+  type Activity,
+  type AnswerOf,
+  type OperationRequest,
+  problemOf,
+  type Reply,
+  type RequestOf,
+} from './contract.ts'
+import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+import { followRuns } from './followRuns.ts'
+import { carryOut } from './operations.ts'
+import { callOffWaiting, waitingRuns } from './waitingRuns.ts'
+
+export interface WorkerParts {
+  readonly context: OwnerContext
+  readonly requests: Requests
+  readonly runs: Runs
+  readonly housekeeping: Housekeeping
+  readonly standings: () => Promise<Standing[]>
+  /** Returns the address of this process's console; undefined when it has none. */
+  readonly console: () => string | undefined
+}
+
+const CALLED_OFF_REMEMBERED_MAX = 100
+
+export class WorkerOperations implements Engine {
+  readonly context: OwnerContext
+  readonly #parts: WorkerParts
+  readonly #closing = new AbortController()
+  readonly #backfillNames: BackfillNames
+  /** Runs that were ended and are in no book: a second `cancel` of one of them is answered as the first. */
+  readonly #calledOff: { readonly id: string; readonly what: string }[] = []
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.context = parts.context
+    const { warehouse, clock, settings } = parts.context
+    const startOf = (report: ReportName) => settings.reports[report].start
+    this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
+  }
+
+  /** Ends the wait of every caller. */
+  close(): void {
+    this.#closing.abort(calledOffError(STOPPING))
+  }
+
+  /** Carries out an operation. Never rejects: a failure is an answer with `error`. */
+  async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
+    const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
+    try {
+      return { result: await this.#carryOut(request, caller) }
+    } catch (thrown) {
+      return { error: problemOf(asSyncError(thrown)) }
+    }
+  }
+
+  #carryOut(request: OperationRequest, caller: Caller): Promise<object> {
+    if (request.do === 'status') return this.#status()
+    if (request.do === 'activity') return this.#activity()
+    return request.do === 'plan-backfill' ? this.#plan(request, caller) : carryOut(this, request, caller)
+  }
+
+  async run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]> {
+    const { requests, runs, context } = this.#parts
+    const { kind } = request
+    const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
+      followRuns(reports, { kind, ask, runs, requests, clock: context.clock, caller })
+    if (kind === 'reconcile')
+      return follow(request.reports, (report) =>
+        requests.reconcile(report, { allowMassDelete: request.allowMassDelete }),
+      )
+    if (kind === 'backfill')
+      return this.#backfillNames.during(request.ranges, (jobs) =>
+        follow([...jobs.keys()], async (report) => {
+          const job = jobs.get(report)
+          if (job !== undefined) await requests.backfill(job)
+        }),
+      )
+    const ask = (report: ReportName) => requests.incrementalNow(report)
+    // Audit reports run after the reports that they follow.
+    const before = await follow(
+      request.reports.filter((report) => !isPerRecord(report)),
+      ask,
+    )
+    return [...before, ...(await follow(request.reports.filter(isPerRecord), ask))]
+  }
+
+  publish() {
+    return this.#parts.housekeeping.publish()
+  }
+
+  async callOff(id: string): Promise<string | undefined> {
+    const wasRunning = this.#parts.runs.callOff(id, CALLED_OFF)
+    const waited = await callOffWaiting(this.#parts, id)
+    if (!wasRunning && waited === undefined) return undefined
+    const kind = waited?.kind === 'backfill' ? 'a backfill' : 'a run'
+    const what = wasRunning ? 'a run' : `${kind} of ${waited?.report} that had not begun`
+    this.#calledOff.push({ id, what })
+    if (this.#calledOff.length > CALLED_OFF_REMEMBERED_MAX) this.#calledOff.shift()
+    return what
+  }
+
+  calledOffBefore(id: string): string | undefined {
+    return this.#calledOff.find((each) => each.id === id)?.what
+  }
+
+  /** Backfills that the pause stopped or kept waiting go on, and each report runs at once. */
+  async restart(reports: readonly ReportName[]): Promise<void> {
+    const { context, requests } = this.#parts
+    for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {
+      if (!reports.includes(report) || state === 'failed') continue
+      await requests.backfill({ backfillId, report, from: since, to: until })
+    }
+    for (const report of reports) await requests.backfillsNow(report)
+    for (const report of reports) if (context.settings.reports[report].enabled) await requests.incrementalNow(report)
+  }
+
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #plan({ backfills }: RequestOf<'plan-backfill'>, { signal }: Caller): Promise<AnswerOf<'plan-backfill'>> {
+    const { context } = this.#parts
+    const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
+    const plans: Planned[] = []
+    for (const { report, from, to } of backfills)
+      plans.push(
+        await previewBackfill({ ...context, signal, onProgress: () => undefined }, books, { report, from, to }),
+      )
+    return { plans }
+  }
+
+  async #status(): Promise<AnswerOf<'status'>> {
+    const { standings, requests, console } = this.#parts
+    return {
+      standings: await standings(),
+      ...(await this.#activity()),
+      next: [...(await requests.nextTicks())],
+      console: console(),
+    }
+  }
+
+  async #activity(): Promise<Activity> {
+    const { requests, runs } = this.#parts
+    return {
+      running: runs.running.map(runningDocument),
+      waiting: await waitingRuns(requests),
+      queues: await requests.depths(),
+    }
+  }
+}
