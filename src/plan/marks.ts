@@ -3,6 +3,10 @@
  * named after what is asked or compared with it.
  */
 import type { Declaration } from '../../schema/report.ts'
+import { earliest, type Instant } from '../instant.ts'
+import { merged, provenUpTo } from './intervals.ts'
+import type { Span } from './spans.ts'
+import { type Before, markAfter, reachesBack, type Window, type WindowRules } from './window.ts'
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
@@ -15,4 +19,39 @@ export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 
   return newerBy.includes('aggregate_record_modified')
     ? ['modified_since', 'aggregate_record_modified']
     : ['modified_since']
+}
+
+/** The marks of one report and currency while a run moves them. They are written with the load that closes the slice. */
+export interface Marks {
+  readonly before: Before
+  readonly window: Window
+  readonly rules: WindowRules
+  /** Proven spans of the run. Windows may be proven in any order; only what is proven without a gap counts. */
+  readonly proven: readonly Span[]
+  readonly value: Instant | undefined
+  /**
+   * What the load of the last slice stores. Undefined where the first answer shows that the clock on which the window was cut
+   * had been set back. The window may begin too late then, so the mark stays, and with it where the next window begins.
+   */
+  readonly moved: Instant | undefined
+}
+
+export const marksFrom = (before: Before, window: Window, rules: WindowRules): Marks => ({
+  before,
+  window,
+  rules,
+  proven: [],
+  value: before.mark,
+  moved: undefined,
+})
+
+/** Returns the marks after a proven slice. `clock`: the service's, when nothing later could be known. */
+export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
+  const { before, window, rules } = marks
+  const until = earliest(span.until, clock)
+  const proven = merged([...marks.proven, { since: span.since, until }])
+  const reached = provenUpTo(marks.value ?? window.since, proven) ?? until
+  const value = markAfter(marks.value, { since: window.since, until: reached, clock }, rules.settleMs)
+  const isMoved = clock === window.clock || reachesBack(window, before, { clock, rules })
+  return { ...marks, proven, value, moved: isMoved ? value : undefined }
 }

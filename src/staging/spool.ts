@@ -4,7 +4,7 @@
  */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { assert, SyncError } from '../errors.ts'
+import { SyncError } from '../errors.ts'
 import { folderRefused } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
@@ -95,6 +95,8 @@ interface OpenSegment extends Segment {
   readonly rejected: StagedReject[]
 }
 
+const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
+
 /** Writes are appended, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
@@ -126,13 +128,13 @@ export class Spool implements AsyncDisposable {
     await this.#tail
     const open = this.#open
     const segments = open === undefined ? this.#segments + 1 : this.#segments
-    if (open === undefined) return { segments, rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] }
+    if (open === undefined) return { segments, ...NOTHING_WRITTEN }
     const { rows, bytes, pages, rejected } = open
     const collections = open.collections.map((each) => ({ field: each.field, rows: each.rows, bytes: each.bytes }))
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Removes all rows after `point`, which must be in the open segment. */
+  /** Removes all rows of the open segment after `point`. Segments that were full since then stay as they are. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
@@ -202,20 +204,20 @@ export class Spool implements AsyncDisposable {
   async #shorten(point: SpoolPoint): Promise<void> {
     const segment = this.#open
     if (segment === undefined) return
-    assert(point.segments === this.#segments, 'pages are only taken back from the segment that they were written to')
-    await segment.handle.truncate(point.bytes)
+    const kept = point.segments === this.#segments ? point : NOTHING_WRITTEN
+    await segment.handle.truncate(kept.bytes)
     for (const collection of segment.collections) {
-      const { rows, bytes } = point.collections.find(({ field }) => field === collection.field) ?? { rows: 0, bytes: 0 }
+      const { rows, bytes } = kept.collections.find(({ field }) => field === collection.field) ?? { rows: 0, bytes: 0 }
       await collection.handle.truncate(bytes)
       segment.bytesInAll -= collection.bytes - bytes
       collection.rows = rows
       collection.bytes = bytes
     }
-    segment.bytesInAll -= segment.bytes - point.bytes
-    segment.rows = point.rows
-    segment.bytes = point.bytes
-    segment.pages.length = point.pages
-    segment.rejected.length = point.rejected
+    segment.bytesInAll -= segment.bytes - kept.bytes
+    segment.rows = kept.rows
+    segment.bytes = kept.bytes
+    segment.pages.length = kept.pages
+    segment.rejected.length = kept.rejected
   }
 
   async #finishFullSegment(): Promise<void> {

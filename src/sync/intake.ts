@@ -28,6 +28,9 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
+/** A key with all key columns of its report. */
+export type GoneKey = readonly (string | number)[]
+
 /** Why rows are read, which decides the kind of their loads. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>

@@ -10,13 +10,10 @@ import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
-import type { GoneKey } from './walk/difference.ts'
 import { withFence } from './context.ts'
-import type { Proven } from './walk/pageWalk.ts'
 import { type SyncContext, scopesOf } from './context.ts'
-import { type Axis, Scope, totalNow, totalOfCreated } from './walk/scope.ts'
+import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
-import { WindowReader } from './walk/windowReader.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
 /** A row may be stamped by a clock that is far ahead: as long as it is shown, it isn't deleted. */
@@ -79,124 +76,69 @@ interface ScopeReconcile {
 
 async function reconcileScope(
   context: SyncContext,
-  { declaration, scope: name, options }: ScopeReconcile,
+  { declaration, scope, options }: ScopeReconcile,
 ): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileFound }> {
   const config = context.settings.reports[declaration.name as ReportName]
-  const clock = await serviceClock(context, declaration, { currency: name })
+  const clock = await serviceClock(context, declaration, { currency: scope })
   const begun = {
-    reconcileId: options.runId + (name === '' ? '' : `-${name}`),
+    reconcileId: options.runId + (scope === '' ? '' : `-${scope}`),
     startedAt: floorToSecond(clock),
     reached: undefined,
   }
   const { start, filters } = config
-  const place = { report: declaration, scope: name, asked: { start, filters }, fence: context.fence }
+  const place = { report: declaration, scope, asked: { start, filters }, fence: context.fence }
   const open = await context.warehouse.reconcile(place, begun)
   const window = nextWindow(FIRST, clock, { ...config, sinceRequired: declaration.window.required })
-  const sizes = await context.warehouse.pageSizes(config.name, config.pageSize)
+  const profile = await context.warehouse.pagingProfile(config.name, config.pageSize)
   const { runId } = options
-  const before = { pages: 0, rows: 0 }
   const { reconcileId } = open
-  await using scope = new Scope(context, {
-    declaration,
-    config,
-    scope: name,
-    runId,
-    window,
-    sizes,
-    before,
-    source: { kind: 'reconcile', reconcileId },
-  })
-  const reading = new Reading(scope, open, context.warehouse)
-  await reading.everything()
+  const reason = { kind: 'reconcile', reconcileId } as const
+  await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
+  await readAll(context, reading, open)
   const { startedAt } = open
   const ending = { ...place, reconcileId, runId, startedAt, now: context.clock.now() }
   const found = await context.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
-  const { inserted, updated } = scope.intake.figures
+  const { inserted, updated } = reading.intake.figures
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads a scope whole: in slices of time that are proven one by one, then what changed while they were read. */
-class Reading {
-  readonly #scope: Scope
-  readonly #warehouse: SyncContext['warehouse']
-  readonly #reader: WindowReader
-  readonly #open: OpenReconcile
-  readonly #axis: Axis | undefined
-  #clock: Instant
+/** Reads everything: in slices of time that are proven one by one, then what changed while they were read. */
+async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
+  const { declaration, window, config } = reading.plan
+  const isBounded = declaration.window.required
+  if (!isBounded && !reading.asksCreated) return readUnbounded(reading)
+  const { reached } = open
+  const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
+  await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
+  // What came or moved meanwhile. A row that is stamped in the future is there all the same.
+  const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
+  const since = youngFrom(open.startedAt, config.overlapMs)
+  await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
+  await reading.intake.commit()
+  if (isBounded) return
+  // The total without bounds shows whether the slices hold every row there is.
+  const total = await totalNow(reading)
+  if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
+  // Rows may have come or gone since: then it is enough that every row has a time of creation.
+  if ((await totalOfCreated(reading)) === undefined) await readUnbounded(reading)
+}
 
-  constructor(scope: Scope, open: OpenReconcile, warehouse: SyncContext['warehouse']) {
-    const { declaration, config } = scope.parts
-    this.#scope = scope
-    this.#warehouse = warehouse
-    this.#open = open
-    this.#clock = scope.parts.window.clock
-    this.#reader = new WindowReader(scope)
-    // A row's time of creation never changes, so no row moves from slice to slice while they are read.
-    this.#axis = declaration.window.required
-      ? 'window'
-      : config.askCreated && declaration.created
-        ? 'created'
-        : undefined
+/**
+ * Reads spans by time of creation, if the report can be asked so: it never changes, so no row moves from slice to slice. A
+ * slice is known to be complete up to the service's clock, whatever time it asked for.
+ */
+async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
+  const axis = reading.plan.declaration.window.required ? 'window' : 'created'
+  for await (const slice of reading.slices(axis, spans)) {
+    await reading.close(slice, { knownUntil: clock, reached: earliest(slice.span.until, clock) })
   }
+}
 
-  get pages(): number {
-    return this.#reader.pages
-  }
-
-  async everything(): Promise<void> {
-    const { declaration, window, config } = this.#scope.parts
-    if (this.#axis === undefined) return this.#unbounded()
-    const { reached } = this.#open
-    const from = reached ?? config.start
-    const first: Span[] =
-      declaration.window.required || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
-    await this.#slices([...first, { since: from, until: window.until }])
-    await this.#catchUp()
-    if (declaration.window.required) return
-    // The total without bounds says whether the slices hold every row there is.
-    const total = await totalNow(this.#scope)
-    if (total === (await this.#warehouse.reconciledRows(this.#open.reconcileId))) return
-    // Rows may have come or gone since: then it is enough that none is without a time of creation.
-    if ((await totalOfCreated(this.#scope)) === undefined) await this.#unbounded()
-  }
-
-  /** What came or moved while the slices were read, and what is stamped in the future: it is there all the same. */
-  async #catchUp(): Promise<void> {
-    const { context, parts } = this.#scope
-    const clock = await serviceClock(context, parts.declaration, { currency: parts.scope })
-    this.#clock = clock
-    const since = youngFrom(this.#open.startedAt, parts.config.overlapMs)
-    await this.#slices([{ since, until: plusMs(clock, FUTURE_MS) }])
-    await this.#scope.intake.commit()
-  }
-
-  async #slices(spans: readonly Span[]): Promise<void> {
-    const axis = this.#axis ?? 'window'
-    await this.#reader.slices(axis, spans, (span, proven, gone) => this.#settle(span, proven, gone))
-  }
-
-  async #unbounded(): Promise<void> {
-    const proven = await this.#scope.proveEverything()
-    if (proven !== undefined) await this.#settle({ since: undefined, until: this.#scope.parts.window.until }, proven)
-    await this.#scope.intake.commit()
-  }
-
-  async #settle(span: Span, proven: Proven, gone?: readonly GoneKey[]): Promise<void> {
-    const { rows, totalCount, proof } = proven
-    // A window is known to be complete up to the service's clock, whatever time it asked for.
-    const reached: Instant = earliest(span.until, this.#clock)
-    const window = {
-      since: span.since,
-      until: reached,
-      scope: this.#scope.parts.scope,
-      proof,
-      pages: this.#reader.takePages(),
-      rows,
-      totalCount,
-      marks: [],
-    }
-    await this.#scope.intake.close({ window, reached, gone })
-  }
+async function readUnbounded(reading: Reading): Promise<void> {
+  const everything = await reading.everything()
+  const { clock } = reading.plan.window
+  if (everything.kind === 'proven') await reading.close(everything, { knownUntil: clock, reached: clock })
+  await reading.intake.commit()
 }
 
 function notReconcilable(report: ReportName): SyncError {

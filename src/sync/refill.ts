@@ -5,35 +5,34 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
-import type { Span } from '../plan/spans.ts'
+import { everySlice } from './everything.ts'
 import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
-import type { Scope } from './walk/scope.ts'
+import type { Reading } from './walk/reading.ts'
 
-export interface RefillWays {
-  /** Reads a report without bounds, as its first run does. */
-  readonly everything: () => Promise<void>
-  readonly part: (span: Span) => Promise<void>
+/** What has to be read again: everything up to `until`. */
+export interface Refill {
+  readonly until: Instant
+  /** Stores up to when it still has to be read; undefined when it is done. */
+  readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
 /**
- * Compares what was asked with what is asked now, before the run reads anything: what lies up to `mark` was read with
- * the old question. Gives the refill to carry out once the run has read what changed.
+ * Compares what was asked with what is asked now, before the run reads anything: what lies up to `mark` was read with the old
+ * question. Returns what the run has to read again after its changes.
  */
 export async function openCoverage(
   context: SyncContext,
-  scope: Scope,
+  { plan: { config, scope } }: Reading,
   mark: Instant | undefined,
-): Promise<(ways: RefillWays) => Promise<void>> {
-  const { config, scope: name } = scope.parts
+): Promise<Refill | undefined> {
   const { warehouse, fence } = context
-  const place = { report: config.name, scope: name, fence }
+  const place = { report: config.name, scope, fence }
   const held = await warehouse.coverage(place)
   const coverage = nextCoverage(held, wantedOf(context, config.name), mark)
   if (coverage !== held) await warehouse.recordCoverage(place, coverage)
-  const until = coverage.refillUntil
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
-  return (ways) => (until === undefined ? Promise.resolve() : refill(scope, { until, record }, ways))
+  return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
 }
 
 /**
@@ -55,20 +54,16 @@ function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-interface Owed {
-  readonly until: Instant
-  /** Remembers how far it is. */
-  readonly record: (refillUntil: Instant | undefined) => Promise<void>
-}
-
-async function refill(scope: Scope, { until, record }: Owed, ways: RefillWays): Promise<void> {
-  const { config, declaration } = scope.parts
-  await scope.intake.commit()
+/** Reads the parts again, newest first. Their rows lie behind the mark: they move no mark, and none of them is late. */
+export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
+  const { config, declaration } = reading.plan
+  await reading.intake.commit()
+  reading.intake.source = { kind: 'reread' }
   const parts = declaration.window.required ? partsNewestFirst(config.start, until) : [undefined]
   for (const part of parts) {
-    await (part === undefined ? ways.everything() : ways.part(part))
-    await scope.intake.commit()
-    const isLast = part === parts.at(-1)
-    await record(isLast ? undefined : part?.since)
+    for await (const slice of part === undefined ? everySlice(reading) : reading.window(part))
+      await reading.close(slice)
+    await reading.intake.commit()
+    await record(part === parts.at(-1) ? undefined : part?.since)
   }
 }

@@ -6,15 +6,15 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { type Instant, millisBetween } from '../instant.ts'
 import { previousRead, type LastWindow } from '../plan/lateness.ts'
+import { marksAfter, marksFrom, marksOf } from '../plan/marks.ts'
 import { type Before, nextWindow } from '../plan/window.ts'
 import type { RunRecord } from '../warehouse/books/books.ts'
-import { readEverything } from './everything.ts'
+import { everySlice } from './everything.ts'
 import { withFence } from './context.ts'
 import { addFigures, type Figures, noFigures } from './reportOutcome.ts'
-import { Marks } from './marks.ts'
-import { openCoverage } from './refill.ts'
+import { openCoverage, readAgain } from './refill.ts'
 import { type SyncContext, scopesOf } from './context.ts'
-import { Scope } from './walk/scope.ts'
+import { learnPaging, Reading } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
 export interface ReportRun {
@@ -48,59 +48,51 @@ interface ScopePull {
   readonly isLast: boolean
 }
 
-/** Reads what changed, then what is owed since the question changed; the last load takes the run's record along. */
+/** Reads what changed, then what has to be read again since the question changed. The last load stores the run's record. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // After the service's clock was asked for: what the question took has passed as well.
+  // Our clock is read after the service's: the time that the request took has passed as well.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
-  await using scope = await openScope(context, pull, { before, clock })
-  const marks = new Marks(scope, before)
-  const refill = await openCoverage(context, scope, last.mark)
-  await readChanged(scope, marks, last)
-  await refill({
-    everything: () => readEverything(scope, marks.forOldRows()),
-    part: (span) => marks.forOldRows().read(span),
-  })
-  await learnSizes(context, scope)
-  const { pages } = marks
-  await scope.intake.commit(pull.isLast ? doneRun(context, run, { pages, rows: scope.rows }) : undefined)
-  return { pages, figures: scope.intake.figures }
+  await using reading = await openReading(context, pull, { before, clock })
+  const refill = await openCoverage(context, reading, last.mark)
+  await readChanged(reading, before, last)
+  if (refill !== undefined) await readAgain(reading, refill)
+  await learnPaging(context, reading)
+  const { pages, rows } = reading
+  await reading.intake.commit(pull.isLast ? doneRun(context, run, { pages, rows }) : undefined)
+  return { pages, figures: reading.intake.figures }
 }
 
 /** Cuts the window on the service's clock. */
-async function openScope(
+async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,
   { before, clock }: { readonly before: Before; readonly clock: Instant },
-): Promise<Scope> {
+): Promise<Reading> {
   const config = context.settings.reports[run.report]
   const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
-  const sizes = await context.warehouse.pageSizes(run.report, config.pageSize)
+  const profile = await context.warehouse.pagingProfile(run.report, config.pageSize)
   const soFar = { pages: run.pages, rows: run.figures.rows }
-  return new Scope(context, {
-    declaration,
-    config,
-    scope,
-    runId: run.runId,
-    window,
-    sizes,
-    before: soFar,
-    source: { kind: 'changes' },
-  })
+  const reason = { kind: 'changes' } as const
+  return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
 }
 
-async function readChanged(scope: Scope, marks: Marks, last: LastWindow): Promise<void> {
-  const { window, config } = scope.parts
-  if (window.since === undefined) return readEverything(scope, marks)
-  scope.intake.source = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
-  return marks.read({ since: window.since, until: window.until })
-}
-
-async function learnSizes({ warehouse, fence }: SyncContext, { sizes, parts }: Scope): Promise<void> {
-  const { name: report, pageSize } = parts.config
-  if (sizes !== parts.sizes) await warehouse.learnPageSizes({ report, pageSize, knew: parts.sizes, fence }, sizes)
+/** Closes each proven slice with the marks that it moves. */
+async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
+  const { declaration, window, config } = reading.plan
+  const { since, until } = window
+  if (since !== undefined)
+    reading.intake.source = { kind: 'changes', previousRead: previousRead(last, window.clock, config.settleMs) }
+  let marks = marksFrom(before, window, { ...config, sinceRequired: declaration.window.required })
+  for await (const slice of since === undefined ? everySlice(reading) : reading.window({ since, until })) {
+    marks = marksAfter(marks, slice.span, reading.knownUntil)
+    const { moved: value } = marks
+    await reading.close(slice, {
+      marks: value === undefined ? [] : marksOf(declaration).map((mark) => ({ mark, value })),
+    })
+  }
 }
 
 function doneRun(context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord {

@@ -6,15 +6,14 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
-import { NO_PAGE_SIZES } from '../plan/pageSizes.ts'
+import { UNKNOWN_PAGING } from '../plan/pagingProfile.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { WindowComparison } from '../warehouse/publish/compareWindow.ts'
 import { refuseAgain } from './pauses.ts'
 import { type SyncContext, scopesOf } from './context.ts'
-import { Scope } from './walk/scope.ts'
+import { Reading } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
-import { WindowReader } from './walk/windowReader.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
@@ -104,25 +103,16 @@ const notVerifiable = (report: ReportName, why: string, cure: string): SyncError
 /** Reads one window into the scratch warehouse; gives the pages that it took. */
 async function readInto(
   context: SyncContext,
-  { report, scope: name, since, until, runId }: ComparedScope & { runId: string },
+  { report, scope, since, until, runId }: ComparedScope & { runId: string },
 ): Promise<number> {
   const declaration = reportOf(report)
   const config = context.settings.reports[report]
-  const clock = await serviceClock(context, declaration, { currency: name })
+  const clock = await serviceClock(context, declaration, { currency: scope })
   const window = { since, until, clock }
-  const before = { pages: 0, rows: 0 }
-  await using scope = new Scope(context, {
-    declaration,
-    config,
-    scope: name,
-    runId,
-    window,
-    sizes: NO_PAGE_SIZES,
-    before,
-    source: { kind: 'reread' },
-  })
-  const reader = new WindowReader(scope)
-  await reader.slices('window', [{ since, until }], (slice, proven, gone) => reader.close(slice, proven, { gone }))
-  await scope.intake.commit()
-  return reader.pages
+  const reason = { kind: 'reread' } as const
+  const profile = UNKNOWN_PAGING
+  await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
+  for await (const slice of reading.slices('window', [{ since, until }])) await reading.close(slice)
+  await reading.intake.commit()
+  return reading.pages
 }

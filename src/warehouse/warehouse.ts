@@ -5,7 +5,7 @@ import { folderRefused, makeFolder } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
-import type { PageSizes } from '../plan/pageSizes.ts'
+import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,
   endOrphans,
@@ -38,7 +38,7 @@ import { load, type LoadInput, type LoadPlace, type LoadResult } from './load/lo
 import { loadBesideOthers } from './load/loadBesideOthers.ts'
 import { stagedBytes } from './load/recordLoad.ts'
 import { makeFile, OwnFile } from './database/warehouseFile.ts'
-import { learnPageSizes, type PageSizePlace, pageSizesOf } from './books/pageSizes.ts'
+import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishResult } from './publish/publish.ts'
 import {
   beginReconcile,
@@ -309,13 +309,13 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Returns what earlier runs have learned about the report's pages at this `pageSize`. */
-  pageSizes(report: ReportName, pageSize: number): Promise<PageSizes> {
-    return pageSizesOf(this.#database, { report, pageSize })
+  pagingProfile(report: ReportName, pageSize: number): Promise<PagingProfile> {
+    return pagingProfileOf(this.#database, { report, pageSize })
   }
 
   /** Merges what a run has learned with what other runs have learned meanwhile. */
-  learnPageSizes(place: PageSizePlace & WithFence, sizes: PageSizes): Promise<void> {
-    return this.#fenced(place.fence, (sql) => learnPageSizes(sql, place, sizes))
+  learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
+    return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
 
   /** Replaces the published copy, unless the copy has this state already. */

@@ -1,17 +1,25 @@
 /** What a walk has seen: which pages are called for, and whether its rows add up (product contract §5.4). */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { holdsEverything, NO_PAGE_SIZES, sawFullPage, sawLastPage, surelyLastBelow } from '../../src/plan/pageSizes.ts'
-import { WalkState } from '../../src/plan/walk.ts'
+import {
+  holdsEverything,
+  UNKNOWN_PAGING,
+  sawFullPage,
+  sawLastPage,
+  surelyLastBelow,
+} from '../../src/plan/pagingProfile.ts'
+import { Walk } from '../../src/plan/walk.ts'
 
 interface Told {
   readonly totalCount?: number
   readonly pageSize?: number
 }
 
+const aWalk = (keyed: boolean) => new Walk({ keyed, rowsAsked: 500, rowsUsual: 500 })
+
 /** A walk that saw these keys page by page, in this order of pages. */
-function walked(pages: readonly (readonly number[])[], told: Told = {}): WalkState {
-  const state = new WalkState(true)
+function walked(pages: readonly (readonly number[])[], told: Told = {}): Walk {
+  const state = aWalk(true)
   for (const [n, keys] of pages.entries()) state.saw({ pageNumber: n + 1, rowCount: keys.length, keys, ...told })
   return state
 }
@@ -32,7 +40,7 @@ describe('a walk', () => {
         expect(walked(pages.slice(0, 1), told).pagesCalledFor).toBe(pages.length)
         const whole = walked(pages, told)
         expect([whole.meetsTotal, whole.rows, whole.distinct, whole.repeats]).toEqual([true, rows, rows, 0])
-        expect(whole.endsFull).toBe(rows > 0 && rows % size === 0)
+        expect(whole.isLastPageFull).toBe(rows > 0 && rows % size === 0)
       }),
     )
   })
@@ -45,11 +53,11 @@ describe('a walk', () => {
 
   it('does not add up when a row without a key may have come on two pages, in the place of one that never came', () => {
     const told = { totalCount: 4, pageSize: 2 }
-    const state = new WalkState(true)
+    const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...told })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{}'], ...told })
     expect([state.distinct, state.meetsTotal]).toEqual([4, false])
-    const other = new WalkState(true)
+    const other = aWalk(true)
     other.saw({ pageNumber: 1, rowCount: 2, keys: [1], keyless: ['{}'], ...told })
     other.saw({ pageNumber: 2, rowCount: 2, keys: [2], keyless: ['{"id":null}'], ...told })
     expect(other.meetsTotal).toBe(true)
@@ -68,7 +76,7 @@ describe('a walk', () => {
       ).meetsTotal,
     ).toBe(false)
     expect(walked([[1, 2], [3, 4], [4]], told).meetsTotal).toBe(false)
-    const state = new WalkState(true)
+    const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2], totalCount: 3 })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [3, 4], totalCount: 4 })
     expect([state.totalCount, state.meetsTotal]).toEqual([undefined, false])
@@ -76,16 +84,16 @@ describe('a walk', () => {
   })
 
   it('counts rows without a key one by one', () => {
-    const state = new WalkState(true)
+    const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 3, keys: [1], totalCount: 3 })
     expect([state.distinct, state.meetsTotal, state.freshOnLastPage]).toEqual([3, true, 3])
-    const keyless = new WalkState(false)
+    const keyless = aWalk(false)
     keyless.saw({ pageNumber: 1, rowCount: 3, keys: [], totalCount: 3 })
     expect([keyless.distinct, keyless.meetsTotal, keyless.freshOnLastPage]).toEqual([3, true, 3])
   })
 
   it('knows how much of the last page was new, whatever order pages come in', () => {
-    const state = new WalkState(true)
+    const state = aWalk(true)
     state.saw({ pageNumber: 1, rowCount: 2, keys: [1, 2] })
     state.saw({ pageNumber: 3, rowCount: 1, keys: [5] })
     state.saw({ pageNumber: 2, rowCount: 2, keys: [2, 4] })
@@ -108,10 +116,10 @@ describe('a walk', () => {
 
 describe('the page sizes seen', () => {
   it('say that an answer is whole only if it is shorter than any page ever followed by another', () => {
-    expect(holdsEverything(NO_PAGE_SIZES, 0, 500)).toBe(true)
-    expect(holdsEverything(NO_PAGE_SIZES, 5, 500)).toBe(false)
-    expect(holdsEverything(NO_PAGE_SIZES, 501, 500)).toBe(false)
-    const full = sawFullPage(NO_PAGE_SIZES, 100)
+    expect(holdsEverything(UNKNOWN_PAGING, 0, 500)).toBe(true)
+    expect(holdsEverything(UNKNOWN_PAGING, 5, 500)).toBe(false)
+    expect(holdsEverything(UNKNOWN_PAGING, 501, 500)).toBe(false)
+    const full = sawFullPage(UNKNOWN_PAGING, 100)
     expect([holdsEverything(full, 99, 500), holdsEverything(full, 100, 500)]).toEqual([true, false])
     const shorter = sawFullPage(full, 40)
     expect([holdsEverything(shorter, 39, 500), holdsEverything(shorter, 40, 500)]).toEqual([true, false])
@@ -122,7 +130,7 @@ describe('the page sizes seen', () => {
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(500)), { maxLength: 20 }), (pages) => {
         const known = pages.reduce(
           (sizes, [followed, rows]) => (followed ? sawFullPage : sawLastPage)(sizes, rows),
-          NO_PAGE_SIZES,
+          UNKNOWN_PAGING,
         )
         const followed = pages.filter(([isFollowed]) => isFollowed).map(([, rows]) => rows)
         const largest = Math.max(0, ...pages.map(([, rows]) => rows))

@@ -14,6 +14,7 @@ import { openClient, type ReportingClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis } from '../../src/instant.ts'
+import { UNKNOWN_PAGING } from '../../src/plan/pagingProfile.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
 import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
@@ -336,7 +337,6 @@ async function begunWindow({ warehouse, config }: OpenTide, report: ReportName):
   await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
   const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
   const { numberMark } = warehouse
-  const sizes = { fullMin: undefined, seenMax: 0 }
   const question = questionOf(config.reports[report])
-  return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, sizes }
+  return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, profile: UNKNOWN_PAGING }
 }

@@ -3,17 +3,13 @@
  * bare array is asked for it.
  */
 import { describe, expect, it } from 'vitest'
-import { budgets } from '../../schema/reports/budgets.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
-import { ObjectCatalog } from '../../src/staging/catalog.ts'
-import { PageReader } from '../../src/sync/walk/pages.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy } from './answering.ts'
 
 const HOUR_MS = 3_600_000
-const START = '2000-01-01T00:00:00.000000Z'
 
 interface World {
   readonly now: number
@@ -190,22 +186,23 @@ it('what a service counts from is known to the next process, too', async () => {
   expect(await heldEvents(tide)).toEqual([{ n: 5 }])
 })
 
-it('a report that learns from another what pages count from, while it asks for that itself, is not misled', async () => {
+it('a service that counted pages from 0 and refuses page 0 now is asked from page 1 on', async () => {
   const service = arrays({ now: Date.now(), pageRows: 4 })
-  let other: PageReader | undefined
-  await using tide = await aTideAnsweredBy(
-    (asked) => {
-      // Behind the first question for one row, by its stamp.
-      if (asked.body.modifiedSince !== START && asked.body.pageNumber === 1) other?.learnFirstNumber(0)
-      return service.answer(asked)
-    },
-    { defaults: { page_size: 4, start: START } },
-  )
-  other = new PageReader(tide.context, { report: budgets, pageSize: 4, catalog: new ObjectCatalog() })
-  service.add(43)
+  let first = 0
+  const answer = (asked: Asked) => {
+    const pageNumber = Number(asked.body.pageNumber) - first
+    return pageNumber < 0 ? 400 : service.answer({ ...asked, body: { ...asked.body, pageNumber } })
+  }
+  await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: 4 } })
+  const numbers = () => tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')
+  service.add(3)
   await tide.sync('events')
-  expect(await heldEvents(tide)).toEqual([{ n: 43 }])
-  expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 0 }])
+  expect(await numbers()).toEqual([{ first_number: 0 }])
+  first = 1
+  service.add(9)
+  await tide.sync('events')
+  expect(await heldEvents(tide)).toEqual([{ n: 12 }])
+  expect(await numbers()).toEqual([{ first_number: 1 }])
 })
 
 const ODD_PAGES_0: readonly (readonly [string, NonNullable<Arrays['zero']>])[] = [

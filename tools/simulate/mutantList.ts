@@ -43,54 +43,55 @@ export const MUTANTS: readonly Mutant[] = [
   {
     // What is learnt of page sizes and the look behind the longest page each hold it alone: both are taken away.
     name: 'a short page is taken as the last',
-    file: 'src/plan/bareArray.ts',
-    from: `  if (!holdsEverything(sizes, rows, asked)) return 'unknown'
-  return doubtsSizes && mayBeClampedSince(rowsSent, { asked, longest }) ? 'all unless clamped' : 'all'`,
-    to: "  return rows === asked ? 'unknown' : 'all'",
+    file: 'src/plan/pagingProfile.ts',
+    from: `  if (!holdsEverything(profile, rows, rowsAsked)) return 'unknown'
+  const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
+  return checks && mayBeClamped ? 'all unless clamped' : 'all'`,
+    to: "  return rows === rowsAsked ? 'unknown' : 'all'",
   },
   {
     name: 'the total is ignored',
-    file: 'src/sync/walk/prove.ts',
-    from: '  if (state.meetsTotal && !walk.endsFull) {',
-    to: '  if (state.firstRows < parts.reader.pageSize) {',
+    file: 'src/plan/judge.ts',
+    from: 'isTold(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) &&',
+    to: 'isTold(c) && c.seen.walk.firstRows < c.terms.pageSize &&',
   },
   {
     name: 'one walk is proof enough',
-    file: 'src/sync/walk/prove.ts',
-    from: 'walk.isWhole && previous.isWhole && walk.state.agreesWith(previous.state)',
-    to: 'walk.state.rows >= 0',
+    file: 'src/plan/caseFacts.ts',
+    from: 'previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)',
+    to: 'previous !== undefined && walk.rows >= 0 && profile !== undefined',
   },
   {
     name: 'every bare array counts its pages from 1',
-    file: 'src/sync/walk/firstNumber.ts',
-    from: "  if (reader.report.answer !== 'array') return false",
-    to: '  if (reader.keyed) return false',
+    file: 'src/plan/judge.ts',
+    from: "return isUntold(c) && c.terms.answer === 'array' && isUnknown &&",
+    to: "return isUntold(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
   },
   {
     name: 'a refused page is a failure',
-    file: 'src/sync/walk/pages.ts',
+    file: 'src/sync/walk/pageSource.ts',
     from: '      if (!isRefusal(error)) throw error\n      this.pages += 1',
     to: '      if (error !== undefined) throw error\n      this.pages += 1',
   },
   {
     name: 'young spans are counted too',
-    file: 'src/sync/walk/countedWalk.ts',
-    from: 'span !== undefined && span.until <= parts.youngFrom && parts.walksOld === true',
-    to: 'span !== undefined && parts.walksOld === true',
+    file: 'src/plan/judge.ts',
+    from: 'isUntold(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
+    to: 'isUntold(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
   },
   {
     name: 'pages from before the last one was found count as read',
-    file: 'src/sync/walk/countedWalk.ts',
+    file: 'src/sync/walk/proveSlice.ts',
     from: 'await walk.back(last.isShort ? last.number - 1 : last.number)',
-    to: `walk.took(first)
-  await parts.keep(first)
-  for (let n = last.isShort ? last.number - 1 : last.number; n > 1; n -= 1) await parts.keep(await walk.page(n))`,
+    to: `walk.record(this.firstPages[0] as FetchedPage)
+    await source.rows?.add(this.firstPages[0] as FetchedPage)
+    for (let n = last.isShort ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.page(n))`,
   },
   {
     name: 'fewer rows than the place of the last page leaves room for are enough',
-    file: 'src/sync/walk/countedWalk.ts',
-    from: 'const isWhole = walk.state.brings(total) && walk.state.mostRows === pageRows',
-    to: 'const isWhole = walk.state.distinct <= total',
+    file: 'src/plan/caseFacts.ts',
+    from: 'counted.brings(total) &&',
+    to: 'counted.distinct <= total &&',
   },
   {
     name: 'neighbouring spans leave a second between them',
@@ -124,9 +125,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'rows that were never edited are not asked for by creation',
-    file: 'src/sync/walk/windowReader.ts',
-    from: 'if (config.askCreated && declaration.created !== undefined) {',
-    to: 'if (config.askCreated && declaration.created === undefined) {',
+    file: 'src/sync/walk/reading.ts',
+    from: 'return this.plan.config.askCreated && this.plan.declaration.created !== undefined',
+    to: 'return this.plan.config.askCreated && this.plan.declaration.created === undefined',
   },
   {
     name: 'a row missing from the second read is deleted at once',
@@ -182,8 +183,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'what is owed after a change of the question is forgotten when the run fails',
     needs: 'questionChanged',
     file: 'src/sync/refill.ts',
-    from: '    await (part === undefined ? ways.everything() : ways.part(part))',
-    to: '    await record(undefined)\n    await (part === undefined ? ways.everything() : ways.part(part))',
+    from: '    for await (const slice of part === undefined',
+    to: '    await record(undefined)\n    for await (const slice of part === undefined',
   },
   {
     name: 'a currency begins at the mark of another',
@@ -214,9 +215,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'found: the last page shown again counts as rows that came twice',
-    file: 'src/sync/walk/pageWalk.ts',
-    from: 'if (this.#isAgain) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
-    to: 'if (this.#isAgain && number < 0) state.sawAgain(seen, this.#isBehindLast(page.envelope.totalCount))',
+    file: 'src/plan/walk.ts',
+    from: 'else if (isRepeat) this.#sawAgain(page)',
+    to: 'else if (isRepeat && pageNumber < 0) this.#sawAgain(page)',
   },
   {
     name: 'found: a late change with a stamp from before a wrong one was seen is ignored',

@@ -8,20 +8,21 @@ import type { ReportConfig } from '../../config/config.ts'
 import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
 import { marksOf } from '../../plan/marks.ts'
-import { NO_PAGE_SIZES } from '../../plan/pageSizes.ts'
+import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { AskedAbout } from '../../plan/question.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
+import { WALK_POLICIES } from '../../plan/walkPolicy.ts'
 import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
 import { type Again, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { withFence } from '../context.ts'
 import { Intake } from '../intake.ts'
-import { type FetchedPage, PageReader } from '../walk/pages.ts'
-import type { Proven } from '../walk/pageWalk.ts'
-import { prove } from '../walk/prove.ts'
+import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
+import { type ProvenRows, proveSlice } from '../walk/proveSlice.ts'
 import type { SyncContext } from '../context.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
+import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
 /** Records whose entries one load takes in at most; their windows and marks go with it. */
@@ -92,6 +93,8 @@ class Trail {
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   #isAnyRead = false
+  /** Number of the first page, as soon as a record has shown it. */
+  #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
     this.#context = context
@@ -173,38 +176,37 @@ class Trail {
 
   /** Reads a record's entries: in one response, or in walks that agree. */
   async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
-    const { limits } = this.#context.settings
-    const { pageSize, expand, overlapMs } = this.#config
-    const catalog = this.#intake.catalog
-    const reader = new PageReader(this.#context, {
-      report: this.#declaration,
-      pageSize,
-      catalog,
-      forbidsOnlyThis: true,
-    })
-    let pages: FetchedPage[] = []
-    const outcome = await prove(
+    const { settings, observe } = this.#context
+    const { pageSize, expand, overlapMs, start } = this.#config
+    const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
+    const plan = { report: this.#declaration, pageSize, catalog: this.#intake.catalog, profile, forbidsOnlyThis: true }
+    const pages = new PageSource(this.#context, plan)
+    const { answer } = this.#declaration
+    const rows = new RecordPages()
+    const outcome = await proveSlice(
       {
-        reader,
-        ask: (part = span) => ({ window: part, expand, filters: {}, record }),
-        youngFrom: youngFrom(clock, overlapMs),
-        ...limits,
-        concurrency: 1,
-        cuts: false,
-        sizes: () => NO_PAGE_SIZES,
-        learn: () => undefined,
-        keep: (page) => Promise.resolve(void pages.push(page)),
-        restart: () => {
-          pages = []
-          return Promise.resolve()
+        pages,
+        question: { expand, filters: {}, record },
+        axis: 'window',
+        policy: WALK_POLICIES.audit,
+        terms: {
+          answer,
+          keyed: pages.keyed,
+          pageSize,
+          youngFrom: youngFrom(clock, overlapMs),
+          floor: start,
+          ...settings.limits,
         },
-        observe: this.#context.observe,
+        rows,
+        concurrency: 1,
+        observe,
       },
-      span,
+      { span },
     )
     assert(outcome.kind === 'proven', 'a walk that is never cut ends proven or in an error')
-    this.pages += reader.pages
-    return { proven: outcome, pages, asked: reader.pages, firstServedAt: reader.firstServedAt ?? clock }
+    this.#firstNumber ??= pages.profile.firstNumber
+    this.pages += pages.pages
+    return { proven: outcome, pages: rows.pages, asked: pages.pages, firstServedAt: pages.firstServedAt ?? clock }
   }
 
   async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
@@ -226,12 +228,27 @@ class Trail {
   }
 }
 
+/** The entries of one record are held until they are proven, so that a load has each record's entries whole. */
+class RecordPages implements RowSink {
+  pages: FetchedPage[] = []
+
+  async begin(): Promise<void> {}
+
+  async add(page: FetchedPage): Promise<void> {
+    this.pages.push(page)
+  }
+
+  async drop(): Promise<void> {
+    this.pages = []
+  }
+}
+
 interface RecordSpan extends Span {
   readonly since: Instant
 }
 
 interface RecordRead {
-  readonly proven: Proven
+  readonly proven: ProvenRows
   readonly pages: readonly FetchedPage[]
   /** Pages asked for, walks that were done again included. */
   readonly asked: number

@@ -138,10 +138,10 @@ async function askFor(context: SyncContext, options: BackfillOptions, window: Bo
   if (fence === undefined)
     throw new SyncError('FENCED', `${report}: the backfill holds no epoch`, { cure: 'Start it again.' })
   const config = settings.reports[report]
-  const sizes = await warehouse.pageSizes(report, config.pageSize)
+  const profile = await warehouse.pagingProfile(report, config.pageSize)
   const { numberMark } = warehouse
   const question = questionOf(config, privacyTextOf(settings, report))
-  return { backfillId, report, scope, number, since, until, fence, question, numberMark, sizes }
+  return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }
 }
 
 async function refuseWhilePaused(context: SyncContext, report: ReportName): Promise<void> {

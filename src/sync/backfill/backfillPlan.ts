@@ -16,13 +16,14 @@ import {
   windowsByRows,
   windowsByTime,
 } from '../../plan/backfillWindows.ts'
+import type { PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { refuseAgain } from '../pauses.ts'
-import { PageReader } from '../walk/pages.ts'
+import { PageSource } from '../walk/pageSource.ts'
 import { type WalkContext, scopesOf } from '../context.ts'
 
 export interface PlanAsk {
@@ -48,9 +49,9 @@ const PAGES_A_QUESTION = 4
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
   const { pageSize } = context.settings.reports[ask.report]
-  const sizes = await ask.basis.pageSizes(ask.report, pageSize)
-  const pageRows = Math.min(pageSize, sizes.fullMin ?? pageSize)
-  const planning = new Planning(context, { ask, declaration, pageRows })
+  const profile = await ask.basis.pagingProfile(ask.report, pageSize)
+  const pageRows = Math.min(pageSize, profile.fullPageRows ?? pageSize)
+  const planning = new Planning(context, { ask, declaration, profile, pageRows })
   const scopes = scopesOf(context.settings, declaration)
   if (declaration.answer === 'envelope') refuseAgain(await ask.basis.pauses(), ask.report, context.settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
@@ -62,20 +63,21 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<
 interface PlanningParts {
   readonly ask: PlanAsk
   readonly declaration: Declaration
+  readonly profile: PagingProfile
   readonly pageRows: number
 }
 
 class Planning {
   readonly #context: WalkContext
   readonly #parts: PlanningParts
-  readonly #reader: PageReader
+  readonly #reader: PageSource
 
   constructor(context: WalkContext, parts: PlanningParts) {
     this.#context = context
     this.#parts = parts
-    this.#reader = new PageReader(
+    this.#reader = new PageSource(
       { ...context, priority: 'behind' },
-      { report: parts.declaration, pageSize: 1, catalog: new ObjectCatalog() },
+      { report: parts.declaration, pageSize: 1, catalog: new ObjectCatalog(), profile: parts.profile },
     )
   }
 

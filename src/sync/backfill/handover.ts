@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { assert } from '../../errors.ts'
-import type { PageSizes } from '../../plan/pageSizes.ts'
+import type { PagingProfile } from '../../plan/pagingProfile.ts'
 import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { checkSegment, stagedMissing } from '../../staging/stagedFiles.ts'
@@ -17,7 +17,7 @@ import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
 /** Grows when a manifest means something else: one of another version is pulled again. */
-const VERSION = 1
+const VERSION = 2
 const MANIFEST = 'manifest.json'
 
 /** What one load takes in; the file lies in the window's directory. */
@@ -35,8 +35,8 @@ export interface PulledWindow {
   readonly directory: string
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
-  /** What the report's page sizes are known to be after it. */
-  readonly sizes: PageSizes
+  /** How the service pages the report, as far as the window has shown it. */
+  readonly profile: PagingProfile
   /** Pages asked for, walks that were done again included. */
   readonly pages: number
   readonly rows: number
@@ -44,7 +44,7 @@ export interface PulledWindow {
 
 export interface Pulled {
   readonly catalog: ObjectCatalog
-  readonly sizes: PageSizes
+  readonly profile: PagingProfile
   readonly pages: number
 }
 
@@ -75,14 +75,14 @@ export class Handover implements Loader {
   }
 
   /** Writes the manifest: from now on the window can be loaded by whoever reads it. */
-  async finish({ catalog, sizes, pages }: Pulled): Promise<PulledWindow> {
+  async finish({ catalog, profile, pages }: Pulled): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
       ask: this.#ask,
       directory: this.#directory,
       catalog: catalog.toText(),
       loads: this.#loads,
-      sizes,
+      profile,
       pages,
       rows: this.#loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0),
     }

@@ -4,11 +4,11 @@
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
-import { bothSeen } from '../../plan/pageSizes.ts'
+import { bothSeen, isSameProfile } from '../../plan/pagingProfile.ts'
 import { catalogFrom } from '../../staging/rowCatalog.ts'
 import { stagedMissing } from '../../staging/stagedFiles.ts'
 import type { BackfillLoad } from '../../warehouse/load/loadInput.ts'
-import { followersOf } from '../audit/followers.ts'
+import { followersOf } from '../followers.ts'
 import { checkStaged, discardPulled, type PulledWindow, stagedSegment } from './handover.ts'
 import { loadRules } from '../privacy.ts'
 import { privacyTextOf } from '../privacy.ts'
@@ -37,10 +37,10 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
 }
 
 /** Most windows see nothing new of pages: a commit for each would be for nothing. */
-async function learned({ warehouse, settings }: SyncContext, { ask, sizes }: PulledWindow): Promise<void> {
+async function learned({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
-  if (bothSeen(ask.sizes, sizes) === ask.sizes) return
-  await warehouse.learnPageSizes({ report, pageSize: settings.reports[report].pageSize, fence }, sizes)
+  if (isSameProfile(bothSeen(ask.profile, profile), ask.profile)) return
+  await warehouse.learnPagingProfile({ report, pageSize: settings.reports[report].pageSize, fence }, profile)
 }
 
 type OneLoad = Omit<BackfillLoad, 'now' | 'serviceNow'>

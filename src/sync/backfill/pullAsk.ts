@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { ReportConfig } from '../../config/config.ts'
 import type { Instant } from '../../instant.ts'
-import type { PageSizes } from '../../plan/pageSizes.ts'
+import type { PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
 
 export interface PullAsk {
@@ -23,7 +23,7 @@ export interface PullAsk {
   readonly question: string
   /** The mark of long numbers in the warehouse that the rows are for. */
   readonly numberMark: string
-  readonly sizes: PageSizes
+  readonly profile: PagingProfile
 }
 
 /**

@@ -8,9 +8,8 @@ import { Handover, type PulledWindow } from './handover.ts'
 import { privacyTextOf } from '../privacy.ts'
 import { type PullAsk, questionOf } from './pullAsk.ts'
 import type { WalkContext } from '../context.ts'
-import { Scope } from '../walk/scope.ts'
+import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
-import { WindowReader } from '../walk/windowReader.ts'
 
 /** Pulls a window: here, or in another process that shares the staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
@@ -35,22 +34,18 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
 }
 
 async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk): Promise<PulledWindow> {
-  const { report, since, until, backfillId: runId, sizes } = ask
+  const { report, since, until, backfillId: runId, scope, profile } = ask
   const declaration = reportOf(report)
   const config = context.settings.reports[report]
   if (questionOf(config, privacyTextOf(context.settings, report)) !== ask.question) throw askedOtherwise(report)
-  const clock = await serviceClock(context, declaration, { currency: ask.scope })
+  const clock = await serviceClock(context, declaration, { currency: scope })
   const window = { since, until, clock }
-  const before = { pages: 0, rows: 0 }
-  // Incremental runs doubt the sizes every few minutes; here that would be a request more for each of many windows.
-  const doubtsSizes = false
-  const source = { kind: 'backfill' } as const
-  const asked = { declaration, config, scope: ask.scope, runId, window, sizes, before, doubtsSizes, source }
-  await using scope = new Scope(context, asked)
-  const reader = new WindowReader(scope)
-  await reader.read({ since, until }, (slice, proven, gone) => reader.close(slice, proven, { gone }))
-  await scope.intake.commit()
-  return await handover.finish({ catalog: scope.intake.catalog, sizes: scope.sizes, pages: reader.pages })
+  const reason = { kind: 'backfill' } as const
+  await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
+  for await (const slice of reading.window({ since, until })) await reading.close(slice)
+  await reading.intake.commit()
+  const { pages } = reading.source
+  return await handover.finish({ catalog: reading.intake.catalog, profile: pages.profile, pages: reading.pages })
 }
 
 function askedOtherwise(report: string): SyncError {

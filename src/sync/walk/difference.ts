@@ -1,76 +1,92 @@
 /**
- * Deletions that only a difference shows (budgets, spec §3): the service can include deleted rows but doesn't mark
- * them, so what is there with them and not without them is deleted. The read with them comes first: a row created in
- * between is then missing from neither. A row edited in between may leave the second read's window, so whatever is
- * missing is looked for once more among what was modified since.
+ * Deletions that only a difference shows (budgets, spec §3): the service can include deleted rows but does not mark them. A
+ * slice is read with deleted rows first and without them afterwards, so a row that is created in between is in both. A row that
+ * is edited in between may leave the slice, so missing rows are looked for among what was modified since.
  */
+import type { Declaration } from '../../../schema/report.ts'
+import type { ReportConfig } from '../../config/config.ts'
 import { DAY_MS, type Instant, minusMs, plusMs } from '../../instant.ts'
 import { KeySet } from '../../plan/keySet.ts'
 import type { Question } from '../../plan/question.ts'
 import type { Span } from '../../plan/spans.ts'
-import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
-import { PageReader } from './pages.ts'
-import type { Proven } from './pageWalk.ts'
-import type { Scope } from './scope.ts'
+import type { WalkContext } from '../context.ts'
+import type { GoneKey } from '../intake.ts'
+import { PageSource } from './pageSource.ts'
+import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
+import type { SliceSource } from './walkPages.ts'
 
 /** An edit may carry the stamp of a clock that runs ahead: its row is alive all the same. */
 const FUTURE_MS = 366 * DAY_MS
 
-/** A key with all key columns of its report. */
-export type GoneKey = readonly (string | number)[]
+export interface DifferencePlan {
+  readonly declaration: Declaration
+  readonly config: ReportConfig
+  /** The currency, or ''. */
+  readonly scope: string
+  readonly window: Window
+}
 
 export class Difference {
-  readonly #scope: Scope
-  /** Only the keys are wanted, so nothing is expanded and nothing is staged. */
-  readonly #reader: PageReader
-  /** What was modified and not deleted while the scope was read, as far as it was asked for. */
+  readonly #context: WalkContext
+  readonly #plan: DifferencePlan
+  /** The first read, with deleted rows. */
+  readonly #first: SliceSource
+  /** Only the keys are needed, so nothing is expanded and nothing is staged. */
+  readonly #pages: PageSource
+  /** Keys that were modified and not deleted while the report was read, as far as that was asked. */
   readonly #moved = new KeySet()
   #movedUntil: Instant | undefined
 
-  constructor(scope: Scope) {
-    const { declaration, config } = scope.parts
-    this.#scope = scope
-    this.#reader = new PageReader(scope.context, {
-      report: declaration,
-      pageSize: config.pageSize,
-      catalog: new ObjectCatalog(),
-    })
+  constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
+    const { declaration: report, config } = plan
+    this.#context = context
+    this.#plan = plan
+    this.#first = first
+    const catalog = new ObjectCatalog()
+    this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Pages read so far, beside those of the scope's own reader. */
+  /** Pages read so far, beside those of the first reads. */
   get pages(): number {
-    return this.#reader.pages
+    return this.#pages.pages
   }
 
-  /** Which of the rows seen in `span`, with deleted ones included, are deleted. */
-  async goneKeys(span: Span, seen: Proven): Promise<GoneKey[]> {
-    if (seen.keys.size === 0) return []
-    const live = await this.#scope.keysOf(this.#reader, span, {
-      question: this.#question,
-      rowsExpected: seen.rows,
-    })
-    const missing = [...seen.keys].filter((key) => !live.some((part) => part.keys.has(key)))
+  /** Returns the keys of the slice's rows, which were read with deleted ones, that are deleted. */
+  async goneKeys({ span, keys, rows }: ProvenSlice): Promise<GoneKey[]> {
+    if (keys.size === 0) return []
+    const live = await this.#keysIn(span, { filters: this.#plan.config.filters, rowsExpected: rows })
+    const missing = [...keys].filter((key) => !live.some((part) => part.has(key)))
     if (missing.length === 0) return []
     await this.#lookForMoved()
-    return missing.filter((key) => !this.#moved.has(key)).map((key) => [key, this.#scope.parts.scope])
+    return missing.filter((key) => !this.#moved.has(key)).map((key) => [key, this.#plan.scope])
   }
 
-  get #question(): Question {
-    const { config, scope: currency } = this.#scope.parts
-    return { expand: [], filters: config.filters, currency, also: { includeDeleted: false } }
+  /** The keys of the rows in the span that are not deleted. */
+  async #keysIn(
+    span: Span,
+    { filters, rowsExpected }: { readonly filters: Question['filters']; readonly rowsExpected?: number },
+  ): Promise<KeySet[]> {
+    const first = this.#first
+    const pages = this.#pages
+    pages.profile = { ...first.pages.profile, longestOfRun: pages.profile.longestOfRun }
+    const question = { expand: [], filters, currency: this.#plan.scope, also: { includeDeleted: false } }
+    const live = provenSlices({ ...first, pages, question, axis: 'window', rows: undefined }, [span], rowsExpected)
+    const keys: KeySet[] = []
+    for await (const slice of live) keys.push(slice.keys)
+    first.pages.profile = { ...pages.profile, longestOfRun: first.pages.profile.longestOfRun }
+    return keys
   }
 
   async #lookForMoved(): Promise<void> {
-    const { context, reader, parts } = this.#scope
-    const now = await serviceClock(context, parts.declaration, { currency: parts.scope })
-    const from = this.#movedUntil ?? reader.firstServedAt ?? parts.window.clock
+    const [plan, { pages }] = [this.#plan, this.#first]
+    const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
+    const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
     // An edit may have taken a row out of the report's filters: it is alive all the same.
-    for (const part of await this.#scope.keysOf(this.#reader, span, { question: { ...this.#question, filters: {} } })) {
-      for (const key of part.keys) this.#moved.add(key)
-    }
+    for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }
 }

@@ -6,11 +6,11 @@ import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { Counted } from '../../plan/backfillWindows.ts'
-import { NO_PAGE_SIZES, type PageSizes } from '../../plan/pageSizes.ts'
+import { UNKNOWN_PAGING, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { type Pause, pauses } from './books.ts'
-import { pageSizesOf } from './pageSizes.ts'
+import { pagingProfileOf } from './pagingProfiles.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface DensityRequest {
@@ -23,20 +23,20 @@ export interface DensityRequest {
 /** The source of a backfill plan. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<Counted[] | undefined>
-  readonly pageSizes: (report: ReportName, pageSize: number) => Promise<PageSizes>
+  readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
 }
 
 export const backfillBasis = (sql: Sql): BackfillBasis => ({
   rowDensity: (ask) => densityOf(sql, ask),
-  pageSizes: (report, pageSize) => pageSizesOf(sql, { report, pageSize }),
+  pagingProfile: (report, pageSize) => pagingProfileOf(sql, { report, pageSize }),
   pauses: () => pauses(sql),
 })
 
 /** The basis where no warehouse exists yet. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
-  pageSizes: () => Promise.resolve(NO_PAGE_SIZES),
+  pagingProfile: () => Promise.resolve(UNKNOWN_PAGING),
   pauses: () => Promise.resolve([]),
 }
 

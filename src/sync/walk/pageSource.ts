@@ -1,8 +1,9 @@
-/** Fetches one page of one question and scans it as it arrives. */
+/** Requests pages by their numbers, scans them as they arrive, and keeps the paging profile up to date. */
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import { earliest, type Instant } from '../../instant.ts'
+import { type PagingProfile, sawFirstNumber, sawLastPage, sawPage } from '../../plan/pagingProfile.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/malformedJson.ts'
@@ -16,29 +17,27 @@ export interface PagePlan {
   readonly report: Declaration
   readonly pageSize: number
   readonly catalog: ObjectCatalog
+  readonly profile: PagingProfile
   /** A 403 speaks of this one question, not of the whole report (audits of single records, spec §7). */
   readonly forbidsOnlyThis?: boolean
 }
 
 export interface FetchedPage {
   readonly number: number
-  /** The number that was sent for it. */
+  /** The number on the wire. */
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
-  /** Why the service doesn't give this page, which is empty then. */
+  /** The error with which the service refused the page, which is empty then. */
   readonly refusal?: SyncError
 }
 
-/** Number of the first page, where a service has shown it, by the client that reads it. */
-const firstNumbers = new WeakMap<object, 0 | 1>()
-
-export class PageReader {
+export class PageSource {
   readonly pageSize: number
-  /** Pages fetched so far, those of walks that proved nothing included. */
+  /** How the service pages, as far as is known by now. */
+  profile: PagingProfile
+  /** Pages requested so far, those of walks that proved nothing included. */
   pages = 0
-  /** Rows of the longest page so far: the service doesn't cut pages shorter than that now. */
-  longest = 0
   /** The service's clock in its first answer: no walk can have seen what came later. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
@@ -57,6 +56,7 @@ export class PageReader {
     this.keyed = key.length > 0
     this.report = plan.report
     this.pageSize = plan.pageSize
+    this.profile = plan.profile
   }
 
   /** Pages that may still be read. */
@@ -64,22 +64,23 @@ export class PageReader {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** The service's number of the first page; undefined: nothing has shown it yet, and 1 is asked for. */
-  get firstNumber(): 0 | 1 | undefined {
-    return firstNumbers.get(this.#context.client)
-  }
-
-  /** What was learnt first stands: reports look for it side by side. */
-  learnFirstNumber(number: 0 | 1): void {
-    if (this.firstNumber === undefined) firstNumbers.set(this.#context.client, number)
-  }
-
-  /** Page 1 is the first one, whatever the service calls it. Errors: those of the client; WALK_TOO_LONG beyond the limit of pages. */
+  /** Page 1 is the first one, whatever the service calls it. Throws the client's errors, and WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
-  /** The page with this number on the wire, whatever is learnt meanwhile of what numbers count from. */
+  /** Reads page 1. A service that refuses page 0 now counts from 1, whatever the stored profile says. */
+  async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
+    try {
+      return await this.read(question, 1, size)
+    } catch (error) {
+      if (this.profile.firstNumber !== 0 || !isRefusal(error)) throw error
+      this.profile = sawFirstNumber(this.profile, undefined)
+      return this.read(question, 1, size)
+    }
+  }
+
+  /** Reads the page with this number on the wire, whatever the profile says. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -96,15 +97,12 @@ export class PageReader {
       this.#context.signal,
     )
     this.pages += 1
-    if (size === this.pageSize) this.longest = Math.max(this.longest, answer.value.rowCount)
+    this.#learn(answer.value, size)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
     return { number: sent, sent, page: answer.value, servedAt: answer.servedAt }
   }
 
-  /**
-   * A page behind others of the question: one that the service refuses comes empty, with its refusal. It may not be
-   * there, or its number may be larger than the service likes.
-   */
+  /** Reads a page behind others. One that the service refuses is returned empty, with the refusal. */
   async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
@@ -117,7 +115,12 @@ export class PageReader {
   }
 
   #sent(number: number): number {
-    return number - 1 + (this.firstNumber ?? 1)
+    return number - 1 + (this.profile.firstNumber ?? 1)
+  }
+
+  #learn({ rowCount, envelope }: ScannedPage, size: number): void {
+    if (size === this.pageSize) this.profile = sawPage(this.profile, rowCount)
+    if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
   }
 
   async #parse(bytes: Buffer): Promise<ScannedPage> {
@@ -147,11 +150,11 @@ export class PageReader {
   }
 }
 
-/** Whether a service that answers other pages says so of one that it doesn't have, or doesn't give. */
+/** Returns whether a service answers so for a page that it does not have, or whose number is too large for it. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** For `catch`: a page that is refused is undefined, what else went wrong is thrown. */
+/** For `catch`: returns undefined for a refused page and throws every other error. */
 export function refusedPage(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

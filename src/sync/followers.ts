@@ -1,7 +1,7 @@
 /** Which audit reports follow a report, and under which scope a record's mark stands. */
-import type { ReportName } from '../../../schema/index.ts'
-import type { ReportConfig } from '../../config/config.ts'
-import type { Follower } from '../../warehouse/load/changedRecords.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { ReportConfig } from '../config/config.ts'
+import type { Follower } from '../warehouse/load/changedRecords.ts'
 
 type Reports = Readonly<Record<ReportName, ReportConfig>>
 

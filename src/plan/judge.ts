@@ -1,0 +1,397 @@
+/**
+ * Judges what was seen of a slice by a table of rules, tried from top to bottom: the first one that returns a verdict counts.
+ * docs/PROOFS.md argues each of them in the section that the rule names, and prints the table. A new kind of service is a fact
+ * in the paging profile and a rule here.
+ */
+import {
+  agesOf,
+  alwaysFills,
+  atFloor,
+  countedParts,
+  countMax,
+  countOf,
+  deepParts,
+  finer,
+  isAgreed,
+  isAllByPage2,
+  isCountMet,
+  isCuttable,
+  isFollowed,
+  isHiddenBehindPage1,
+  isOld,
+  isPage2,
+  isShort,
+  isTold,
+  isTooMuch,
+  isTotalBelieved,
+  isUncounted,
+  isUntold,
+  learnCounted,
+  learnFollowed,
+  learnFull,
+  learnSingle,
+  learnWalked,
+  loadsOf,
+  nextSize,
+  oldPart,
+} from './caseFacts.ts'
+import type { Case, Verdict } from './slice.ts'
+import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
+import type { Proof, Walk } from './walk.ts'
+
+export interface Rule {
+  /** The condition in words. */
+  readonly name: string
+  /** The verdict in words. */
+  readonly verdict: string
+  /** Heading of docs/PROOFS.md that argues the rule. */
+  readonly argued: string
+  /** The verdict, where the condition holds. */
+  readonly gives: (given: Case) => Verdict | false
+  /** The profile after the verdict. */
+  readonly learns?: (given: Case) => PagingProfile
+}
+
+const SINGLE = '`single`: one response holds everything'
+const TOTAL = '`total`: as many rows as there can be'
+const AGREED = '`agreed`: two walks brought the same rows'
+const ODD = 'Appendix A: odd services'
+const COST = 'Appendix C: what it costs'
+
+const READ_PAGE_2: Verdict = { kind: 'read', what: 'page 2' }
+const READ_TO_THE_END: Verdict = { kind: 'read', what: 'to the end' }
+
+const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2 = 1): Verdict => ({
+  kind: 'cut',
+  how,
+  samples,
+})
+const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
+const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
+
+const readAgain = (given: Case): Verdict => ({
+  kind: 'read again',
+  attempt: given.seen.attempt + 1,
+  rowsAsked: nextSize(given),
+})
+
+function giveUp({ profile, seen }: Case): Verdict {
+  const refusal = seen.walk.cutOff(profile)
+  return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }
+}
+
+/** The number of the first page. */
+const NUMBERING: readonly Rule[] = [
+  {
+    name: 'The service counts pages from 0, and page 1 was requested first',
+    verdict: 'read again from page 0',
+    argued: ODD,
+    gives: (c) =>
+      c.profile.firstNumber === 0 &&
+      c.seen.sentNumber > 0 && { kind: 'read again', attempt: 1, rowsAsked: c.terms.pageSize },
+  },
+  {
+    name: 'A bare array, and the number of the first page is not known',
+    verdict: 'probe the first number',
+    argued: ODD,
+    gives: (c) => {
+      const isUnknown = c.profile.firstNumber === undefined && c.seen.found.firstNumber === undefined
+      return isUntold(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
+    },
+  },
+]
+
+/** The first page of an envelope. */
+const TOLD: readonly Rule[] = [
+  {
+    name: 'Page 1 has as many keys as its total and has room left',
+    verdict: 'proven by `single`',
+    argued: SINGLE,
+    gives: (c) =>
+      isTold(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) && proven('single', c.seen.walk),
+  },
+  {
+    name: 'The total counts more rows than page 1, and only one response is wanted',
+    verdict: 'cut',
+    argued: 'The first run of reports without a required bound',
+    gives: (c) => {
+      const { totalCount: total = 0, firstRows } = c.seen.walk
+      return isTold(c) && c.policy.cuts === 'only one response is wanted' && total > firstRows && cut({ total })
+    },
+  },
+  {
+    name: 'The old part of the span probably holds more than a page',
+    verdict: 'cut between the old and the young part',
+    argued: TOTAL,
+    gives: (c) => isTooMuch(c) && agesOf(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: agesOf(c) }),
+  },
+  {
+    name: 'More than a load, and no lower bound',
+    verdict: 'cut at `start`',
+    argued: COST,
+    gives: (c) => {
+      const { totalCount: total = 0 } = c.seen.walk
+      const parts = isTooMuch(c) && isOld(c) && total > c.terms.loadRowsMax && atFloor(c)
+      return parts !== undefined && parts !== false && cut({ total, parts })
+    },
+  },
+  {
+    name: 'A young span without a heap, and no page was longer than page 1',
+    verdict: 'cut by the total',
+    argued: TOTAL,
+    gives: (c) => {
+      const isYoung = isTooMuch(c) && isTotalBelieved(c) && !isOld(c)
+      return isYoung && c.slice.heap === undefined && cut({ total: c.seen.walk.totalCount })
+    },
+  },
+  {
+    name: 'An old span with more than a load',
+    verdict: 'cut into loads',
+    argued: COST,
+    gives: (c) => {
+      const { totalCount: total = 0 } = c.seen.walk
+      const isOldLoad = isTooMuch(c) && isTotalBelieved(c) && isOld(c) && total > c.terms.loadRowsMax
+      return isOldLoad && cut({ total, parts: loadsOf(c, total) })
+    },
+  },
+  {
+    name: 'Page 1 of any other envelope',
+    verdict: 'read the pages of the total',
+    argued: TOTAL,
+    gives: (c) => isTold(c) && { kind: 'read', what: 'the pages of the total' },
+  },
+]
+
+/** The first two pages of a bare array. */
+const UNTOLD: readonly Rule[] = [
+  {
+    name: 'Page 1 is empty, or shorter than requested and than every page that another followed',
+    verdict: 'proven by `single`',
+    argued: SINGLE,
+    gives: (c) => isUntold(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
+    learns: learnSingle,
+  },
+  {
+    name: 'The same, and no page of this run was longer; or page 1 is longer than requested',
+    verdict: 'read page 2',
+    argued: ODD,
+    gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
+  },
+  {
+    name: 'Page 2 then has nothing new',
+    verdict: 'proven by `single`',
+    argued: ODD,
+    gives: (c) => isPage2(c) && isAllByPage2(c) && proven('single', c.seen.walk),
+    learns: learnSingle,
+  },
+  {
+    name: 'Page 2 follows a page that the profile takes for the last one',
+    verdict: 'learn again the length of a full page',
+    argued: ODD,
+    gives: (c) => isPage2(c) && c.seen.claim === 'all unless clamped' && isFollowed(c) && { kind: 'learn again' },
+    learns: (c) => sawLoweredClamp(c.profile, c.seen.walk.firstRows),
+  },
+  {
+    name: 'An old span of rows with keys that may be counted',
+    verdict: 'probe the place of the last page',
+    argued: TOTAL,
+    gives: (c) => {
+      const mayCount = isUntold(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
+      return mayCount && c.seen.walk.repeats === 0 && c.seen.found.lastPage === undefined && probe('last page')
+    },
+  },
+  {
+    name: 'More than a load is before the page that was probed, and pages follow time',
+    verdict: 'cut where that page begins',
+    argued: COST,
+    gives: ({ seen: { found } }) =>
+      typeof found.lastPage === 'object' && 'parts' in found.lastPage && cut(found.lastPage),
+  },
+  {
+    name: 'The pages up to the last one have room for more than a load',
+    verdict: 'cut into loads',
+    argued: COST,
+    gives: (c) => {
+      const total = countOf(c)?.total ?? 0
+      const parts = loadsOf(c, total)
+      return isUncounted(c) && total > countMax(c) && parts !== undefined && cut({ total, parts })
+    },
+    learns: learnCounted,
+  },
+  {
+    name: 'The last page is found',
+    verdict: 'read from the last page to the first',
+    argued: TOTAL,
+    gives: (c) => isUncounted(c) && { kind: 'read', what: 'last page to first' },
+    learns: learnCounted,
+  },
+  {
+    name: 'As many rows came as the pages have room for',
+    verdict: 'probe rows behind the last page',
+    argued: TOTAL,
+    gives: (c) =>
+      isUntold(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows behind the last page'),
+  },
+  {
+    name: 'And no row is behind it',
+    verdict: 'proven by `total`',
+    argued: TOTAL,
+    gives: (c) => {
+      const { counted, hidden } = c.seen.found
+      return isUntold(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
+    },
+  },
+  {
+    name: 'Page 1 is as long as pages that others follow',
+    verdict: 'cut by its stamps',
+    argued: COST,
+    gives: (c) => {
+      const isUnread = isUntold(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
+      return isUnread && isCuttable(c) && isFullPage(c.profile, c.seen.walk.firstRows) && cut({ parts: oldPart(c) })
+    },
+  },
+  {
+    name: 'Page 1 says nothing of the rest',
+    verdict: 'read page 2',
+    argued: SINGLE,
+    gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
+  },
+  {
+    name: 'Page 2 has new rows, and the span can be cut',
+    verdict: 'cut by the stamps of both pages',
+    argued: COST,
+    gives: (c) => isPage2(c) && isCuttable(c) && c.seen.walk.freshOnLastPage > 0 && cut({ parts: oldPart(c) }, 2),
+    learns: learnFollowed,
+  },
+  {
+    name: 'A full page 1 comes again as page 2, or page 2 is refused behind it, and the span can be cut',
+    verdict: 'cut by the stamps of page 1',
+    argued: ODD,
+    gives: (c) => isPage2(c) && isCuttable(c) && isHiddenBehindPage1(c) && cut(),
+    learns: learnFull,
+  },
+  {
+    name: 'Page 2 has new rows, and the span is not cut',
+    verdict: 'read to the end',
+    argued: AGREED,
+    gives: (c) => isPage2(c) && c.seen.walk.freshOnLastPage > 0 && READ_TO_THE_END,
+    learns: learnFollowed,
+  },
+  {
+    name: 'Page 2 has no new rows',
+    verdict: 'read again, as a second walk',
+    argued: AGREED,
+    gives: (c) => isPage2(c) && readAgain(c),
+    learns: (c) => sawLastPage(c.profile, c.seen.walk.firstRows),
+  },
+]
+
+/** Walks that were read to their end. */
+const WALKED: readonly Rule[] = [
+  {
+    name: 'A page that would have to hold everything is refused',
+    verdict: 'give up',
+    argued: ODD,
+    gives: (c) => c.seen.isRefused === true && giveUp(c),
+  },
+  {
+    name: 'All pages of an old span told the total that the keys make up',
+    verdict: 'proven by `total`',
+    argued: TOTAL,
+    gives: (c) => {
+      const { walk, attempt } = c.seen
+      const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.isShownAgain
+      return attempt === 1 && isMet && (isOld(c) || walk.pages === 1) && proven('total', walk)
+    },
+    learns: learnWalked,
+  },
+  {
+    name: 'Any other first walk',
+    verdict: 'read again, as a second walk',
+    argued: AGREED,
+    gives: (c) => c.seen.attempt === 1 && readAgain({ ...c, profile: learnWalked(c) }),
+    learns: learnWalked,
+  },
+  {
+    name: 'Two walks agree, the total counts more, and page 0 was never read',
+    verdict: 'probe page 0',
+    argued: ODD,
+    gives: (c) => {
+      const isUnread = c.profile.firstNumber === undefined && c.seen.found.pageZero === undefined
+      return isShort(c) && isUnread && probe('page 0')
+    },
+  },
+  {
+    name: 'Two walks of a trail agree, and the total counts more',
+    verdict: 'probe entries outside of what came',
+    argued: AGREED,
+    gives: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
+  },
+  {
+    name: 'An entry is there',
+    verdict: 'give up',
+    argued: AGREED,
+    gives: (c) => {
+      const { totalCount, distinct } = c.seen.walk
+      const why = `the service counts ${totalCount} entries, and its pages bring ${distinct}`
+      return isShort(c) && c.seen.found.hidden === true && { kind: 'give up', why }
+    },
+  },
+  {
+    name: 'Two walks agree, and the total counts more',
+    verdict: 'probe the totals of parts',
+    argued: ODD,
+    gives: (c) =>
+      isShort(c) && countedParts(c).length > 0 && c.seen.found.partTotals === undefined && probe('totals of parts'),
+  },
+  {
+    name: 'The totals of the parts add up',
+    verdict: 'cut, so that each part can be paged to',
+    argued: ODD,
+    gives: (c) => isShort(c) && c.seen.found.partTotals === c.seen.walk.totalCount && cut({ parts: deepParts(c) }),
+  },
+  {
+    name: 'Two walks agree, and no page was refused that may have rows',
+    verdict: 'proven by `agreed`',
+    argued: AGREED,
+    gives: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),
+  },
+  {
+    name: 'Rows moved, and the span can be cut',
+    verdict: 'cut finer',
+    argued: AGREED,
+    gives: (c) => {
+      const parts = finer(c, c.seen.walk)
+      return (!isAgreed(c) || alwaysFills(c)) && parts !== undefined && cut({ parts })
+    },
+  },
+  {
+    name: '`walk_attempts_max` walks were read',
+    verdict: 'give up',
+    argued: AGREED,
+    gives: (c) => c.seen.attempt >= c.terms.walkAttemptsMax && giveUp(c),
+  },
+  {
+    name: 'Anything else',
+    verdict: 'read again',
+    argued: AGREED,
+    gives: readAgain,
+  },
+]
+
+export const RULES: readonly Rule[] = [...NUMBERING, ...TOLD, ...UNTOLD, ...WALKED]
+
+export interface Judgement {
+  readonly verdict: Verdict
+  /** The profile with what the evidence shows of the service. */
+  readonly profile: PagingProfile
+}
+
+/** Returns the verdict of the first rule that fits. The last rule fits always. */
+export function judge(given: Case): Judgement {
+  for (const rule of RULES) {
+    const verdict = rule.gives(given)
+    if (verdict !== false) return { verdict, profile: rule.learns?.(given) ?? given.profile }
+  }
+  throw new RangeError('no rule fits')
+}

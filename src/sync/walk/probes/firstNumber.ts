@@ -1,0 +1,112 @@
+/**
+ * Probes the number of the first page, which the specification leaves open (spec §4, rule 2). Page 1 is requested first. An
+ * envelope from which the rows of page 0 are missing falls short of its total. A bare array has no total, so a row of page 1
+ * is requested by its own stamp: it is on the first page then.
+ */
+import { type ErrorCode, SyncError } from '../../../errors.ts'
+import type { Instant } from '../../../instant.ts'
+import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
+import type { Span } from '../../../plan/spans.ts'
+import type { Walk } from '../../../plan/walk.ts'
+import { type FetchedPage, refusedPage } from '../pageSource.ts'
+import { stampsOf } from '../stampsOf.ts'
+import { questionFor, type SliceSource } from '../walkPages.ts'
+
+/** Reads page 0 after walks that fell short of their total. Undefined: nothing is shown. */
+export async function probePageZero(
+  source: SliceSource,
+  span: Span | undefined,
+  walk: Walk,
+): Promise<0 | 1 | undefined> {
+  const read = reading(source, { span, size: walk.rowsAsked })
+  const zero = await pageZero(read)
+  const isNone = zero === undefined || zero.page.rowCount === 0
+  if (isNone || isSame(zero, await read(1))) return 1
+  return isBefore(walk, zero, source.terms.keyed) ? 0 : undefined
+}
+
+/** Asks for a row of page 1 apart from others. Undefined: there is no row to ask for, or rows move too fast. */
+export async function probeFirstNumber(
+  source: SliceSource,
+  span: Span | undefined,
+  first: FetchedPage,
+): Promise<0 | 1 | undefined> {
+  if (first.page.rowCount === 0) return numberOfEmpty(reading(source, { span }))
+  const stamps = stampsOf(source.pages.report, first.page)
+  for (const near of NEAR_MICROS) {
+    const at = loneStamp(stamps, near)
+    const apart = at && { since: (at - near) as Instant, until: (at + near) as Instant }
+    const shown = apart && (await numberByRow(reading(source, { span: apart }), first))
+    if (shown === 'shown again') break
+    if (shown !== undefined) return shown
+  }
+  return numberBySmallPages(reading(source, { span, size: 1 }), first)
+}
+
+type Read = (number: number) => Promise<FetchedPage>
+
+/** Reads pages by their numbers on the wire. */
+const reading =
+  (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
+  (number) =>
+    source.pages.readSent(questionFor(source, span), number, size)
+
+/** How near its stamp a row is asked for, in µs: a service may know whole seconds only. */
+const NEAR_MICROS = [1, 1_000_000] as const
+
+/** Page 1 has no rows; page 0 may have some. Rows that came meanwhile show nothing. */
+async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
+  const zero = await pageZero(read)
+  if (zero === undefined) return 1
+  return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
+}
+
+/** Page 0 is only requested where page 1 does not have the row: page 0 may be everything there is. */
+async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
+  const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
+  // If page 2 has the row as well, the service shows its last page for every later number, and that may be page 0.
+  if (isOn(await read(1))) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
+  return isOn(await pageZero(read)) && !isOn(await read(1)) ? 0 : undefined
+}
+
+/** Requests pages of one row, so that there are several pages. One row alone shows nothing. */
+async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
+  const zero = await pageZero(read)
+  if (zero?.page.rowCount !== 1) return 1
+  const { page: one } = await read(1)
+  // Page 0 is read twice: its row may have gone meanwhile, and page 1 may be the same page.
+  const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
+  if (one.rowCount === 1 && isOther) return 0
+  return first.page.rowCount > 1 ? 1 : undefined
+}
+
+/** Errors that a service may answer for a page that it does not have, beside a refusal. */
+const FAILURES: readonly ErrorCode[] = [
+  'SERVICE_UNAVAILABLE',
+  'ANSWER_MALFORMED',
+  'ANSWER_NOT_JSON',
+  'ANSWER_TOO_LARGE',
+]
+
+/** Returns undefined if the service has no page 0. A failure counts as that only if page 1 is answered after it. */
+async function pageZero(read: Read): Promise<FetchedPage | undefined> {
+  try {
+    return await read(0)
+  } catch (error) {
+    if (!(error instanceof SyncError && FAILURES.includes(error.code))) return refusedPage(error)
+    await read(1)
+    return undefined
+  }
+}
+
+/** Returns whether page 0 is page 1 under another number. */
+function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolean {
+  if (zero.keys.length > 0) return sharedRows(zero, one) > 0
+  return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
+}
+
+/** Returns whether the page has the rows that the walk lacks. Of rows without a key only their number shows that. */
+function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
+  if (keyed) return !page.keys.some((key) => walk.keys.has(key))
+  return walk.distinct + page.rowCount === walk.totalCount
+}

@@ -1,0 +1,239 @@
+/**
+ * Proves one slice: reads what the judge asks for until the slice is proven or has to be cut. The rules are in
+ * src/plan/judge.ts, their arguments in docs/PROOFS.md.
+ */
+import { SyncError } from '../../errors.ts'
+import { formatInstant } from '../../instant.ts'
+import { unobserved } from '../../observe.ts'
+import { countedParts } from '../../plan/caseFacts.ts'
+import { judge } from '../../plan/judge.ts'
+import type { Case, Evidence, Findings, PageOrder, ProbeName, Slice } from '../../plan/slice.ts'
+import { claimOf, sawFirstNumber } from '../../plan/pagingProfile.ts'
+import type { KeySet } from '../../plan/keySet.ts'
+import type { Overfull } from '../../plan/spanQueue.ts'
+import type { Span } from '../../plan/spans.ts'
+import type { Proof, Walk } from '../../plan/walk.ts'
+import type { ScannedPage } from '../../staging/scanPage.ts'
+import { type FetchedPage, refusedPage } from './pageSource.ts'
+import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
+import { type FoundPage, probeBehindLast, probeLastPage } from './probes/lastPage.ts'
+import { probeOutside, probePartTotals } from './probes/totals.ts'
+import { PageWalk, type SliceSource } from './walkPages.ts'
+
+export interface ProvenRows {
+  readonly kind: 'proven'
+  readonly proof: Proof
+  readonly rows: number
+  readonly totalCount: number | undefined
+  readonly keys: KeySet
+}
+
+/** The slice has to be cut. `pages` show where its rows are. */
+export interface CutSlice {
+  readonly kind: 'cut'
+  readonly overfull: Omit<Overfull, 'stamps'>
+  readonly pages: readonly ScannedPage[]
+}
+
+/** Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
+export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRows | CutSlice> {
+  const { observe = unobserved, pages } = source
+  const { span } = slice
+  const facts =
+    span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
+  return observe({ what: 'walk', report: pages.report.name, facts }, async (note) => {
+    const outcome = await judged(await SliceReading.begin(source, slice))
+    note(outcome.kind === 'cut' ? { outcome: 'split' } : { outcome: outcome.proof, rows: outcome.rows })
+    return outcome
+  })
+}
+
+/** The only loop that waits: each verdict names what is read or asked before the next one. */
+async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
+  const { pages } = reading.source
+  for (;;) {
+    const { verdict, profile } = judge(reading.case)
+    pages.profile = profile
+    switch (verdict.kind) {
+      case 'proven': {
+        await reading.keepHeld(verdict.walk)
+        const { rows, totalCount, keys } = verdict.walk
+        return { kind: 'proven', proof: verdict.by, rows, totalCount, keys }
+      }
+      case 'cut': {
+        await reading.drop()
+        const samples = reading.firstPages.slice(0, verdict.samples).map(({ page }) => page)
+        return { kind: 'cut', overfull: { ...verdict.how, pageRows: reading.seen.walk.pageRows }, pages: samples }
+      }
+      case 'read':
+        await reading.read(verdict.what)
+        break
+      case 'read again':
+        await reading.readAgain(verdict)
+        break
+      case 'probe':
+        await reading.probe(verdict.what)
+        break
+      case 'learn again':
+        reading.seen = { ...reading.seen, claim: 'unknown' }
+        break
+      case 'give up':
+        throw unstable(reading.case, pages.report.name, verdict.why)
+    }
+  }
+}
+
+/** What was read of a slice. The first pages are held in memory until it is decided that the slice is not cut. */
+class SliceReading {
+  readonly source: SliceSource
+  readonly slice: Slice
+  seen: Evidence
+  firstPages: FetchedPage[]
+  #walk: PageWalk
+  #isHeld = true
+  #last: FoundPage | undefined
+
+  static async begin(source: SliceSource, slice: Slice): Promise<SliceReading> {
+    await source.rows?.begin()
+    const walk = new PageWalk(source, slice.span)
+    return new SliceReading(source, slice, { walk, first: await walk.page(1) })
+  }
+
+  constructor(source: SliceSource, slice: Slice, { walk, first }: BegunWalk) {
+    this.source = source
+    this.slice = slice
+    this.firstPages = [first]
+    this.#walk = walk
+    this.seen = this.#begun({ walk, first })
+  }
+
+  get case(): Case {
+    const { source, slice, seen } = this
+    return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
+  }
+
+  /** Adds the first page where it is what `walk` has proven. */
+  async keepHeld(walk: Walk): Promise<void> {
+    const [first] = this.firstPages
+    if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
+  }
+
+  async drop(): Promise<void> {
+    await this.source.rows?.drop()
+  }
+
+  async read(order: PageOrder): Promise<void> {
+    const walk = this.#walk
+    if (order === 'page 2') {
+      this.firstPages.push(await walk.page(2))
+      this.seen = { ...this.seen, stage: 'page 2' }
+    } else if (order === 'last page to first') {
+      await this.#count()
+    } else {
+      // What a count brought that did not come to a proof comes again.
+      await this.drop()
+      for (const page of this.firstPages) await this.source.rows?.add(page)
+      this.#isHeld = false
+      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal())
+      this.seen = { ...this.seen, stage: 'the end' }
+    }
+  }
+
+  async readAgain({ attempt, rowsAsked }: { readonly attempt: number; readonly rowsAsked: number }): Promise<void> {
+    await this.drop()
+    const { source, slice, seen } = this
+    const walk = new PageWalk(source, slice.span, rowsAsked)
+    const isLarger = rowsAsked > source.terms.pageSize
+    const first = await (isLarger ? walk.page(1).catch(refusedPage) : walk.page(1))
+    if (first === undefined) {
+      this.seen = { ...seen, isRefused: true }
+      return
+    }
+    this.#walk = walk
+    this.firstPages = [first]
+    this.#isHeld = attempt === 1
+    this.seen = this.#begun({ walk, first })
+    if (attempt === 1) return
+    await source.rows?.add(first)
+    await walk.toTheEnd(2)
+    this.seen = { ...this.seen, stage: 'the end', attempt, previous: seen.walk }
+  }
+
+  async probe(what: ProbeName): Promise<void> {
+    this.seen = { ...this.seen, found: { ...this.seen.found, ...(await this.#finding(what)) } }
+  }
+
+  #begun({ walk: { walk }, first }: BegunWalk): Evidence {
+    const { pages, policy, terms } = this.source
+    const page = { rows: walk.firstRows, rowsSent: first.page.rowCount, rowsAsked: terms.pageSize }
+    const claim = claimOf(pages.profile, page, policy.checksProfile)
+    return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
+  }
+
+  /** Reads back from the last page. A short one was just read. */
+  async #count(): Promise<void> {
+    const { source, slice } = this
+    const last = this.#last as FoundPage
+    const walk = new PageWalk(source, slice.span)
+    if (last.isShort) {
+      walk.record(last.page)
+      await source.rows?.add(last.page)
+    }
+    await walk.back(last.isShort ? last.number - 1 : last.number)
+    this.seen = { ...this.seen, found: { ...this.seen.found, counted: walk.walk } }
+  }
+
+  async #finding(what: ProbeName): Promise<Findings> {
+    const { source, slice, seen } = this
+    const [first] = this.firstPages as [FetchedPage]
+    const { lastWithRows = first } = this.#walk
+    const probed = { source, slice: { ...slice, span: slice.span as Span }, first }
+    switch (what) {
+      case 'first number':
+        this.#learnNumber(await probeFirstNumber(source, slice.span, first))
+        return { firstNumber: 'asked' }
+      case 'page 0':
+        this.#learnNumber(await probePageZero(source, slice.span, seen.walk))
+        return { pageZero: 'asked' }
+      case 'last page': {
+        const lastPage = await probeLastPage(probed, this.#walk)
+        if (lastPage !== undefined && 'page' in lastPage) this.#last = lastPage
+        return { lastPage: lastPage ?? 'not found' }
+      }
+      case 'rows behind the last page':
+        return { hidden: await probeBehindLast(probed, (this.#last as FoundPage).page, seen.found.counted as Walk) }
+      case 'entries outside':
+        return { hidden: await probeOutside(source, probed.slice.span, [first, lastWithRows]) }
+      default:
+        return { partTotals: await probePartTotals(source, countedParts(this.case)) }
+    }
+  }
+
+  #learnNumber(number: 0 | 1 | undefined): void {
+    const { pages } = this.source
+    if (number !== undefined) pages.profile = sawFirstNumber(pages.profile, number)
+  }
+}
+
+interface BegunWalk {
+  readonly walk: PageWalk
+  readonly first: FetchedPage
+}
+
+function unstable({ slice: { span }, terms, seen: { walk } }: Case, report: string, reason?: string): SyncError {
+  const { repeats, rows, totalCount: total } = walk
+  const where =
+    span === undefined
+      ? 'everything'
+      : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
+  const moved = repeats > 0 ? `${repeats} rows came twice` : 'each walk brought other rows'
+  const what =
+    reason === undefined
+      ? `${terms.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
+      : `a walk over ${where} is not whole: ${reason}`
+  return new SyncError('WALK_UNSTABLE', what, {
+    report,
+    cure: 'Rows move faster than they can be read, or the service ignores pageNumber or pages to so many rows only. It is tried again at the next run; a larger page_size lets more fit one response.',
+    data: { walks: terms.walkAttemptsMax, rows, total, repeats },
+  })
+}

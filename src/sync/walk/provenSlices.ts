@@ -1,0 +1,52 @@
+/** Cuts spans into slices and proves them one after the other, earliest first. */
+import type { Slice } from '../../plan/slice.ts'
+import { rowsAPage } from '../../plan/pagingProfile.ts'
+import { SpanQueue } from '../../plan/spanQueue.ts'
+import { type Span, splitAt } from '../../plan/spans.ts'
+import type { Instant } from '../../instant.ts'
+import { proveSlice, type ProvenRows } from './proveSlice.ts'
+import { stampsOf } from './stampsOf.ts'
+import type { SliceSource } from './walkPages.ts'
+
+export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
+  readonly span: Span
+  /** One proof, or the proofs of the parts, such as `single+total`. */
+  readonly proof: string
+}
+
+/** From this many times the length of its young part on, a span is a history, not what came since a while ago. */
+const HISTORY_RATIO = 100
+
+/** Yields each slice when it is proven. `rowsExpected`: as many rows as an earlier read of the span brought. */
+export async function* provenSlices(
+  source: SliceSource,
+  spans: readonly Span[],
+  rowsExpected?: number,
+): AsyncGenerator<ProvenSlice, void> {
+  const { terms, pages } = source
+  const parts = terms.answer === 'array' ? spans.flatMap((span) => apart(span, terms.youngFrom)) : spans
+  const queue = new SpanQueue(parts, {
+    pageRows: rowsAPage(pages.profile, pages.pageSize),
+    wholeUntil: terms.youngFrom,
+  })
+  for (let span = queue.next(); span !== undefined; span = queue.next()) {
+    const heap = queue.endsInHeap ? 'at its end' : queue.holdsHeap(span) ? 'somewhere' : undefined
+    const slice: Slice = { span, heap, mayCount: queue.leavesWhole, rowsExpected: queue.rowsExpected ?? rowsExpected }
+    const outcome = await proveSlice(source, slice)
+    if (outcome.kind === 'proven') {
+      queue.proven(span, outcome.rows, outcome.proof === 'single')
+      yield { ...outcome, span }
+      continue
+    }
+    const { overfull } = outcome
+    const isSample = overfull.total === undefined && overfull.parts === undefined && source.axis === 'window'
+    const stamps = isSample ? outcome.pages.flatMap((page) => stampsOf(pages.report, page)) : undefined
+    queue.cut(span, { ...overfull, stamps })
+  }
+}
+
+/** Splits a span that is nearly all old, such as that of a first run, into its old and its young part: no page would hold either. */
+function apart(span: Span, youngFrom: Instant): readonly Span[] {
+  const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
+  return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]
+}

@@ -1,0 +1,212 @@
+/**
+ * One report, in one currency or in all, while a run reads it: what is asked, how its pages are read, where its rows go. The
+ * stories of incremental runs, reconciles, backfills and verifications share it.
+ */
+import { earliest, type Instant, plusMs } from '../../instant.ts'
+import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
+import type { Question } from '../../plan/question.ts'
+import { type Span, youngFrom } from '../../plan/spans.ts'
+import { WALK_POLICIES, type WalkPolicy } from '../../plan/walkPolicy.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import type { SpoolPoint } from '../../staging/spool.ts'
+import type { ClosedWindow } from '../../warehouse/books/books.ts'
+import type { SyncContext, WalkContext } from '../context.ts'
+import { followersOf } from '../followers.ts'
+import { Intake, type RowSource } from '../intake.ts'
+import { Difference, type DifferencePlan } from './difference.ts'
+import { type FetchedPage, PageSource } from './pageSource.ts'
+import { type CutSlice, proveSlice } from './proveSlice.ts'
+import { type ProvenSlice, provenSlices } from './provenSlices.ts'
+import { serviceClock } from './serviceClock.ts'
+import type { RowSink, SliceSource } from './walkPages.ts'
+
+export interface ReadingPlan extends DifferencePlan {
+  readonly runId: string
+  readonly profile: PagingProfile
+  /** Why the rows are read. */
+  readonly reason: RowSource
+  /** Pages and rows of the run before this one, for the progress that is shown. */
+  readonly before?: { readonly pages: number; readonly rows: number }
+}
+
+/** What a closed slice takes along. */
+export interface Closing {
+  readonly marks?: ClosedWindow['marks']
+  /** Up to when the window is known to be complete, where that is not the service's clock in its first answer. */
+  readonly knownUntil?: Instant
+  /** How far a reconcile is, on its own axis of time. */
+  readonly reached?: Instant
+}
+
+export class Reading implements AsyncDisposable {
+  readonly context: WalkContext
+  readonly plan: ReadingPlan
+  readonly intake: Intake
+  readonly source: SliceSource
+  readonly #rows: ReadRows
+  /** For reports whose deletions only a second read shows. */
+  readonly #difference: Difference | undefined
+  #pagesClosed = 0
+
+  constructor(context: WalkContext, plan: ReadingPlan) {
+    const { declaration, config, profile, runId, reason } = plan
+    const { limits, concurrency, reports } = context.settings
+    this.context = context
+    this.plan = plan
+    this.intake = new Intake(context, {
+      report: declaration,
+      runId,
+      followers: followersOf(config.name, reports),
+      source: reason,
+    })
+    const { pageSize } = config
+    const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
+    this.#rows = new ReadRows(this, pages)
+    const terms = {
+      answer: declaration.answer,
+      keyed: pages.keyed,
+      pageSize,
+      youngFrom: youngFrom(plan.window.clock, config.overlapMs),
+      floor: config.start,
+      ...limits,
+    }
+    const { observe } = context
+    const rows = this.#rows
+    const policy: WalkPolicy = WALK_POLICIES[reason.kind]
+    this.source = { pages, question: questionOf(plan), axis: 'window', policy, terms, rows, concurrency, observe }
+    this.#difference = declaration.deletes === 'diff' ? new Difference(context, plan, this.source) : undefined
+  }
+
+  /** Pages read so far, those of second reads included. */
+  get pages(): number {
+    return this.source.pages.pages + (this.#difference?.pages ?? 0)
+  }
+
+  /** Rows of the pages that were added so far. */
+  get rows(): number {
+    return this.#rows.added
+  }
+
+  /** Whether rows are asked for by time of creation too: they may never have been modified. */
+  get asksCreated(): boolean {
+    return this.plan.config.askCreated && this.plan.declaration.created !== undefined
+  }
+
+  /** Nothing later than the service's first answer can be known, whatever the window asked for. */
+  get knownUntil(): Instant {
+    const { clock } = this.plan.window
+    return earliest(clock, this.source.pages.firstServedAt ?? clock)
+  }
+
+  /** Proves slices of the spans on one axis of time. */
+  slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
+    return provenSlices({ ...this.source, axis }, spans)
+  }
+
+  /** Proves the span by creation first, where rows may never have been modified, and yields the slices by modification. */
+  async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
+    if (this.asksCreated) for await (const _ of this.slices('created', [span]));
+    yield* this.slices('window', [span])
+  }
+
+  /** Reads everything without bounds in walks that agree, or in one response if the policy wants only that. */
+  async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
+    const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
+    const span = { since: undefined, until: this.plan.window.until }
+    return outcome.kind === 'proven' ? { ...outcome, span } : outcome
+  }
+
+  /** Closes the slice, with the pages that were read since the one before: the next load takes it along. */
+  async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
+    const gone = await this.#difference?.goneKeys(slice)
+    const { proof, rows, totalCount, span } = slice
+    const pages = this.pages - this.#pagesClosed
+    this.#pagesClosed = this.pages
+    const until = earliest(span.until, knownUntil)
+    const window = { scope: this.plan.scope, since: span.since, until, proof, pages, rows, totalCount, marks }
+    await this.intake.close({ window, gone, ...(reached && { reached }) })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.intake[Symbol.asyncDispose]()
+  }
+}
+
+/** The question that every request of the reading has in common. */
+function questionOf({ declaration, config, scope }: ReadingPlan): Question {
+  return {
+    expand: config.expand,
+    filters: config.filters,
+    currency: declaration.currency === undefined ? undefined : scope,
+    ...(declaration.deletes === 'diff' ? { also: { includeDeleted: true } } : {}),
+  }
+}
+
+/** Adds the rows of a reading to its intake, and reports the progress. */
+class ReadRows implements RowSink {
+  /** Rows of all pages that were added, dropped ones included. */
+  added = 0
+  readonly #reading: Reading
+  readonly #pages: PageSource
+  readonly #asked: Readonly<Record<string, string>>
+  #point: SpoolPoint | undefined
+
+  constructor(reading: Reading, pages: PageSource) {
+    const { declaration, scope } = reading.plan
+    this.#reading = reading
+    this.#pages = pages
+    this.#asked = declaration.currency === undefined ? {} : { target_currency: scope }
+  }
+
+  async begin(): Promise<void> {
+    this.#point = await this.#reading.intake.point()
+  }
+
+  async add({ page, servedAt }: FetchedPage): Promise<void> {
+    const { intake, context, plan } = this.#reading
+    await intake.add(page, servedAt, this.#asked)
+    this.added += page.rowCount
+    const { pages: pagesBefore, rows: rowsBefore } = plan.before ?? { pages: 0, rows: 0 }
+    const pages = pagesBefore + this.#pages.pages
+    const rows = rowsBefore + this.added
+    context.onProgress({ report: plan.config.name, pages, rows, rowsExpected: page.envelope.totalCount })
+  }
+
+  async drop(): Promise<void> {
+    if (this.#point !== undefined) await this.#reading.intake.takeBack(this.#point)
+  }
+}
+
+/** Returns the total of everything there is now, or of what `bounds` leave of it, by the smallest request. */
+export async function totalNow(
+  { source }: Reading,
+  bounds: Pick<Question, 'created'> = {},
+): Promise<number | undefined> {
+  const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1)
+  return page.envelope.totalCount
+}
+
+/**
+ * Returns the total without bounds if the total by time of creation is the same: then every row has such a time. Both are
+ * requested now and not compared with what came, since a busy service adds and loses rows while it is read.
+ */
+export async function totalOfCreated(reading: Reading): Promise<number | undefined> {
+  const { context, plan } = reading
+  for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
+    const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
+    const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
+    // Requested before and after: a row that goes between two answers would make up for one without a time of creation.
+    const before = await totalNow(reading)
+    const bounded = await totalNow(reading, { created })
+    if (before === bounded && bounded === (await totalNow(reading))) return bounded
+  }
+  return undefined
+}
+
+/** Stores what the reading has learnt of the service's pages. */
+export async function learnPaging({ warehouse, fence }: SyncContext, { plan, source }: Reading): Promise<void> {
+  const { name: report, pageSize } = plan.config
+  const { profile } = source.pages
+  if (isSameProfile(profile, plan.profile)) return
+  await warehouse.learnPagingProfile({ report, pageSize, knew: plan.profile, fence }, profile)
+}

@@ -1,0 +1,42 @@
+/** The books of paging profiles: how the service pages each report, for the page size that was requested. */
+import type { ReportName } from '../../../schema/index.ts'
+import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
+import type { Sql } from '../database/duckdb.ts'
+
+export interface PagingPlace {
+  readonly report: ReportName
+  readonly pageSize: number
+  /** The profile when the walks began, where the learnt one replaces it. */
+  readonly knew?: PagingProfile
+}
+
+export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
+  const [stored] = await sql.rows<{ full: number | null; longest: number; firstNumber: 0 | 1 | null }>(
+    `SELECT full_min AS "full", seen_max AS "longest", first_number AS "firstNumber"
+     FROM tidemark.page_sizes WHERE report = $1 AND asked = $2`,
+    [report, pageSize],
+  )
+  if (stored === undefined) return UNKNOWN_PAGING
+  return {
+    ...UNKNOWN_PAGING,
+    fullPageRows: stored.full ?? undefined,
+    longestPageRows: stored.longest,
+    firstNumber: stored.firstNumber ?? undefined,
+  }
+}
+
+/** Stores what a walk has learnt, together with what other walks have learnt beside it. */
+export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
+  const { report, pageSize, knew } = place
+  const stored = await pagingProfileOf(sql, place)
+  const isAsBefore = knew !== undefined && isSameProfile(stored, knew)
+  const { fullPageRows, longestPageRows, firstNumber } = isAsBefore ? learnt : bothSeen(stored, learnt)
+  await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
+  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5)', [
+    report,
+    pageSize,
+    fullPageRows ?? null,
+    longestPageRows,
+    firstNumber ?? null,
+  ])
+}

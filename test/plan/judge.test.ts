@@ -1,0 +1,213 @@
+/**
+ * The rules by which a slice is judged. For bare arrays: whatever way a service pages, a part is never taken for all there is,
+ * whatever was learnt from the answers before.
+ */
+import { readFileSync } from 'node:fs'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Instant } from '../../src/instant.ts'
+import { SyncError } from '../../src/errors.ts'
+import { judge, RULES } from '../../src/plan/judge.ts'
+import type { Case, Evidence } from '../../src/plan/slice.ts'
+import {
+  type Claim,
+  claimOf,
+  type PagingProfile,
+  sawFullPage,
+  sawPage,
+  UNKNOWN_PAGING,
+} from '../../src/plan/pagingProfile.ts'
+import { Walk } from '../../src/plan/walk.ts'
+
+/** How a service answers for a page behind the last one. */
+type Behind = 'empty' | 'last again' | 'refused'
+
+interface Service {
+  /** Rows at which it cuts a page, whatever was asked for. */
+  readonly cutsAt: number
+  readonly behind: Behind
+}
+
+interface Question {
+  readonly rows: number
+  readonly rowsAsked: number
+  readonly doubts: boolean
+  readonly mayCut: boolean
+}
+
+interface Pages {
+  readonly first: readonly number[]
+  readonly second: readonly number[] | 'refused'
+}
+
+const REFUSAL = new SyncError('REQUEST_INVALID', 'no such page', { cure: 'None.' })
+const keysFrom = (from: number, count: number): number[] => Array.from({ length: count }, (_, n) => from + n)
+/** The profile where nothing but page sizes is unknown. */
+const NUMBERED: PagingProfile = { ...UNKNOWN_PAGING, firstNumber: 1 }
+
+function pagesOf({ cutsAt, behind }: Service, { rows }: Question): Pages {
+  const first = keysFrom(0, Math.min(rows, cutsAt))
+  const fresh = keysFrom(cutsAt, Math.min(Math.max(0, rows - cutsAt), cutsAt))
+  if (fresh.length > 0) return { first, second: fresh }
+  return { first, second: behind === 'refused' ? behind : behind === 'last again' ? first : [] }
+}
+
+/** One span of a bare array that is judged by its first pages, without counting. */
+function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'>, known: PagingProfile) {
+  let profile = sawPage(known, pages.first.length)
+  const walk = new Walk({ keyed: true, rowsAsked, rowsUsual: rowsAsked })
+  walk.saw({ pageNumber: 1, rowCount: pages.first.length, keys: pages.first })
+  const rows = pages.first.length
+  const claim: Claim = claimOf(profile, { rows, rowsSent: rows, rowsAsked }, doubts)
+  let seen: Evidence = { stage: 'page 1', attempt: 1, walk, claim, sentNumber: 1, found: {} }
+  for (;;) {
+    const judged = judge({
+      profile,
+      slice: { span: { since: 0 as Instant, until: 1_000 as Instant } },
+      policy: { cuts: mayCut ? 'freely' : 'never', checksProfile: doubts },
+      terms: {
+        answer: 'array',
+        keyed: true,
+        pageSize: rowsAsked,
+        youngFrom: 0 as Instant,
+        floor: 0 as Instant,
+        loadRowsMax: 1e6,
+        walkAttemptsMax: 4,
+      },
+      seen,
+    } satisfies Case)
+    ;({ profile } = judged)
+    const { verdict } = judged
+    if (verdict.kind === 'learn again') seen = { ...seen, claim: 'unknown' }
+    else if (verdict.kind === 'read' && verdict.what === 'page 2') {
+      const { second } = pages
+      if (second === 'refused') walk.saw({ pageNumber: 2, rowCount: 0, keys: [], refusal: REFUSAL })
+      else
+        walk.saw({ pageNumber: 2, rowCount: second.length, keys: second, isRepeat: second === pages.first && rows > 0 })
+      seen = { ...seen, stage: 'page 2' }
+    } else return { claim, concluded: conclusions[verdict.kind] ?? verdict.kind, verdict, profile }
+  }
+}
+
+const conclusions: Partial<Record<string, string>> = { proven: 'all', read: 'walk on', 'read again': 'walk again' }
+
+const services = fc.record({
+  cutsAt: fc.integer({ min: 1, max: 60 }),
+  behind: fc.constantFrom<Behind>('empty', 'last again', 'refused'),
+})
+const questions = fc.record({
+  rows: fc.integer({ min: 0, max: 150 }),
+  rowsAsked: fc.constant(40),
+  doubts: fc.boolean(),
+  mayCut: fc.boolean(),
+})
+
+const afterAll = (service: Service, asked: readonly Question[]): PagingProfile =>
+  asked.reduce<PagingProfile>(
+    (profile, each) => ({ ...read(pagesOf(service, each), each, profile).profile, longestOfRun: 0 }),
+    NUMBERED,
+  )
+
+describe('the first page of a bare array', () => {
+  it('is taken for all there is only where it is, whatever was learnt before from pages cut at the same length', () => {
+    fc.assert(
+      fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
+        const { concluded } = read(pagesOf(service, asked), asked, afterAll(service, before))
+        if (concluded === 'all') expect(asked.rows).toBeLessThanOrEqual(service.cutsAt)
+      }),
+    )
+  })
+
+  it('is not taken for all there is where the service cuts shorter than before, and what was learnt goes', () => {
+    fc.assert(
+      fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
+        const known = afterAll(service, before)
+        const lowered = { ...service, cutsAt: Math.max(2, Math.floor(service.cutsAt / 2)) }
+        const more = { ...asked, doubts: true, rows: lowered.cutsAt + 1 + asked.rows }
+        const { concluded, claim, profile } = read(pagesOf(lowered, more), more, known)
+        expect(concluded).not.toBe('all')
+        const learnt = { fullPageRows: lowered.cutsAt, longestPageRows: lowered.cutsAt }
+        if (claim === 'all unless clamped') expect(profile).toMatchObject(learnt)
+      }),
+    )
+  })
+
+  it('is all there is where it is longer than any before, than was asked for, and comes again as page 2', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 41, max: 500 }), questions, (rows, asked) => {
+        const unpaged = { cutsAt: Infinity, behind: 'last again' } as const
+        const all = { ...asked, rows }
+        expect(read(pagesOf(unpaged, all), all, NUMBERED)).toMatchObject({ concluded: 'all' })
+      }),
+    )
+  })
+
+  it('costs no second request where it is shorter than every page that was followed, and not doubted', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 39 }), fc.integer({ min: 1, max: 40 }), (rows, more) => {
+        const first = { rows, rowsSent: rows, rowsAsked: 40 }
+        const known = sawPage(sawFullPage(UNKNOWN_PAGING, rows + more), rows + more)
+        expect([claimOf(known, first, true), claimOf(known, first, false)]).toEqual(['all', 'all'])
+      }),
+    )
+  })
+})
+
+describe('two pages of a bare array that prove nothing', () => {
+  it('are never followed by a cut where nothing may be cut, and by a walk to the end where rows go on', () => {
+    fc.assert(
+      fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
+        const { concluded } = read(pagesOf(service, asked), { ...asked, mayCut: false }, afterAll(service, before))
+        const goesOn = asked.rows > service.cutsAt
+        expect(goesOn ? ['walk on'] : ['all', 'walk again']).toContain(concluded)
+      }),
+    )
+  })
+
+  const usual = { rowsAsked: 40, doubts: false, mayCut: true }
+
+  it('are cut into what fits one response where a full page comes again, since page numbers are ignored then', () => {
+    const first = keysFrom(0, 40)
+    const { verdict, profile } = read({ first, second: first }, usual, NUMBERED)
+    expect(verdict).toEqual({ kind: 'cut', how: {}, samples: 1 })
+    expect(profile).toMatchObject({ fullPageRows: 40, longestPageRows: 40 })
+  })
+
+  it.each([
+    ['is full', undefined, 40, 'cut'],
+    ['is as long as pages that were followed', 30, 30, 'cut'],
+  ] as const)('and of which the second is refused hide more where the first %s', (_, fullPageRows, rows, concluded) => {
+    const known = { ...NUMBERED, fullPageRows, longestPageRows: fullPageRows === undefined ? 0 : fullPageRows + 1 }
+    const pages = { first: keysFrom(0, rows), second: 'refused' } as const
+    expect(read(pages, usual, known).concluded).toBe(concluded)
+    expect(read(pages, { ...usual, mayCut: false }, known).concluded).toBe('walk again')
+  })
+
+  it('and of which the second is refused hide nothing where the first has room left', () => {
+    const pages = { first: keysFrom(0, 29), second: 'refused' } as const
+    expect(read(pages, usual, NUMBERED).concluded).toBe('walk again')
+  })
+
+  it('say nothing of page sizes where page 2 holds all rows of page 1 and more: rows came meanwhile', () => {
+    const { verdict, profile } = read({ first: keysFrom(0, 10), second: keysFrom(0, 12) }, usual, NUMBERED)
+    expect(verdict).toMatchObject({ kind: 'cut', samples: 2 })
+    expect(profile).toMatchObject({ fullPageRows: undefined, longestPageRows: 0 })
+  })
+})
+
+describe('the rules', () => {
+  const proofs = readFileSync('docs/PROOFS.md', 'utf8')
+
+  it('are printed in docs/PROOFS.md as they are tried, each with the section that argues it', () => {
+    const anchor = (heading: string) => heading.toLowerCase().replaceAll(/[`:]/g, '').replaceAll(' ', '-')
+    const lines = RULES.map(
+      ({ name, verdict, argued }, n) => `| ${n + 1} | ${name} | ${verdict} | [${argued}](#${anchor(argued)}) |`,
+    )
+    expect(proofs).toContain(`\n${lines.join('\n')}\n`)
+  })
+
+  it('name sections that exist', () => {
+    const headings = [...proofs.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading)
+    for (const { argued } of RULES) expect(headings).toContain(argued)
+  })
+})
