@@ -8,7 +8,7 @@ import { type PagingProfile, sawFullPage, sawLastPage } from './pagingProfile.ts
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** So many loads may be in a part that was planned as one, before it is cut again. */
+/** A part that was planned as one load is cut again when it has more loads than this. */
 const PLANNED_LOADS_MAX = 2
 /** A request never asks for more usual pages at once: an answer that is too large helps nobody. */
 const USUAL_PAGES_MAX = 8
@@ -19,26 +19,26 @@ export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== und
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-/** Page 1 of an envelope, which tells a total (spec §2). */
+/** Returns whether page 1 of an envelope was read, which has a total (spec §2). */
 export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** The first pages of a bare array, or of an envelope without a total. */
+/** Returns whether these are the first pages of a bare array, or of an envelope without a total. */
 export const isUntold = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound in two, so that the later part can be cut further. */
+/** Returns a span without a lower bound cut in two, so that the later part can be cut further. */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
-/** Whether an envelope's total counts more rows than page 1 has, and the span may be cut for that. */
+/** Returns whether an envelope's total counts more rows than page 1 has, and the span may be cut for that. */
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** The span's old and young part, where the old one probably holds more than a page. */
+/** Returns the span's old and young part, where the old one probably holds more than a page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** The span's old and young part, where the old one is long enough to be worth requests of its own. */
+/** Returns the span's old and young part, where the old one is long enough to be worth requests of its own. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -58,15 +58,15 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Whether a slice without a total is cut before it is walked. */
+/** Returns whether a slice without a total is cut before it is walked. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/** Whether page 2 follows page 1. Where it has all rows of page 1 and more, rows came meanwhile and it is the last page. */
+/** Returns whether page 2 follows page 1. Where it has all rows of page 1 and more, rows came meanwhile and it is the last page. */
 export const isFollowed = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
-/** Whether page 2 shows that page 1 is everything. */
+/** Returns whether page 2 shows that page 1 is everything. */
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
@@ -75,7 +75,7 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Whether page 2 shows that only what fits one response can be read: page numbers are ignored, or page 2 is refused. */
+/** Returns whether page 2 shows that only what fits one response can be read: page numbers are ignored, or page 2 is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -90,14 +90,14 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
 
-/** After the first walk over all pages of an envelope. */
+/** Returns the profile after the first walk over all pages of an envelope. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Where the last page is, if that was found. */
+/** Returns where the last page is, if that was found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -109,11 +109,11 @@ export function learnCounted(given: Case): PagingProfile {
     : sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
-/** Rows that a counted span may hold. A part that was planned as one load may hold more: it is loaded in two pieces. */
+/** Returns the rows that a counted span may hold. A part that was planned as one load may hold more: it is loaded in two pieces. */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Whether as many rows came as the pages have room for, and none of the pages was longer than page 1. */
+/** Returns whether as many rows came as the pages have room for, and none of the pages was longer than page 1. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -128,19 +128,19 @@ export function isCountMet(given: Case): boolean {
 export const isAgreed = ({ profile, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)
 
-/** Two walks agree, and the total counts more rows than they brought. */
+/** Returns whether two walks agree, and the total counts more rows than they brought. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && isAgreed(given) && (walk.totalCount ?? 0) > walk.distinct
 }
 
-/** Whether this is the last walk, and the rows of a bare array fill its pages whatever was requested: fewer of them may not. */
+/** Returns whether this is the last walk, and the rows of a bare array fill its pages of any size: fewer rows may not. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** The parts whose totals are added up. They are apart by 1 µs, since a row where they meet would count twice. */
+/** Returns the parts whose totals are added up. They are apart by 1 µs, since a row where they meet would count twice. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
@@ -152,7 +152,7 @@ export function countedParts(given: Case): readonly Span[] {
   ]
 }
 
-/** After rows moved: parts that should fit one response each. */
+/** Returns, after rows moved, parts that should fit one response each. */
 export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
   const { span, heap } = given.slice
   if (!mayCut(given) || span === undefined) return undefined
@@ -162,7 +162,7 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Rows a page for the next walk. A full page that came again, or behind which the next is refused, may be the last page, or
+ * Returns the rows a page for the next walk. A full page that came again, or behind which the next is refused, may be the last page, or
  * the service ignores page numbers: pages of one row less tell, and then a page that holds everything. Where other rows came
  * twice that no bound of time separates, the order is not kept from page to page: such a page needs no order.
  */
@@ -183,19 +183,19 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Whether the total is believed although page 1 has room: pages as long as this one held back rows before. */
+/** Returns whether the total is believed although page 1 has room: pages as long as this one held back rows before. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** The span in parts of one load each. */
+/** Returns the span in parts of one load each. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Whether the last page was found and the pages before it were not read yet. */
+/** Returns whether the last page was found and the pages before it were not read yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** The span in parts that can be paged to. */
+/** Returns the span in parts that can be paged to. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { totalCount = 0, distinct } = given.seen.walk

@@ -27,31 +27,31 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   a.firstNumber === b.firstNumber && a.fullPageRows === b.fullPageRows && a.longestPageRows === b.longestPageRows
 
-/** After any page of the usual size. */
+/** Returns the profile after any page of the usual size. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
-/** After a page of `rows` that another page with new rows followed. */
+/** Returns the profile after a page of `rows` that another page with new rows followed. */
 export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** After a page of `rows` that was surely the last. */
+/** Returns the profile after a page of `rows` that was surely the last. */
 export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** After rows behind a page of `rows`, although longer pages were known: the service has lowered its clamp. */
+/** Returns the profile after rows behind a page of `rows`, although longer pages were known: the service has lowered its clamp. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
   longestPageRows: rows,
 })
 
-/** After the first page was found, or was refused under the number that was known (undefined). */
+/** Returns the profile after the first page was found, or was refused under the number that was known (undefined). */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -80,7 +80,7 @@ export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, a
 
 /**
  * Returns whether a response that may have a next page is as long as pages are known to be. A shorter one may follow a row
- * that came while page 2 was read, so cutting it finer for ever would cost more than its next page.
+ * that came while page 2 was read, so cutting it finer again and again would cost more than its next page.
  */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows

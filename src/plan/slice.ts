@@ -10,7 +10,7 @@ import type { WalkPolicy } from './walkPolicy.ts'
 export interface Slice {
   /** Undefined: everything, without bounds. */
   readonly span: Span | undefined
-  /** Rows that the slice probably holds, as totals or places of pages told. */
+  /** Rows that the slice probably holds, by totals or by places of pages. */
   readonly rowsExpected?: number | undefined
   /** Many rows of one instant: they are walked page by page, twice, although the slice could be cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined

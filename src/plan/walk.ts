@@ -49,7 +49,7 @@ export class Walk {
   /** Different rows of the first page, and of the page with the highest number. */
   firstRows = 0
   lastRows = 0
-  /** The total that page 1 told. */
+  /** The total on page 1. */
   firstTotal: number | undefined
   /** Rows as they were sent, of the first page and of the one that was seen last. */
   firstRowsSent = 0
@@ -62,7 +62,7 @@ export class Walk {
   refusal: SyncError | undefined
   readonly #kind: WalkKind
   readonly #totals = new Set<number>()
-  #pageSizeTold: number | undefined
+  #pageSizeOfAnswer: number | undefined
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
@@ -77,7 +77,7 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** The total that the pages told, when they agree. */
+  /** The total on the pages, when they agree. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
@@ -89,7 +89,7 @@ export class Walk {
 
   /** Rows of a full page: the page size of the answer counts, not the requested one, and the rows that came even more. */
   get pageRows(): number {
-    return Math.max(1, Math.min(this.#pageSizeTold ?? this.firstRows, this.firstRows))
+    return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
 
   saw(page: PageSeen): void {
@@ -115,7 +115,7 @@ export class Walk {
       this.firstRows = rowCount
       this.firstRowsSent = page.rowCount
       this.firstTotal = page.totalCount
-      this.#pageSizeTold = page.pageSize
+      this.#pageSizeOfAnswer = page.pageSize
     }
     if (page.pageNumber > this.#highestCounted) {
       this.#highestCounted = page.pageNumber
@@ -155,7 +155,7 @@ export class Walk {
   }
 
   /**
-   * Whether the total is met exactly: every row came, none twice, and every page told the same total. A row without a key
+   * Whether the total is met exactly: every row came, none twice, and every page has the same total. A row without a key
    * whose text was on another page too may have come twice, in the place of a row that never came: then it is not met.
    */
   get meetsTotal(): boolean {
@@ -167,9 +167,9 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Whether the last page is full by the page size that the answer told, or else as long as the first page. */
+  /** Whether the last page is full by the page size of the answer, or else as long as the first page. */
   get isLastPageFull(): boolean {
-    return this.lastRows > 0 && this.lastRows >= (this.#pageSizeTold ?? this.firstRows)
+    return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
 
   /** Whether both walks brought the same keys. */

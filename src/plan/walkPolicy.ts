@@ -16,7 +16,7 @@ export const WALK_POLICIES = {
   reread: { cuts: 'freely', checksProfile: true },
   /** Everything, to find what the warehouse missed. */
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** One of many windows. Incremental runs beside the backfill check the profile, so that each window saves a request. */
+  /** One of many windows. Incremental runs check the profile at the same time, so each window saves a request. */
   backfill: { cuts: 'freely', checksProfile: false },
   /** The entries of one record. */
   audit: { cuts: 'never', checksProfile: false },

@@ -22,7 +22,7 @@ const FUTURE_MS = 100 * 366 * DAY_MS
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Does the incremental run before it; whoever schedules runs keeps it from meeting another one. */
+  /** Does the incremental run before it; the scheduler keeps it from meeting another one. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -125,7 +125,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
 
 /**
  * Reads spans by time of creation, if the report can be asked so: it never changes, so no row moves from slice to slice. A
- * slice is known to be complete up to the service's clock, whatever time it asked for.
+ * slice is known to be complete up to the service's clock, even where it asked for a later time.
  */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'

@@ -49,7 +49,7 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Pages read so far, beside those of the first reads. */
+  /** Pages of the second reads so far. */
   get pages(): number {
     return this.#pages.pages
   }

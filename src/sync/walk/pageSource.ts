@@ -64,12 +64,12 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Page 1 is the first one, whatever the service calls it. Throws the client's errors, and WALK_TOO_LONG. */
+  /** Reads a page. Page 1 is the first one, also where the service calls it 0. Throws the client's errors, and WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
-  /** Reads page 1. A service that refuses page 0 now counts from 1, whatever the stored profile says. */
+  /** Reads page 1. A service that refuses page 0 now counts from 1, against the stored profile. */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, 1, size)
@@ -80,7 +80,7 @@ export class PageSource {
     }
   }
 
-  /** Reads the page with this number on the wire, whatever the profile says. */
+  /** Reads the page with this number on the wire, without a look at the profile. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()

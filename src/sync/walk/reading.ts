@@ -92,7 +92,7 @@ export class Reading implements AsyncDisposable {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Nothing later than the service's first answer can be known, whatever the window asked for. */
+  /** Nothing later than the service's first answer can be known, even where the window asked for more. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)

@@ -1,5 +1,5 @@
 /**
- * The modification stamps of a page's rows, for the planner: where rows stand in time. Rows are never built elsewhere,
+ * The modification stamps of a page's rows, for the planner: where rows are in time. Rows are never built elsewhere,
  * so this is only for the few responses that were overfull and whose rows aren't kept.
  */
 import type { Declaration } from '../../../schema/report.ts'

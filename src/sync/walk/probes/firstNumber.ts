@@ -80,7 +80,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1
   return first.page.rowCount > 1 ? 1 : undefined
 }
 
-/** Errors that a service may answer for a page that it does not have, beside a refusal. */
+/** Errors that a service may answer for a page that it does not have, other than a refusal. */
 const FAILURES: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
   'ANSWER_MALFORMED',
