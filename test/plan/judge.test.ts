@@ -195,11 +195,12 @@ describe('two pages of a bare array that prove nothing', () => {
   })
 })
 
+const anchor = (heading: string): string => heading.toLowerCase().replaceAll(/[`:]/g, '').replaceAll(' ', '-')
+
 describe('the rules', () => {
   const proofs = readFileSync('docs/PROOFS.md', 'utf8')
 
   it('are printed in docs/PROOFS.md as they are tried, each with the section that argues it', () => {
-    const anchor = (heading: string) => heading.toLowerCase().replaceAll(/[`:]/g, '').replaceAll(' ', '-')
     const lines = RULES.map(
       ({ name, verdict, argued }, n) => `| ${n + 1} | ${name} | ${verdict} | [${argued}](#${anchor(argued)}) |`,
     )
