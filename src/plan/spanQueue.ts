@@ -8,23 +8,30 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with fewer rows than this share of a page shows little of how dense the next one is. */
+/** A slice with fewer rows than this share of a page says little of how dense the next one is. */
 const SPARSE = 0.1
-/** After SPARSE_PATIENCE slices in a row with few rows, each next one is SPARSE_GROWTH times longer. Used only where rows are known to follow. */
+/** Densities that differ by no more than this, in their logarithm, are taken for the same. */
+const STEADY = 0.2
+/** Where rows are known to follow, slices that hold few grow so much from one to the next, after so many. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
-/** After this many overfull slices in a row, a slice shorter than this share of the last good one holds a heap. */
+/** So many slices in a row that hold too many, and so much shorter than the last good one: rows stand in a heap. */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/** After more overfull slices in a row, slices shrink ever faster, whatever hints say. */
+/** From so many on, the slice shrinks ever faster whatever hints say. */
 const HINTED_FAILURES_MAX = 3
-/** A shorter slice with this share of the rows of the one before has a heap in it. */
+/** A shorter slice that still holds this share of the rows of the one before says that they stand in a heap. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** A slice with more pages is cut by itself, without the span that follows it. */
+/** So many pages in one slice are cut by themselves. */
 const FAR_OVER = 6
+/** Room on the last page for rows that came since the total was told. */
+const SPARE_SHARE = 0.02
+/** A remainder shorter than this share of a slice goes with it. */
+const REMAINDER_SHARE = 0.03
+
 /** What a response showed that doesn't hold its span. */
 export interface Overfull {
   /** Rows of a full page. */
@@ -102,7 +109,7 @@ export class SpanQueue {
     const planned = cutAt === undefined ? this.#plannedLength(piece, span) : cutAt - span.since
     const length = Math.max(1, Math.floor(planned))
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
-    if (rest === undefined) return span
+    if (rest === undefined || (cutAt === undefined && span.until - head.until < length * REMAINDER_SHARE)) return span
     this.#pending.push({ span: rest, rows })
     this.#asked = { span: head }
     this.#isHead = true
@@ -221,12 +228,14 @@ export class SpanQueue {
   #plannedLength({ rows }: Piece, span: { since: Instant; until: Instant }): number {
     const length = span.until - span.since
     const { rate } = this.#density
-    if (rows !== undefined && rows < this.#pageRows) return length
+    if (rows !== undefined && rows < this.#pageRows * (1 - SPARE_SHARE)) return length
     const planned = this.#density.planned(this.#pageRows)
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     const overall = rows / length
-    if (rate !== undefined && this.#sparse === 0) return even / rate
+    // Where the last slices held about as many rows as all that is left does on average, the average is known better.
+    const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
+    if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
     const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
     return this.#tooFar === undefined ? grown : Math.min(grown, (this.#tooFar - span.since) / 2)
   }
