@@ -5,12 +5,14 @@
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { inject } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
-/** Writes an empty warehouse file with all tables. */
+/** The variable that names the folder of templates. Programs without it, such as tools, make what they need themselves. */
+export const TEMPLATES = 'TIDEMARK_TEST_TEMPLATES'
+
+/** Writes an empty warehouse file with all tables. All copies have the same identity. */
 export const copyWarehouse = (path: string): Promise<void> =>
   copy('warehouse.duckdb', path, async (made) => {
     await (await Warehouse.open({ path: made, memory: '256MB' })).close()
@@ -23,7 +25,7 @@ export const copyEmbeddedStore = (directory: string): Promise<void> =>
   })
 
 async function copy(name: string, to: string, make: (path: string) => Promise<void>): Promise<void> {
-  const folder = inject('templates')
+  const folder = process.env[TEMPLATES]
   if (folder === undefined) return
   await mkdir(dirname(to), { recursive: true })
   await cp(await template(join(folder, name), make), to, { recursive: true })

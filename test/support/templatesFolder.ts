@@ -2,17 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestProject } from 'vitest/node'
+import { TEMPLATES } from './templates.ts'
 
-declare module 'vitest' {
-  export interface ProvidedContext {
-    /** Undefined in a project without this setup. */
-    templates?: string
-  }
-}
-
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/** Test processes inherit the folder's name with the environment. */
+export default async function setup(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-templates-'))
-  project.provide('templates', folder)
+  process.env[TEMPLATES] = folder
   return () => rm(folder, { recursive: true, force: true })
 }

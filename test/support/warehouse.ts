@@ -40,10 +40,11 @@ export async function aFolder(): Promise<{ readonly path: string } & AsyncDispos
 
 export const openAt = (path: string): Promise<Warehouse> => Warehouse.open({ path, memory: '512MB', threads: 1 })
 
-export async function aWarehouse(): Promise<OpenWarehouse> {
+/** `ownIdentity`: a file that is made for this test alone, where a test tells warehouses apart. */
+export async function aWarehouse({ ownIdentity = false } = {}): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = join(folder.path, 'warehouse.duckdb')
-  await copyWarehouse(path)
+  if (!ownIdentity) await copyWarehouse(path)
   const warehouse = await openAt(path)
   return {
     warehouse,

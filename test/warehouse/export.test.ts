@@ -229,7 +229,7 @@ describe('an export is refused, and nothing is touched,', () => {
 
   it('in the folder of another warehouse', async () => {
     await using opened = await aWarehouse()
-    await using other = await aWarehouse()
+    await using other = await aWarehouse({ ownIdentity: true })
     await exported(other)
     const { out } = placesOf(other)
     await opened.warehouse.publish(placesOf(opened).published)
