@@ -15,7 +15,7 @@ describe('tidemark sync', () => {
     await using world = await aWorld({ settings: { defaults: { start: '2999-01-01' } } })
     const { code, stdout } = await world.run('sync', 'events')
     expect(code).toBe(1)
-    expect(stdout).toMatch(/REQUEST_INVALID[^]*what to do: Check start \(it must not lie in the future\)/)
+    expect(stdout).toMatch(/REQUEST_INVALID[^]*what to do: Check start \(it must not be in the future\)/)
   })
 
   it('ends with 0 and a table of all reports, and publishes', async () => {

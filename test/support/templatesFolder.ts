@@ -6,6 +6,8 @@ import { TEMPLATES } from './templates.ts'
 
 /** Test processes inherit the folder's name with the environment. */
 export default async function setup(): Promise<() => Promise<void>> {
+  // Several projects of one run share the folder of the first.
+  if (process.env[TEMPLATES] !== undefined) return () => Promise.resolve()
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-templates-'))
   process.env[TEMPLATES] = folder
   return () => rm(folder, { recursive: true, force: true })
