@@ -100,7 +100,7 @@ describe('a mark', () => {
   })
 
   it('of numbers differs from warehouse to warehouse, so that no service can send it', async () => {
-    await using other = await aWarehouse()
+    await using other = await aWarehouse({ ownIdentity: true })
     expect(other.warehouse.numberMark).not.toBe(opened.warehouse.numberMark)
     expect(other.warehouse.numberMark).toMatch(/^~[0-9a-f]{32}~$/)
   })

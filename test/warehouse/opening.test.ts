@@ -156,7 +156,7 @@ describe('a warehouse', () => {
     const expected = [below, below, folder.path].map((at) => ({
       code: 'WAREHOUSE_MISSING',
       message: expect.stringContaining(`${at} cannot be made or written: `) as string,
-      cure: expect.stringContaining('may write it') as string,
+      cure: expect.stringContaining('this user may write') as string,
     }))
     expect(JSON.parse(said)).toEqual(expected)
   })
