@@ -1,6 +1,6 @@
 /**
- * The store that needs nothing: BullMQ's PostgreSQL backend on a PGlite in this process, in a directory beside the
- * warehouse. It has room for one process, and survives kill -9, but not a power cut in the middle of a write.
+ * The store that needs no server: BullMQ's PostgreSQL backend on a PGlite in this process, in a directory next to the
+ * warehouse. It serves one process. It survives kill -9, but not a power cut in the middle of a write.
  */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -11,7 +11,7 @@ import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
-/** Each worker and each listener keeps one session for itself, about ten in all; the others are for short questions. */
+/** Each worker and each listener keeps one connection, about ten in all. The other connections serve short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** A server that is gone without a word is noticed within seconds, not hours. */

@@ -80,8 +80,9 @@ export async function openRedisStore(
 }
 
 /**
- * Redis lists the connections of all its databases, and another installation's workers on another database have the same
- * names: nobody there takes what is asked here. Servers that refuse the list are given one entry without a database.
+ * Redis lists the connections of all its databases. Workers of another installation, on another database, have the same names
+ * and do not take our jobs, so they are left out. For a server that refuses the list, one connection without a database is
+ * assumed.
  */
 const isOf =
   ({ options }: Redis) =>

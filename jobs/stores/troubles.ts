@@ -51,7 +51,7 @@ export class Troubles {
     this.#parts = parts
   }
 
-  /** Writes one line for it, unless the same was said a moment ago. */
+  /** Logs one line for the trouble, unless the same line was logged a moment ago. */
   readonly tell = (error: unknown): void => {
     const { log, clock, mask } = this.#parts
     const message = mask(messageOf(error))

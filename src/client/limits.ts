@@ -7,7 +7,7 @@ export interface ClientLimits {
   readonly connectMs: number
   /** How long the service may take until the first byte of an answer. */
   readonly headersMs: number
-  /** How long the pause between two pieces of a body may be. */
+  /** Longest pause between two pieces of a body; a longer one ends the request with SERVICE_TIMEOUT. */
   readonly bodyMs: number
   /** How long one request may take from its start to the last byte, also when bytes keep arriving. */
   readonly answerMs: number

@@ -162,9 +162,9 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Returns the rows a page for the next walk. A full page that came again, or behind which the next is refused, may be the last page, or
- * the service ignores page numbers: pages of one row less tell, and then a page that holds everything. Where other rows came
- * twice that no bound of time separates, the order is not kept from page to page: such a page needs no order.
+ * Returns the page size in rows for the next walk. If a full page is repeated, or the page after it is refused, either it is the
+ * last page or the service ignores page numbers: pages that are one row shorter show which. If the service ignores them, or if
+ * rows came twice that no bound of time separates, the next walk asks for one page with everything. One page needs no order.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

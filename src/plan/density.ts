@@ -72,7 +72,7 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // What was known before is carried on to where the new slice stands.
+    // The earlier density is scaled by the trend, so that it is comparable with that of the new slice.
     this.#rows *= Math.exp(this.#trend)
   }
 

@@ -49,7 +49,7 @@ export interface ScannedPage {
   readonly rejected: readonly RejectedRow[]
   /** Rows to load. */
   readonly stagedRows: number
-  /** The longest row in bytes, for DuckDB's reader. */
+  /** Bytes of the longest row of the page. DuckDB's reader needs it as its limit. */
   readonly rowBytesMax: number
   /** The items of the rows' collections, which have lines of their own. */
   readonly collections: readonly CollectionPage[]

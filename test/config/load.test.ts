@@ -127,7 +127,7 @@ describe('reports', () => {
     const yaml = 'reports: { merf_submissions: { enabled: false }, budgets: { enabled: false } }'
     const { reports } = await configOf({ yaml })
     const reasons = Object.values(reports).map((report) => [report.name, report.offReason])
-    expect(Object.fromEntries(reasons)).toEqual({
+    expect(Object.fromEntries(reasons)).toMatchObject({
       events: undefined,
       budgets: 'enabled: false',
       enquiries: undefined,

@@ -21,7 +21,7 @@ describe('the tables', () => {
           [table(name).key, table(name).children.map((child) => child.name.replace(`${name}__`, ''))],
         ]),
       ),
-    ).toEqual({
+    ).toMatchObject({
       events: [
         ['event_id'],
         [

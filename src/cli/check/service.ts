@@ -136,7 +136,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   return next.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** Rows may move between two answers: only what comes out so every time is told. */
+/** Rows may move between two responses, so a finding is reported only if each attempt shows it. */
 const PAGING_TRIES = 3
 
 /** Whether the second page is the first one again. */

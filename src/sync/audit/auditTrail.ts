@@ -46,7 +46,7 @@ const OF_ONE_RECORD: readonly ErrorCode[] = [
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** The request's parameters for one record; their order is that of the report's asked columns. */
+  /** Parameters of the request for one record, in the order of the columns that identify a record. */
   readonly record: (recordId: string) => AskedAbout
 }
 

@@ -79,7 +79,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Goes on with the windows that the books have; plans them and writes them down where there are none. */
+/** Continues the windows that the books list. If they list none, plans the windows and records them first. */
 async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {

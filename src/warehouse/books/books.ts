@@ -47,7 +47,7 @@ export interface RunRecord extends RunCounts {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** Undefined for a running run. */
+  /** Undefined while the run is running. */
   readonly endedAt: Instant | undefined
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }

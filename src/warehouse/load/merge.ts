@@ -103,7 +103,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Returns a condition over the shapes of read rows as one over staged rows. */
+/** Translates an SQL condition on the shapes of read rows into one on staged rows. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /**
