@@ -92,8 +92,8 @@ export async function applyChanges(
   const widen = changes.some(({ change }) => change === 'widened') && (await isLake(sql)) ? widenedAnew : widenedInPlace
   const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes, widen))
   if (statements.length === 0) return
-  const views = kept.length === 0 ? '' : `DROP VIEW history.${name(table)};`
-  await sql.run(`DROP VIEW current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
+  const views = kept.length === 0 ? '' : `DROP VIEW IF EXISTS history.${name(table)};`
+  await sql.run(`DROP VIEW IF EXISTS current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
@@ -228,7 +228,7 @@ export async function freeVersionNames(sql: Sql, report: Declaration): Promise<v
 
 function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: Renamed): string {
   return `
-    DROP VIEW current.${name(table)};
+    DROP VIEW IF EXISTS current.${name(table)};
     ALTER TABLE main.${name(table)} RENAME COLUMN ${name(from)} TO ${name(column.name)};
     UPDATE tidemark.columns SET column_name = ${text(column.name)}
     WHERE table_name = ${text(table)} AND field = ${text(column.field)};
