@@ -74,6 +74,8 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       console: context.consoleAddress,
     })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
+    // Logged once commands can reach this process.
+    log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
     consumeRequests(consumers, operations)

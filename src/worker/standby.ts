@@ -19,14 +19,13 @@ const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Runs until the signal aborts. Throws the errors of opening that an operator has to resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
-  const { log, clock, config, standbyMs, ownership, onOwned } = context
+  const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
   // From the second time on, windows that this process pulls may be in the staging directory.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)
     if ('warehouse' in opened) {
-      log.info({ path: config.warehouse }, 'this process owns the warehouse')
       logged = undefined
       isFirst = false
       onOwned()

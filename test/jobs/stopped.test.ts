@@ -20,7 +20,7 @@ it('says that the worker goes on with it, and nothing else; to a machine in its 
     ['sync', 'enquiries', '--json'],
   ]
   const asked = commands.map((args) => shop.start(args))
-  for (let n = 0; n < BEHIND; n += 1) await shop.run('status')
+  for (let n = 0; n < BEHIND; n += 1) await shop.start(['status']).ended
   for (const each of asked) each.kill('SIGINT')
   const [sync, backfill, machine] = await Promise.all(asked.map(({ ended }) => ended))
   for (const told of [sync, backfill]) expect(told).toMatchObject({ code: 130, stdout: '', stderr: `${GOES_ON}\n` })
