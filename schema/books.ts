@@ -1,6 +1,6 @@
 /**
- * What the columns of the books mean, by name: a name means the same in every table of schema `tidemark`. A table that
- * means something of its own by it says so in the migration, and that stands.
+ * Descriptions of the columns in schema `tidemark`, by name: a name has the same meaning in all of its tables. A table
+ * in which a column has another meaning describes that column in its migration, which takes precedence.
  */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   absent: 'Rows held that the service did not return',

@@ -1,6 +1,6 @@
 /**
- * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests that hold in a warehouse at
- * any moment, and freshness. Two reports are read at different moments, so a reference between them only warns.
+ * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests, and freshness. The tests hold
+ * at every moment. Two reports are read at different moments, so a reference between them only warns.
  */
 import type { WarehouseColumns, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
@@ -14,13 +14,13 @@ export interface BookTable {
 }
 
 export interface DbtGiven {
-  /** Under which name dbt has the published copy attached. */
+  /** The name under which dbt attaches the published copy. */
   readonly database: string
   readonly held: WarehouseColumns
   readonly books: readonly BookTable[]
-  /** Tables and views of schema history; none where it was never on. */
+  /** Tables and views of schema `history`; empty when no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** How often each report that is on runs; undefined when its timetable is no interval. */
+  /** Interval of each enabled report in milliseconds; undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -96,7 +96,9 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** A quiet report may rightly show nothing new for a while; whether its runs go on is asked of the books. */
+/**
+ * A report without changes for some days is normal, so this only warns. Whether its runs go on is tested on the runs.
+ */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -116,7 +118,8 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
 }
 
 /**
- * A column that is named as the key of another report refers to it, such as `event_id`; also one that was discovered.
+ * Returns a test for a column that has the name of another report's key, such as `event_id`. Discovered columns are
+ * included.
  */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
@@ -143,7 +146,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Several columns as one value; one stays itself. */
+/** Returns several columns as one SQL value, and a single column unchanged. */
 const together = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -181,7 +184,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** The runs of one report that ended well: stale as soon as some are missing. */
+/** Returns the successful runs of one report as a source that is stale when some runs are missing. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {
@@ -199,5 +202,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** dbt reads descriptions as templates: what looks like one, in a field's name, must not be run. */
+/** Removes template markers, which dbt would execute. A field's name may contain them. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

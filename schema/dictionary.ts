@@ -117,5 +117,5 @@ function columnTable(columns: readonly ColumnEntry[]): string[] {
   return ['| column | type | meaning |', '|---|---|---|', ...rows]
 }
 
-/** Escapes what a field's name may contain and a Markdown table may not: bars and line breaks. */
+/** Escapes bars and line breaks, which a field's name may contain and a Markdown table may not. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

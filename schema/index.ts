@@ -28,10 +28,12 @@ const byName: ReadonlyMap<string, Declaration> = new Map(reports.map((report) =>
 
 export const isReportName = (name: string): name is ReportName => byName.has(name)
 
-/** The declaration of a report that is known to exist. */
+/** Returns the declaration of a report that is known to exist. */
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
-/** Whether the report is asked record by record, for those that its parents show as changed. */
+/**
+ * Returns whether the report needs one request for each record. Such requests follow the changed rows of other reports.
+ */
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
 export type { Declaration } from './report.ts'

@@ -1,6 +1,6 @@
 /**
- * Report → tables: names, columns, types, keys and comments of the parent table and its child tables. Pure; the
- * warehouse turns it into DDL, the docs into a data dictionary.
+ * Derives the tables of a report: names, columns, types, keys and comments of the parent table and its child tables.
+ * Pure. The warehouse turns them into DDL, and the documentation into a data dictionary.
  */
 import type { Collection, Declaration, FieldType } from './report.ts'
 
@@ -22,14 +22,14 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column and the wire fields that fill it: more than one where row shapes differ. */
+/** A documented column and the fields of the row that fill it: several where row shapes differ. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
 
 export interface ChildTable {
   readonly name: string
-  /** The wire field that holds the collection. */
+  /** The field of the row that contains the collection. */
   readonly field: string
   readonly flag: string
   readonly holds: Collection['holds']
@@ -39,7 +39,7 @@ export interface ChildTable {
 export interface ReportTable {
   readonly name: string
   readonly comment: string
-  /** Columns given by the question: the currency, the record. */
+  /** Columns whose values come from the request: the currency, the record. */
   readonly asked: readonly Column[]
   readonly fields: readonly FieldColumn[]
   readonly key: readonly string[]
@@ -55,7 +55,7 @@ const TYPES: Record<FieldType, DuckType> = {
   json: 'JSON',
 }
 
-/** Columns that every report and child table carries beside the service's own (product contract §4). */
+/** Columns that Tidemark adds to every report and child table (product contract §4). */
 export const SYSTEM_COLUMNS: readonly Column[] = [
   { name: 'is_deleted', type: 'BOOLEAN', comment: 'Whether the row is known to be deleted' },
   {
@@ -70,7 +70,7 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
 ]
 
-/** What a version has beside the columns of its table. */
+/** Columns that a version has in addition to those of its table. */
 export const VERSION_COLUMNS: readonly Column[] = [
   { name: '_valid_from', type: 'TIMESTAMPTZ', comment: 'Service time at which this version was first seen' },
   {
@@ -90,14 +90,14 @@ export const CHILD_COLUMNS: readonly Column[] = [
   { name: '_payload', type: 'JSON', comment: 'The child as it was sent' },
 ]
 
-/** Column that numbers the audit entries of one record; the service gives entries no identifier. */
+/** The column that numbers the audit entries of one record, because the service gives entries no identifier. */
 export const ENTRY_NUMBER: Column = {
   name: 'entry_number',
   type: 'BIGINT',
   comment: 'Number of the entry within its record, from 1, given here in order of time',
 }
 
-/** `aggregateRecordModified` → `aggregate_record_modified`; an acronym stays one word. */
+/** Example: `aggregateRecordModified` → `aggregate_record_modified`. An acronym stays one word. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -119,23 +119,25 @@ export function tableOf(report: Declaration): ReportTable {
   }
 }
 
-/** The wire fields that a row itself carries of its key, in the key's order. */
+/** Returns the key fields that the row itself contains, in the key's order. */
 export function wireKey(report: Declaration): readonly string[] {
   const byColumn = new Map(Object.keys(report.fields).map((field) => [snakeCase(field), field]))
   return report.key.flatMap((column) => byColumn.get(column) ?? [])
 }
 
-/** Wire fields that the specification documents, those of other row shapes included. */
+/** Returns the fields that the specification documents, including those of other row shapes. */
 export function documentedFields(report: Declaration): ReadonlySet<string> {
   return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
 }
 
-/** Wire fields that hold a declared collection. */
+/** Returns the fields that contain a declared collection. */
 export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** The soft-delete flag is not a column of its own: it fills the system column `is_deleted`. */
+/**
+ * Returns the columns of the row's own fields. The soft-delete flag has none: it fills the system column `is_deleted`.
+ */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

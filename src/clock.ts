@@ -6,7 +6,7 @@ import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promis
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
-  /** This machine's wall clock. It may be wrong, so windows end at the service's time instead. */
+  /** This machine's wall clock. It may be wrong, so the end of a window comes from the service's clock. */
   now(): Instant
   /** Milliseconds that never decrease, for durations. */
   monotonicMs(): number

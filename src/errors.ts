@@ -115,7 +115,7 @@ export class SyncError extends Error {
 /** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // The work failed first and its cleanup failed after it: the first error is the cause.
+  // An error during cleanup hides the error before it; that earlier error is the cause.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {

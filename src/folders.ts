@@ -1,4 +1,6 @@
-/** Makes and removes folders. A folder that cannot be used is an operator's mistake: its error has a code and a cure. */
+/**
+ * Creates and removes folders. A folder that cannot be used is an operator's mistake: its error has a code and a cure.
+ */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -17,12 +19,12 @@ const MISTAKES = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ])
-/** SQLite's numbers for "attempt to write a readonly database" and "unable to open database file". */
+/** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
 /**
- * Makes the folder and its parents. Node's `recursive` option never returns on a file system that refuses new entries
- * (/proc): it makes the parent, which exists, and tries again.
+ * Creates the folder and its parents. Node's `recursive` option hangs on a file system that refuses new entries
+ * (/proc): it creates the parent, which exists, and tries again without end.
  */
 export function makeFolder(folder: string): void {
   if (isFolder(folder)) return
@@ -39,8 +41,8 @@ export function makeFolder(folder: string): void {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING when this user may not look: treating that as "does
- * not exist" would lead people to make a second warehouse.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING without permission to look: with the result "does
+ * not exist", the user might create a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {
@@ -53,21 +55,21 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns an operator's mistake with a folder of the configuration as WAREHOUSE_MISSING, other errors unchanged. */
+/** Returns WAREHOUSE_MISSING for an operator's mistake with a configured folder, and other errors unchanged. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',
     cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
 
-/** Returns a refusal of a file or folder that Tidemark made as WAREHOUSE_MISSING, other errors unchanged. */
+/** Returns WAREHOUSE_MISSING for missing permission on a file that Tidemark created, and other errors unchanged. */
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',
     cure: 'Look who owns it: a process of another user, perhaps root, made it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder. Throws WAREHOUSE_MISSING when another user owns it, as after root ran a command that was killed. */
+/** Removes a folder. Throws WAREHOUSE_MISSING when it belongs to another user, as after a command that ran as root. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })
@@ -88,6 +90,6 @@ function asMistake(path: string, thrown: unknown, words: { readonly problem: str
 }
 
 function isMistake({ code, errcode }: Error & { readonly code?: string; readonly errcode?: number }): boolean {
-  // The lowest byte is the error; the other bytes are details.
+  // The lowest byte is the error; the others are details.
   return MISTAKES.has(code ?? '') || (errcode !== undefined && SQLITE_MISTAKES.has(errcode % 256))
 }

@@ -1,6 +1,6 @@
 /**
- * A point in time, in whole microseconds since 1970 (UTC). DuckDB's TIMESTAMPTZ has
- * microseconds, and milliseconds would lose rows at the end of a window. A plain number reaches the year 2255.
+ * A point in time, in whole microseconds since 1970 (UTC). DuckDB's TIMESTAMPTZ has microseconds; with milliseconds,
+ * rows at the end of a window would be lost. A plain number is exact until the year 2255.
  */
 declare const instantBrand: unique symbol
 

@@ -1,6 +1,6 @@
 /**
- * The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. Without metrics
- * and traces, `unobserved` only does the work.
+ * The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. `unobserved`
+ * is the hook without metrics and traces.
  */
 
 export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
@@ -17,12 +17,12 @@ export interface Subject {
 
 export type Note = (facts: Facts) => void
 
-/** Does the work. Returns its result or throws its error. */
+/** Runs `work`. Returns its result or throws its error. */
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns one observer that calls all; the first is the outermost. */
+/** Returns one observer that calls all of them; the first is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

@@ -1,6 +1,6 @@
 /**
- * The run that the executing code belongs to. It follows asynchronous calls, so that a log line from deep inside (a retry,
- * a slow statement) has the run's identifier without a parameter in every function.
+ * The run to which the executing code belongs. It follows asynchronous calls, so that a log line from any depth (a
+ * retry, a slow statement) has the run's identifier without a parameter in every function.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -11,7 +11,7 @@ export interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Does the work as part of that run. */
+/** Runs `work` as part of that run. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
 /** Returns the present run, or undefined outside of runs. */

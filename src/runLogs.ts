@@ -1,7 +1,7 @@
 /**
- * The log lines of runs, stored so that people can read later what a run did. The files are in the folder `.logs` next to
- * the warehouse, as lines of JSON, one file for each hour (UTC): one file for each run would be half a million files in a
- * season. Lines of a run, bytes of an hour and bytes of all files are limited.
+ * The log lines of runs, stored for `tidemark logs`. The files are in the folder `.logs` next to the warehouse, as
+ * lines of JSON, one file for each hour (UTC): one file for each run would be half a million files in a season. Lines
+ * per run, bytes per hour and bytes in total are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -16,7 +16,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** Above this, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The number of runs whose lines are counted. The run with the oldest last line is removed first. */
+/** At most this many runs are counted. Above it, the run with the oldest line is forgotten. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -44,7 +44,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Stores a line of the log if it has a `runId`. Never throws: a full disk must not end a run because of its log. */
+  /** Stores a log line that has a `runId`. Never throws: a full disk must not end a run because of its log. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -57,7 +57,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True after this process has begun the file of an hour. */
+  /** True when this process has begun the file of a new hour. */
   get beganHour(): boolean {
     return this.#beganHour
   }
@@ -83,7 +83,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // Deleted first, so that the map is ordered by the last line of each run.
+    // Deleted and set again, so that the map is ordered by the last line of each run.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -92,14 +92,14 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lines of the same moment are written together.
+    // Lines of the same moment are written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
       this.#pending = ''
       await this.#append(text).catch(async (error: unknown) => {
         if ((error as { code?: unknown }).code !== 'ENOENT') return
-        // The folder was removed. `#append` makes it again.
+        // The folder was removed; `#append` creates it again.
         this.#file = ''
         await this.#append(text).catch(() => undefined)
       })

@@ -1,6 +1,6 @@
 /**
- * A backfill as a run, in the worker or in a command. Its state is in the books, so a backfill that was stopped goes on
- * where it was.
+ * Runs a backfill, in the worker or in a command. The windows of a backfill are recorded in the warehouse
+ * (`tidemark.backfill_windows`), so a backfill that was stopped continues with the windows that are left.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../../src/errors.ts'
@@ -12,7 +12,7 @@ import { observeRun, runToEnd } from '../../src/sync/oneRun.ts'
 import { pausedReports } from '../../src/sync/pauses.ts'
 import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/reportOutcome.ts'
 
-/** The range as numbers, since it is part of a job. */
+/** The range as numbers (microseconds since 1970), since job data is JSON. */
 export interface BackfillRange {
   readonly backfillId: string
   readonly report: ReportName
@@ -21,8 +21,9 @@ export interface BackfillRange {
 }
 
 /**
- * Carries a backfill out as a run that is observed. Never throws: the outcome has the error. A backfill with failed
- * windows fails when all others are done; the same backfill reads them again. A cancelled backfill fails, too.
+ * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. A backfill
+ * fails when it was cancelled, or when windows of it failed; then the other windows are read first, and the next
+ * backfill of the same range reads only the failed ones.
  */
 export async function backfillRun(
   context: SyncContext,

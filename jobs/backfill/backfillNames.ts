@@ -1,6 +1,7 @@
 /**
- * Finds the backfill that a request means. A request continues the backfill of the same range that is in the books,
- * waits in its queue, or was requested a moment ago. So two presses of a button read nothing twice.
+ * Finds the backfill that a request means. A request continues a backfill of the same range that is recorded in the
+ * warehouse, waits in its queue, or was requested a moment ago. So a button that is pressed twice does not read the
+ * range twice.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -22,7 +23,7 @@ export interface BackfillNamesParts {
 
 export class BackfillNames {
   readonly #parts: BackfillNamesParts
-  /** Named backfills with a waiting command: their jobs may not be in the queue yet. */
+  /** Backfills that this process has named and whose jobs may not be in the queue yet. */
   readonly #given = new Set<BackfillJob>()
   #giving: Promise<unknown> = Promise.resolve()
 
@@ -30,7 +31,9 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Names the backfills and reserves the names during the work. Throws USAGE_INVALID for an impossible range. */
+  /**
+   * Names the requested backfills and reserves their names during `work`. Throws USAGE_INVALID for an impossible range.
+   */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
     // One request after the other, so that the second request sees the names of the first.
     const giving = this.#giving.then(() => this.#name(asked))

@@ -1,7 +1,7 @@
 /**
- * Windows of backfills, pulled by this process or by pullers, which hand staged rows over through the shared staging
- * directory. The coordinator polls its jobs instead of waiting for events, so that a lost message or an emptied store
- * does not block it.
+ * Distributes the windows of a backfill. They are pulled by this process or by pullers, which leave staged rows in the
+ * shared staging directory. The coordinator polls its jobs instead of waiting for events: a lost event or an emptied
+ * store would otherwise block the backfill.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
@@ -19,7 +19,7 @@ import type { Requests } from '../queue/requests.ts'
 /** Windows that one process pulls at once. They share the client's request limit. */
 const PULLED_AT_ONCE = 2
 
-/** Starts to take windows from the queue and to pull them. */
+/** Starts to take window jobs from the queue and to pull their windows. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
   /** Report → the epoch of its last window. */
   const epochs = new Map<ReportName, number>()
@@ -31,7 +31,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A new epoch means that the report was not paused when the backfill began: forget an older refusal.
+      // A new epoch means that the report was not paused when the backfill began: an older refusal (403) is forgotten.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
@@ -49,7 +49,9 @@ const LOOK_WHETHER_WANTED_MS = 1_000
 /** After this many polls the coordinator checks whether any puller is left. */
 const LOOKS_PER_COUNT = 25
 
-/** Stops the pull when the coordinator has marked the job as unwanted: a job in another process cannot be cancelled. */
+/**
+ * Aborts the pull when the coordinator has marked the job as unwanted; a job of another process cannot be cancelled.
+ */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -58,7 +60,7 @@ function endsWhenUnwanted(
   const look = async () => {
     for (;;) {
       await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
-      // While the store is unreachable, the check is repeated.
+      // An unreachable store is no reason to stop: the check is repeated.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -100,7 +102,7 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   await queue.remove(jobId)
 }
 
-/** Repeats the question until the store answers: an unreachable store must not fail windows. */
+/** Repeats a call to the store until it succeeds: an unreachable store must not fail windows. */
 async function whenBack<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,

@@ -1,4 +1,4 @@
-/** Turns what is watched into counts and durations; labels come from closed lists and nowhere else. */
+/** Turns observed work into counters and durations. The values of labels come from closed lists only. */
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError } from '../../src/errors.ts'
@@ -8,7 +8,7 @@ import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { NOTICE_EVENTS } from '../notify/conditions.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
-/** What counts each piece of work as it ends. */
+/** Returns an observer that counts each piece of work when it ends. */
 export function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return async (subject, work) => {
     const startedMs = clock.monotonicMs()
@@ -39,14 +39,14 @@ interface Work {
   readonly subject: Subject
   readonly facts: Facts
   readonly seconds: number
-  /** Of the error that it ended with. */
+  /** The code of the error with which the work ended. */
   readonly code: string | undefined
 }
 
 function countWork(counters: Counters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
-  // Without an answer there is no status: the code says why.
+  // A request without a response has no status; the label then contains the error code.
   const status = String(facts['status'] ?? code ?? '')
   if (what === 'run') countRun(counters, work)
   else if (what === 'token') counters.tokenRequests.inc({ status })
@@ -72,7 +72,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
 }
 
-/** What the service answers to a request for a token beside 200 (spec §4), and what stands for no answer. */
+/** The statuses of failed token requests (spec §4), and the error codes used where no response came. */
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 

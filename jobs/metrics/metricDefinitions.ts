@@ -1,17 +1,17 @@
 /**
- * Every metric that there is: its name, its meaning and its labels, each label from a closed list (reports, codes,
- * kinds, states), so that their number is bounded whatever the service sends. Names follow Prometheus: base units,
- * `_total` for what only grows. docs/WATCHING.md describes exactly these; a test holds the two equal.
+ * Every metric: its name, its help text and its labels. The values of each label come from a closed list (reports,
+ * codes, kinds, states), so that the number of series is bounded. Names follow Prometheus: base units, and `_total` for
+ * counters. docs/WATCHING.md describes exactly these metrics, which a test checks.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** From a request that is answered at once to a first read that takes an hour. */
+/** Bounds of the histogram in seconds: from a response that is immediate to a first read that takes minutes. */
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
 export type Counters = ReturnType<typeof createCounters>
 
-/** What is counted while the work is done. */
+/** Returns the metrics that are updated while work is done. */
 export function createCounters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
@@ -50,7 +50,7 @@ export function createCounters(registry: Registry) {
 
 export type Gauges = ReturnType<typeof createGauges>
 
-/** What is looked at when somebody asks. */
+/** Returns the metrics that are read at each scrape. */
 export function createGauges(registry: Registry) {
   const registers = [registry]
   const gauge = <L extends string>(name: string, help: string, labelNames: L[]) =>

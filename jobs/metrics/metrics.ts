@@ -1,7 +1,7 @@
 /**
- * The metrics of one process, as Prometheus reads them. What happens is counted as it happens; what simply is (lag,
- * sizes, depth of queues) is looked at when somebody asks, with a limit on how long that may take: the last known value
- * is told rather than none, since a scrape that times out looks like a dead process.
+ * The metrics of one process, in the format of Prometheus. Counters are updated when something happens. Gauges (lag,
+ * sizes, depth of queues) are read at each scrape, with a time limit. After the limit the last known value is returned,
+ * since a scrape that times out looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
@@ -23,11 +23,11 @@ export interface MetricsParts {
   readonly version: string
 }
 
-/** What the process that owns the warehouse knows more. */
+/** Reads the figures that only the owner of the warehouse has. */
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** A look at the books waits for the load that runs; a scraper waits for ten seconds at most, by default. */
+/** Milliseconds for reading the books, which wait for a running load. Prometheus by default waits 10 s for a scrape. */
 const LOOK_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -60,7 +60,7 @@ export class Metrics implements Disposable {
     countEvent(this.counters, event)
   }
 
-  /** Looks into the books from now on, until the result is disposed: this process owns the warehouse. */
+  /** Reads the books at each scrape until the result is disposed. Called when this process becomes the owner. */
   owns(books: Books): Disposable {
     this.#books = books
     return {
@@ -71,12 +71,12 @@ export class Metrics implements Disposable {
     }
   }
 
-  /** Looks how deep the queues are from now on. */
+  /** Reads the depth of the queues at each scrape from now on. */
   queues(depths: Depths): void {
     this.#depths = depths
   }
 
-  /** For `GET /metrics`; never rejects. */
+  /** Returns the response to `GET /metrics`. Never rejects. */
   async text(): Promise<{ contentType: string; body: string }> {
     const { build, owner } = this.#gauges
     build.set({ version: this.#parts.version }, 1)
@@ -106,7 +106,7 @@ export class Metrics implements Disposable {
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      // The mark of an audit report stands still while nothing changes: that is no lag.
+      // The mark of an audit report does not move while nothing changes, so its distance from now is no lag.
       if (reportOf(report).perRecord === undefined)
         lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
     }
@@ -149,7 +149,7 @@ export class Metrics implements Disposable {
     started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
-  /** Undefined when it takes too long or fails. */
+  /** Returns undefined when `look` fails or takes longer than `LOOK_MS_MAX`. */
   async #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
     const late = Promise.withResolvers<undefined>()
     const callOff = this.#parts.clock.after(LOOK_MS_MAX, () => late.resolve(undefined))

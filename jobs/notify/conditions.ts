@@ -1,6 +1,7 @@
 /**
- * What somebody should be told of: a state, not a moment, so that each is told once when it begins and once when it is
- * over, however often it is looked at and whatever was restarted in between. Pure: what is known comes in.
+ * The conditions that the webhook reports: a paused report, failing runs, lag, a stopped mass deletion. A condition is
+ * a state, not an event: it causes one notice when it begins and one when it ends, however often it is checked and even
+ * over restarts. Pure.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
@@ -12,7 +13,7 @@ export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled',
 export type NoticeEvent = (typeof NOTICE_EVENTS)[number]
 
 export interface Condition {
-  /** The same for as long as it lasts. */
+  /** Identifies the condition from its beginning to its end. Example: `paused events`. */
   readonly key: string
   readonly event: NoticeEvent
   readonly report: ReportName
@@ -21,7 +22,7 @@ export interface Condition {
   readonly cure: string
 }
 
-/** The failures of one kind of run of one report since one ended well; those that the brake stopped by themselves. */
+/** Failures in a row of one kind of run of one report. Runs that the mass-delete brake stopped are counted apart. */
 export interface Failures {
   readonly report: ReportName
   readonly kind: RunKind
@@ -36,7 +37,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** False for a while after the start, until runs had time to catch up. */
+  /** False for some time after the start of the worker, so that runs can catch up before lag is reported. */
   readonly looksAtLag: boolean
 }
 
@@ -58,7 +59,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Told at once, and beside what fails otherwise. */
+/** Returns whether the mass-delete brake stopped the run. Reported at the first failure, apart from other failures. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -69,12 +70,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Two missed ticks are no lag yet. */
+/** Lag is reported only when the mark is more than this many intervals late. */
 const TICKS_BEHIND = 2
 
-/**
- * Neither for audits, whose mark stands still while nothing changes, nor for reports that wait for a time of the day.
- */
+/** Returns none for audit reports, whose mark does not move while nothing changes, and for reports with a cron line. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

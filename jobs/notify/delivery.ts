@@ -1,18 +1,18 @@
 /**
- * One notice on its way to the webhook: a POST that is signed over its time and its body, so that the receiver can tell
- * ours from a stranger's and a new one from one that was recorded. Redirects are not followed: they would carry it to
- * somebody whom nobody configured.
+ * Sends one notice to the webhook as a POST. The signature covers time and body, so that the receiver can recognise
+ * forged and replayed notices. Redirects are not followed: they could send the notice to an address that nobody
+ * configured.
  */
 import { createHmac } from 'node:crypto'
 import type { NotifyConfig } from '../../src/config/config.ts'
 import type { Notice } from './memory.ts'
 
-/** A receiver that takes longer has to take it first and work afterwards. */
+/** A receiver that needs longer should accept the notice first and process it afterwards. */
 const ANSWER_MS_MAX = 10_000
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** Never rejects. */
+/** Returns whether the receiver accepted the notice. Never rejects. */
 export async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,
@@ -43,7 +43,7 @@ export async function deliver(
   }
 }
 
-/** A code such as ECONNREFUSED; the message may hold the address. */
+/** Returns a code such as ECONNREFUSED. The message of the error is not used, because it may contain the address. */
 function whyOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)

@@ -1,7 +1,7 @@
 /**
- * What the notifier has to know after a restart: what was told already, how often runs failed in a row, and notices
- * that wait for their receiver. A small file beside the warehouse, replaced as a whole; without a readable one it
- * begins anew.
+ * What the notifier must know after a restart: which conditions were reported, how many runs failed in a row, and which
+ * notices were not delivered yet. Stored as a small file next to the warehouse, which is replaced as a whole. A missing
+ * or unreadable file counts as empty.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -13,15 +13,15 @@ const event = z.enum(['report.paused', 'report.failing', 'brake.pulled', 'lag.ex
 const Notice = z.object({
   id: z.string(),
   event,
-  /** `firing` when it begins, `resolved` when it is over. */
+  /** `firing`: the condition has begun; `resolved`: it has ended. */
   state: z.enum(['firing', 'resolved']),
   report,
   code: z.string().optional(),
   message: z.string(),
   cure: z.string(),
-  /** When it began or was over. */
+  /** When the condition began or ended. */
   at: z.string(),
-  /** Whose it is, where one receiver serves several. */
+  /** Host of the service, for a receiver of notices from several installations. */
   service: z.string(),
   host: z.string(),
 })
@@ -40,7 +40,7 @@ const Failures = z.object({
 })
 
 const Memory = z.object({
-  /** What was told and is not over, by the condition's key. */
+  /** The notices of conditions that have not ended, by the key of the condition. */
   told: z.record(z.string(), Notice),
   failures: z.array(Failures),
   waiting: z.array(Waiting),
@@ -57,7 +57,7 @@ export async function readMemory(file: string): Promise<Memory> {
   }
 }
 
-/** A full disk must not end the worker: then it is kept in this process alone. */
+/** Writes the file. After a failure, such as a full disk, the state is kept in memory only, and the worker goes on. */
 export async function writeMemory(file: string, memory: Memory): Promise<void> {
   const fresh = `${file}.new`
   try {

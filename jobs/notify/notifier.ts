@@ -1,7 +1,8 @@
 /**
- * Tells a webhook when somebody should look, and when it is over. It hears of runs as they end and looks into the books
- * now and then, in a loop of its own, so that a slow receiver never holds up a run. What could not be delivered is
- * tried again with growing waits, over restarts too, and given up after half an hour.
+ * Sends a notice to a webhook when a condition begins and when it ends. It is informed of each ended run and reads the
+ * books at intervals, in a loop of its own, so that a slow receiver never delays a run. A notice that cannot be
+ * delivered is retried with growing delays, also after restarts, and dropped after `TRIES_MAX` tries (about half an
+ * hour).
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -22,28 +23,28 @@ export interface NotifierParts {
   readonly runs: Runs
   readonly clock: Clock
   readonly log: Log
-  /** Counts what became of notices. */
+  /** Called for the metrics with the outcome of each delivery. */
   readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
   readonly times?: Partial<NotifierTimes>
 }
 
 export interface NotifierTimes {
-  /** Between two looks into the books. */
+  /** Milliseconds between two checks of the books. */
   readonly lookMs: number
-  /** After the start, lag is no news yet. */
+  /** Milliseconds after the start in which lag is not reported. */
   readonly graceMs: number
-  /** Before the second try; doubled after each one. */
+  /** Milliseconds before the second try; doubled after each further one. */
   readonly retryMs: number
 }
 
 const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** With waits of 2 s doubling to 5 min: about half an hour. */
+/** With delays from 2 s doubling to 5 min, these tries take about half an hour. */
 const TRIES_MAX = 13
-/** A receiver that is away for long is told the latest, not everything. */
+/** At most this many notices wait for delivery. When a receiver is away for long, the oldest ones are dropped. */
 const WAITING_MAX = 100
 
-/** Where it keeps what it has told. */
+/** Returns the path of the notifier's file. */
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
 export class Notifier {
@@ -59,11 +60,11 @@ export class Notifier {
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 
-  /** Until the signal aborts; never rejects. */
+  /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
-    // A report that was switched off never ends well by itself: what failed of it is over.
+    // A report that was switched off has no further runs that could succeed, so its failures are removed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#heard(event))
     const startedMs = clock.monotonicMs()
@@ -90,7 +91,7 @@ export class Notifier {
     if (state === 'done') this.#memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // The brake stays pulled when the next reconcile fails otherwise, and what failed before it is not over either.
+      // Failures by the mass-delete brake are counted apart from other failures of the same report and kind.
       const isSame = (each: Memory['failures'][number]) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       this.#memory.failures = [
@@ -101,10 +102,10 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Compares what is with what was told. */
+  /** Compares the conditions with those already reported, and queues a notice for each one that began or ended. */
   async #look(looksAtLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // The books may be busy or closing: the next look tells.
+    // The books may be busy or closing. The next check reads them.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -133,7 +134,7 @@ export class Notifier {
     return notice
   }
 
-  /** In their order: what is over must not arrive before it began. */
+  /** Delivers notices in their order, since the end of a condition must not arrive before its beginning. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
@@ -147,7 +148,7 @@ export class Notifier {
     }
   }
 
-  /** True: it was delivered or given up. */
+  /** Records the result of a delivery. Returns true when the notice was delivered or dropped. */
   #settle(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -165,7 +166,7 @@ export class Notifier {
     return true
   }
 
-  /** Until the next look or the next try is due, or a run has ended. */
+  /** Waits until the next check or the next try is due, or a run has ended. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting
@@ -177,7 +178,7 @@ export class Notifier {
   }
 }
 
-/** Until the next try. One that is further off than any wait was set by a clock that ran ahead: it is due. */
+/** Returns the milliseconds until the next try. A time above the longest delay was set by a wrong clock: try now. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

@@ -1,6 +1,6 @@
 /**
- * Regular work beside the runs: the published copy, checkpoints, and the removal of old jobs, of staged files that dead
- * processes left, and of history in the books.
+ * Regular work apart from the runs: publishing the copy, checkpoints, and the removal of old jobs, of staged files of
+ * dead processes, and of old history in the books.
  */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
@@ -11,7 +11,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** What the owner opens once for all of its runs. Each run adds its own signal, progress and fence. */
+/** What the owner opens once for all of its runs. Each run adds its own signal, progress callback and fence. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingParts {

@@ -7,10 +7,13 @@
 export interface LeaseRequest {
   /** Kind and report. Example: `incremental events`. */
   readonly name: string
-  /** What the holder is. A holder with the same value is a leftover and is stopped; for another one the lease waits. */
+  /**
+   * Identifies the job. A holder with the same value is an earlier attempt of the same job and is stopped; otherwise
+   * the lease waits for the holder's end.
+   */
   readonly as: string
   readonly signal: AbortSignal
-  /** Stops the holder because it was overtaken. */
+  /** Stops the holder, because a new attempt of its job needs the lease. */
   readonly callOff: () => void
 }
 

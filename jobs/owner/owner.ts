@@ -1,6 +1,7 @@
 /**
- * The jobs of the process that owns the warehouse: incremental runs, reconciles, backfills and housekeeping. Each report
- * has one run of a kind at a time, and a run that changed something asks for a published copy.
+ * Processes the jobs of the process that owns the warehouse: incremental runs, reconciles, backfills and housekeeping.
+ * Of each kind, one run of a report is active at a time. A run that changed rows or marks requests a new published
+ * copy.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -31,17 +32,17 @@ export interface OwnerParts {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called when DuckDB answers no statement: the file has to be opened again. */
+  /** Called when DuckDB no longer answers any statement. The caller closes the file and opens it again. */
   readonly onBroken: () => void
 }
 
-/** Runs of different reports side by side: enough to fill the waits for the service, few enough to bound memory. */
+/** Reports that run at the same time: enough to use the waits for the service, few enough to bound memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Windows of one backfill that are pulled, or wait for their load, at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The identity of a run and of its lease. */
+/** Which run it is, and under which lease it works. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -105,7 +106,7 @@ export class Owner {
     })
   }
 
-  /** The incremental run that a reconcile begins with. It shares the lease of incremental runs. */
+  /** Runs the incremental run that comes before a reconcile, under the lease of incremental runs. */
   #before(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -124,7 +125,7 @@ export class Owner {
     })
   }
 
-  /** Does one run under its lease, logs its outcome and asks for a published copy. Throws the error of a failed run. */
+  /** Runs one job under its lease, logs the outcome and requests a published copy. Throws the error of a failed run. */
   #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
@@ -141,12 +142,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // A paused backfill waits for an operator; for other runs the schedule asks again.
+      // A paused backfill stays in its queue until the report is resumed. The schedule requests other kinds again.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // A backfill that has read all windows and failed some of them: an immediate retry would fail again.
+      // All windows of the backfill were read, and some failed. An immediate retry would fail again, so the job ends.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error
@@ -164,6 +165,6 @@ export class Owner {
   }
 }
 
-/** The error of a backfill that waits in the queue until its report is resumed. */
+/** Returns the error of a backfill that waits in its queue until the report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })

@@ -11,7 +11,7 @@ import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from '
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The lifetime of a job's lock without renewal, and how often expired locks are looked for. */
+/** How long a job's lock is valid without renewal, and how often the store looks for expired locks (milliseconds). */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -21,7 +21,7 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** Undefined: the times of the store. */
+  /** Undefined: the defaults of the store. */
   readonly locks?: LockTimes | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the signal. The first reason decides the outcome of the job. */
+  /** Aborts the job's signal. The first reason decides the outcome of the job. */
   readonly callOff: (why: string) => void
   readonly job: Job
 }
@@ -44,7 +44,9 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** Jobs that have not returned to the queue in this time are recovered when their lock expires. */
+/**
+ * Milliseconds that jobs have to return to the queue. Any other job is recovered by the queue when its lock expires.
+ */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {

@@ -1,7 +1,7 @@
 /**
- * The one place that turns an error into the outcome of a job; processors contain no `catch`. A passing error is retried
- * with growing delays, and a lasting one fails the job at once. When the worker stops, or when the job waits for an
- * operator, the job returns to the queue without using an attempt. A job that a newer run has overtaken is dropped.
+ * The one place that turns an error into the outcome of a job; processors contain no `catch`. A temporary error is
+ * retried with growing delays. A permanent one fails the job at once. When the worker stops, or when the job waits for
+ * an operator, the job returns to the queue without using an attempt. A job that a newer run has replaced is dropped.
  */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
@@ -15,7 +15,9 @@ export const CALLED_OFF = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** `calledOff`: the reason of the abort; `waitsFor`: errors after which the job waits for an operator. */
+/**
+ * Returns the verdict on a failed job. `calledOff`: why it was aborted; `waitsFor`: errors that wait for an operator.
+ */
 export function verdictOf(
   error: SyncError,
   calledOff: string | undefined,
@@ -23,7 +25,7 @@ export function verdictOf(
 ): Verdict {
   if (calledOff === STOPPING) return 'hand back'
   if (calledOff === CALLED_OFF) return 'give up'
-  // Overtaken or without its lock: another job does the work already.
+  // A newer run has replaced this one, or its lock was lost: another job already does the work.
   if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
@@ -36,17 +38,20 @@ export const isDropped = (error: SyncError | undefined, signal: AbortSignal): bo
 export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
-  /** Returns why the job was called off, or undefined. */
+  /** Returns why the job was aborted, or undefined when it was not. */
   readonly calledOff: () => string | undefined
   /** Errors after which the job waits for an operator, without a limit. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** `tidemark resume` starts the job at once. This delay is for other repairs, such as new scopes in the configuration. */
+/**
+ * `tidemark resume` starts the job at once. After this delay it starts by itself, for repairs that Tidemark does not
+ * notice, such as new permissions at the service.
+ */
 const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
-/** Does the work and, when it fails, decides the outcome of the job. */
+/** Runs `work`. If it throws, decides the outcome of the job by `verdictOf`. */
 export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
@@ -83,7 +88,7 @@ const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
  * Returns the delay before the next attempt: 2 s doubling to 5 min, with jitter between half and all of it. A longer
- * delay that the service asked for wins.
+ * delay that the service requested is used instead.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
@@ -91,6 +96,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
 }
 
-/** Returns the error that an aborted signal carries. */
+/** Returns the error that an aborted signal carries as its reason. */
 export const calledOffError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

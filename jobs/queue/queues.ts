@@ -26,11 +26,11 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/** Once the backfill has begun, its range is in the books too. */
+/** A backfill by its identifier and range. After its beginning, the range is also recorded in the warehouse. */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A window to pull. The puller checks that its own configuration would ask the same. */
+/** A window to pull. The puller checks that its own configuration would send the same requests. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   /** Set when the backfill no longer needs the window. */
@@ -44,7 +44,9 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Attempts after passing errors, with the delays of `retryDelayMs`. After the last one, the next tick asks for a new run. */
+/**
+ * Attempts after temporary errors, with the delays of `retryDelayMs`. After the last, the next tick requests a new run.
+ */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
@@ -58,5 +60,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The clocks of two machines may differ by this much before one takes the times of the other for wrong. */
+/** How far the clocks of two machines may differ (milliseconds). A time further ahead was set by a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -1,6 +1,6 @@
 /**
- * The one place that adds jobs to queues. A run that already waits is not added twice. A run that is requested while it
- * runs is done once more afterwards.
+ * The one place that adds jobs to queues. A run that already waits is not added twice. A run that is requested while
+ * one is active is done once more afterwards.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
@@ -18,7 +18,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The delay before publishing: short when rows changed, longer when only marks did. */
+/** Milliseconds before publishing: short when rows changed, longer when only marks did. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -51,7 +51,7 @@ export class Requests {
     return this.#once<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
   }
 
-  /** Asks for a run now, even if one is delayed until its next attempt. */
+  /** Requests a run at once, even if one is delayed until its next attempt. */
   async incrementalNow(report: ReportName): Promise<void> {
     await this.incremental(report)
     await this.#promote('incremental', report)
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Asks for a published copy. Runs that end within the delay share one copy. */
+  /** Requests a published copy. Runs that end within the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -85,7 +85,7 @@ export class Requests {
     return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  /** Adds the job that the tick asks for. */
+  /** Adds the job that the tick requests. */
   async tick(tick: Tick): Promise<void> {
     if (tick.work === 'incremental') return this.incremental(tick.report)
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
@@ -114,8 +114,8 @@ export class Requests {
   }
 
   /**
-   * Starts jobs that were delayed while this machine's clock ran ahead, and returns how many. Otherwise they, and every
-   * job with the same deduplication key, would wait until that time.
+   * Starts jobs that were added while this machine's clock was ahead, and returns their number. Otherwise these jobs,
+   * and every job with the same deduplication key, would wait until that time.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0

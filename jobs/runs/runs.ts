@@ -1,5 +1,5 @@
 /**
- * The runs of the process that owns the warehouse: which are running, their progress, and their outcomes. Followers (a
+ * The runs of the process that owns the warehouse: the active ones, their progress, and their outcomes. Followers (a
  * command that waits for its run, the console) receive each event.
  */
 import type { ReportName } from '../../schema/index.ts'
@@ -43,7 +43,9 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run and returns its outcome and result. After `isDropped`, followers wait for the run that replaces it. */
+/**
+ * Does the run and returns its outcome and result. With `isDropped`, followers wait for the run that replaces this one.
+ */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -59,12 +61,12 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** The number of runs that have begun. A run that begins later has a higher `order`. */
+  /** The number of runs that have begun so far. It is the `order` of the next run. */
   get begun(): number {
     return this.#begun
   }
 
-  /** Lists the run as running while `work` does it, and tells followers of its progress and end. */
+  /** Lists the run as active while `work` does it, and sends its progress and its end to the followers. */
   async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
     const order = (this.#begun += 1)
     const { runId, kind } = run
@@ -82,19 +84,19 @@ export class Runs {
     }
   }
 
-  /** Ends the run; returns false when it does not run here. */
+  /** Ends the run. Returns false when the run is not active in this process. */
   callOff(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.callOff(why)
     return run !== undefined
   }
 
-  /** Tells followers that a run that waited in its queue will never begin. */
+  /** Informs followers that a waiting run was removed from its queue and will never begin. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
-  /** Calls the follower with each event until the returned function is called. */
+  /** Calls the follower with each event. The returned function ends this. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)

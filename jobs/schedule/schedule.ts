@@ -1,8 +1,8 @@
 /**
  * The schedule: BullMQ job schedulers for the runs and reconciles of enabled reports and for housekeeping. A tick only
- * asks for a run, and several ticks ask for one. Each report has a fixed offset in its interval, so that reports do not
- * start together. The schedulers are compared with the configuration at the start and every minute, which repairs a
- * store that lost its data or was filled while this machine's clock ran ahead.
+ * requests a run; further ticks while that run waits have no effect. Each report has a fixed offset in its interval, so
+ * that reports do not start together. The schedulers are compared with the configuration at the start and every minute.
+ * This repairs a store that lost its data or was filled while this machine's clock was ahead.
  */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
@@ -23,7 +23,7 @@ const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
 ]
 
-/** Returns every scheduler that the configuration asks for. */
+/** Returns every scheduler that the configuration requires. */
 export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
@@ -50,7 +50,7 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
     : { every: everyMs, offset: Math.floor(share * everyMs) }
 }
 
-/** A tick that is later than this is overdue. */
+/** A tick that is this many milliseconds late is overdue. */
 const OVERDUE_MS = MINUTE_MS
 
 export class Schedule {
@@ -64,7 +64,7 @@ export class Schedule {
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Sets missing and wrong schedulers and removes those that the configuration does not name. */
+  /** Adds missing schedulers, corrects wrong ones and removes those that the configuration does not require. */
   async bringInLine(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
@@ -86,7 +86,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers that are overdue for the same tick as at the last check: the job of that tick was lost. */
+  /** Returns the schedulers whose same tick was overdue at the last check too: the job of that tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -97,7 +97,7 @@ export class Schedule {
   }
 }
 
-/** Returns whether the next tick is further away than the interval allows: the clock ran ahead when it was set. */
+/** Returns whether the next tick is further away than the interval allows: the clock was ahead when it was set. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

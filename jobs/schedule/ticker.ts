@@ -1,4 +1,6 @@
-/** The role `schedule`: sets BullMQ's schedulers as the configuration says, and turns each tick into a request. */
+/**
+ * The role `schedule`: keeps BullMQ's schedulers equal to the configuration, and turns each tick into a run request.
+ */
 import type { Clock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'
@@ -19,7 +21,7 @@ export interface TickerParts {
   readonly healMs: number
 }
 
-/** Runs until the signal aborts. A store that fails is tried again at the next check. */
+/** Runs until the signal aborts. After an error of the store, the next check tries again. */
 export async function runSchedule(parts: TickerParts, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, healMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
@@ -42,7 +44,7 @@ export async function runSchedule(parts: TickerParts, signal: AbortSignal): Prom
   }
 }
 
-/** Runs every report with an interval at the start. Reports with a cron line wait for their time. */
+/** Requests a run of every report with an interval at the start. Reports with a cron line wait for their time. */
 async function runNow({ config, requests }: TickerParts): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

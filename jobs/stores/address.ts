@@ -1,13 +1,13 @@
 /**
- * The `queue` setting taken apart: which kind of store it names, and how it may be shown. An address holds a password,
- * so errors and logs get `shown`, and every message of a driver goes through `withoutSecrets` first.
+ * Parses the `queue` setting: the kind of store, and the address without its password. Errors and logs contain only
+ * `shown`, and every message of a driver passes through `withoutSecrets` first.
  */
 import { SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
   readonly url: URL
-  /** Kind, host, port and database: nothing of it is secret. */
+  /** Kind, host, port and database, without user and password. */
   readonly shown: string
 }
 
@@ -20,13 +20,13 @@ const KINDS: Readonly<Record<string, ServerAddress['kind']>> = {
   'postgresql:': 'postgres',
 }
 
-/** The store that a setting names; CONFIG_INVALID where it names none. */
+/** Parses the setting. Throws CONFIG_INVALID for an unknown kind of store. */
 export function addressOf(setting: string): StoreAddress {
   if (setting === 'embedded') return { kind: 'embedded', shown: 'embedded' }
   const url = URL.parse(setting)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined) {
-    // Without its text: what is no address may still hold a password.
+    // The setting is not part of the message: also a malformed address may contain a password.
     throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', {
       cure: 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.',
     })
@@ -34,7 +34,7 @@ export function addressOf(setting: string): StoreAddress {
   return { kind, url, shown: `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` }
 }
 
-/** A driver's message without the address's password, however it is spelt. */
+/** Returns a driver's message without the password of the address, in any of its encodings. */
 export function withoutSecrets(text: string, { url }: ServerAddress): string {
   const passwords = [url.password, decoded(url.password), url.searchParams.get('password') ?? '']
   const known = passwords.filter((password) => password !== '').toSorted((a, b) => b.length - a.length)

@@ -1,4 +1,6 @@
-/** A queue store put together from what each kind brings: its queues, its values, what it says of itself, its end. */
+/**
+ * Composes a queue store from the parts that each kind of store implements: queues, shared values, findings, release.
+ */
 import type { Clock } from '../../src/clock.ts'
 import { pausesOn } from './sharedValues.ts'
 import type { Queues } from './queues.ts'
@@ -19,7 +21,7 @@ export interface StoreOptions {
   readonly release: () => Promise<void>
 }
 
-/** A store that no longer answers must not keep a stopped process from ending. */
+/** How long a store that does not respond may delay the end of a stopped process (milliseconds). */
 const CLOSING_MS_MAX = 4_000
 
 export function composeStore(parts: StoreOptions): QueueStore {

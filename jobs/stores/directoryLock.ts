@@ -1,7 +1,7 @@
 /**
- * One process for one directory: PGlite takes no lock, and two processes on one directory lose jobs without an error.
- * The lock is an exclusive transaction on an empty SQLite file beside the directory, so the operating system holds it:
- * it ends with its process, also after kill -9, and there is nothing stale to take over.
+ * Lets only one process use a directory. PGlite takes no lock, and two processes on one directory lose jobs without an
+ * error. The lock is an exclusive transaction on an empty SQLite file next to the directory. The operating system
+ * releases it when the process ends, also after kill -9, so no stale lock remains.
  */
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,10 +9,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../src/errors.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** SQLite's own number for "database is locked". */
+/** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
-/** Takes the lock or throws QUEUE_LOCKED, or WAREHOUSE_MISSING for the folder and for its own files in it; disposing gives it back. */
+/**
+ * Takes the lock until disposed. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING for a folder or file that can't be opened.
+ */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -20,7 +22,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Node names the file that it could not open; SQLite, which has the lock alone, names none.
+    // An error of Node names the file that could not be opened. SQLite names none, and opens only the `.lock` file.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -40,9 +42,9 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite opens a file that it may only read all the same, and its lock then keeps nobody out.
+    // SQLite also opens a file that is read-only for this user, but its lock then excludes no other process.
     accessSync(file, constants.W_OK)
-    // Before the journal is made, which takes its rights from it.
+    // Before SQLite creates its journal, which inherits the permissions of the file.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)
@@ -55,12 +57,12 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** As the directory itself is. */
+/** Gives the file the permissions of the directory: only this user may read and write it. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)
   } catch {
-    // A file system without rights has nothing to refuse with either.
+    // Some file systems have no permissions, and so none to change.
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * PGlite in the shape of a pool of PostgreSQL sessions, as much of it as BullMQ uses. PGlite is one session in this
- * very thread, so two things have to be made: turns, because a transaction of one caller must not be entered by
- * another, and air, because PGlite answers without ever letting a timer fire, and a worker that asks in a loop would
- * never end.
+ * Presents PGlite as a pool of PostgreSQL sessions, as far as BullMQ needs one. PGlite is a single session in this
+ * thread, which has two consequences. Statements of other callers must wait while one caller has a transaction open.
+ * And each statement first yields to the event loop, because PGlite responds without letting timers fire, and a worker
+ * that polls in a loop would never stop.
  */
 import { EventEmitter } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'
@@ -14,11 +14,11 @@ import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
- * PGlite has neither autovacuum nor checkpointer. Without the one, tables of jobs that come and go grow and slow down;
- * without the other, every write since the start stays in its log, which a start after a kill reads again from its begin.
+ * PGlite has no autovacuum and no checkpointer, so both are done at this interval. Without VACUUM, the tables of jobs
+ * grow and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const CLEAR_EVERY_MS = 30 * MINUTE_MS
-/** How much of the log is kept for writing over it, in PostgreSQL's own terms. */
+/** Sizes of the write-ahead log, as settings of PostgreSQL. */
 const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 
 type Row = Record<string, unknown>
@@ -30,23 +30,23 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** PGlite lets everybody write its files, whatever the umask says: only the folder can keep others from them. */
+/** Lets only this user enter the folder: PGlite creates files that everybody may write, whatever the umask is. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // A file system without rights has nothing to refuse with either.
+  // Some file systems have no permissions, and so none to change.
   await chmod(directory, 0o700).catch(() => undefined)
-  // PGlite would say of that no more than "[object Object]".
+  // Checked first, because PGlite's own error is only "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Nothing here can drop silently, so BullMQ may wait as long as it likes. */
+  /** An in-process database has no connection to lose, so BullMQ needs no timeouts. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
-  /** Who has begun a transaction, and who waits for its end. */
+  /** The session with an open transaction, and the callers that wait for its end. */
   #speaker: Session | undefined
   readonly #waiting: (() => void)[] = []
   #ended = false
@@ -60,13 +60,13 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     })
   }
 
-  /** Error: WAREHOUSE_MISSING where the folder is another user's. */
+  /** Opens the database and creates the schema. Throws WAREHOUSE_MISSING when the folder belongs to another user. */
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     const database = await PGlite.create(directory, {
-      // As pg does it: a 64-bit number does not fit a double.
+      // The same as the driver pg: 64-bit numbers stay text, because they do not fit a double.
       parsers: { [types.INT8]: (text: string) => text },
-      // A quarter of the memory that it takes else, and no slower with so few rows.
+      // PGlite's default takes four times this memory and is not faster with so few rows.
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', ...LOG_SIZES],
     })
     await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
@@ -90,7 +90,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** One statement, when it is this caller's turn. */
+  /** Runs one statement when no other session has a transaction open. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#speaker !== undefined && this.#speaker !== session) {
@@ -109,7 +109,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#speaker === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Several statements at once go without values, as in pg. */
+  /** PGlite runs several statements in one text only when there are no values, as pg does. */
   async #answer<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
@@ -148,7 +148,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** A session that leaves in the middle of a transaction takes it back, or nobody would ever have a turn again. */
+  /** Rolls back a transaction that is still open; otherwise all other sessions would wait for ever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -14,15 +14,15 @@ import type { Opening, QueueStore } from './store.ts'
 import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unwilling } from './troubles.ts'
 
-/** Its messages hold no address, and so no password. */
+/** Messages of PGlite contain no address, so there is no password to hide. */
 const mask = (text: string): string => text
 
-/** A piece of PGlite's log of writes. */
+/** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
 const ROOM_MIN = 16 * 1_048_576
-/** What is told where there is less: PGlite gives up without a word of why, SQLite with words of its own. */
+/** These become DISK_FULL when less than `ROOM_MIN` is free, since PGlite and SQLite do not name that reason. */
 const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
-/** Takes the directory's lock and opens it: QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
+/** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   const { directory } = options
   try {

@@ -6,12 +6,12 @@ import type { OpenOptions, QueueStore } from './store.ts'
 export type { OpenOptions } from './store.ts'
 
 export const PREFIX = 'tidemark_queue'
-/** It becomes the name of a schema and part of an application's name, which PostgreSQL cuts at 63 characters. */
+/** The prefix becomes the name of a schema and part of an application name, which PostgreSQL cuts at 63 characters. */
 const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
 /**
- * Opens the store and looks whether it is fit. Rejects with CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT or, on the
- * embedded store, QUEUE_LOCKED, DISK_FULL. The driver of the store in use is loaded, and no other.
+ * Opens the store and checks whether it is fit for jobs. Loads only the driver of that store. Throws CONFIG_INVALID,
+ * QUEUE_UNREACHABLE, QUEUE_UNFIT and, for the embedded store, QUEUE_LOCKED and DISK_FULL.
  */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const { prefix = PREFIX } = options

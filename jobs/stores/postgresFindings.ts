@@ -1,9 +1,9 @@
-/** Whether a PostgreSQL server may keep our jobs, judged from its settings; pure. */
+/** Judges from its settings whether a PostgreSQL server is fit to keep jobs. Pure. */
 import type { StoreFinding } from './store.ts'
 
 export interface PostgresFacts {
   readonly version: string
-  /** Such as 150018. */
+  /** The version as a number. Example: 150018. */
   readonly number: number
   readonly is_replica: boolean
   readonly read_only: string

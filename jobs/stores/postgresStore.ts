@@ -1,4 +1,4 @@
-/** The store on a PostgreSQL server: one pool for everything in this process, in a schema of its own. */
+/** The queue store on a PostgreSQL server: one pool of connections for this process, and a schema of its own. */
 import { Pool, type PoolClient } from 'pg'
 import type { PgPool, PgPoolClient } from 'bullmq'
 import { SyncError } from '../../src/errors.ts'
@@ -14,7 +14,7 @@ import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.t
 /** Each worker and each listener keeps one connection, about ten in all. The other connections serve short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** A server that is gone without a word is noticed within seconds, not hours. */
+/** Milliseconds between keep-alive packets, so that a lost server is noticed within seconds, not hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
@@ -24,7 +24,7 @@ const FACTS = `SELECT current_setting('server_version') AS version, current_sett
 const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = $1`
 
-/** Connects, looks whether this server is fit and makes the tables: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+/** Connects, checks whether the server is fit, and creates the tables. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openPostgresStore(
   address: ServerAddress,
   { clock, log, prefix: schema, leaseMs, telemetry }: Opening,
@@ -71,7 +71,7 @@ export async function openPostgresStore(
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // What stands in an address goes before what stands beside it, so the path of schemas goes into the address.
+  // An `options` parameter in the address overrides the option of the pool, so the search path is added to the address.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)
@@ -83,7 +83,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Every queue and worker listens on it.
+  // Every queue and worker adds a listener to the pool.
   return pool.setMaxListeners(0)
 }
 

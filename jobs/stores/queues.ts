@@ -23,15 +23,15 @@ export interface QueueParts {
   readonly asking: ConnectionOptions
   /** The connection for taking jobs. It waits for the store without a limit. */
   readonly waiting: ConnectionOptions
-  /** Marks a worker's session where the store has no prefix for it. */
+  /** Name of a worker's session, for stores that do not derive it from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
   /** Converts a driver's error to the error that the caller receives. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** How many ended jobs a queue keeps at most; undefined: only their age counts. */
+  /** The maximum number of ended jobs that a queue keeps; undefined: only their age decides. */
   readonly endedMax?: number
-  /** False while the store is unreachable: then workers are closed by force. */
+  /** Returns false while the store is unreachable. Workers are then closed without waiting for it. */
   readonly isConnected: () => boolean
 }
 
@@ -39,13 +39,17 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** Another worker takes a dead worker's job within 20 s. A worker may be blocked for half of the lock's time. */
+/**
+ * After a worker's death, another one takes its job within 20 s. A worker may be blocked for half of the lock's time.
+ */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** The delay after a failed call to the store. BullMQ's default of 15 s is long for a restart. */
+/** Milliseconds before a failed call to the store is repeated. BullMQ's default of 15 s is long for a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/** Calls that commands use. Their errors are converted, because a driver's error would look like a defect of ours. */
+/**
+ * Calls that commands use. Their errors get a cure, because a raw driver's error would look like a defect of Tidemark.
+ */
 const CALLS = [
   'add',
   'getActive',
@@ -58,7 +62,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** The death of its workers never fails a job for good. */
+/** A job is never failed for good because its workers died: BullMQ's limit of such deaths is set out of reach. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -96,10 +100,10 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // Only the first call of `close` decides. A close while the store is unreachable must not wait for it.
+    // Only the first call of `close` counts in BullMQ. While the store is unreachable, closing must not wait for it.
     const close = worker.close.bind(worker)
     worker.close = (force = !this.#parts.isConnected()) => close(force)
-    // Without its lock, the job may already run in another process: it is cancelled here.
+    // After the loss of its lock, the job may already run in another process, so it is cancelled here.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)
@@ -121,7 +125,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for running jobs, unless the store is unreachable: then their end could not be written. */
+  /** Waits for active jobs. While the store is unreachable it does not wait, since their end could not be stored. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#events.values()].map((events) => events.close()))

@@ -1,16 +1,18 @@
-/** Whether a Redis may keep our jobs, judged from what it says of itself; pure, so that every verdict can be tested. */
+/** Judges from its INFO whether a Redis server is fit to keep jobs. Pure, so that every verdict can be tested. */
 import type { StoreFinding } from './store.ts'
 
 export interface RedisFacts {
-  /** The text of INFO. */
+  /** The response to INFO. */
   readonly info: string
-  /** CONFIG GET save; undefined where the server does not let us ask. */
+  /** The response to CONFIG GET save; undefined where the server forbids CONFIG. */
   readonly save: string | undefined
-  /** CONFIG GET maxmemory-policy, where INFO does not tell and the server lets us ask. */
+  /**
+   * The response to CONFIG GET maxmemory-policy; undefined where INFO contains the policy or the server forbids CONFIG.
+   */
   readonly policy: string | undefined
 }
 
-/** Below this BullMQ's scripts do not run. */
+/** BullMQ's scripts need at least this version. */
 const VERSION_MIN = [5, 0] as const
 const VERSION_ADVISED = [6, 2] as const
 
@@ -48,7 +50,7 @@ function eviction(policy: string | undefined): StoreFinding {
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
 
-/** A warning: it may have room again before it is asked for some, and a worker waits for that. */
+/** Full memory is only a warning: it may have free space again before jobs are added, and a worker waits for that. */
 function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
   if (max === 0 || used < max) return []
@@ -56,7 +58,7 @@ function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** What is lost comes back by itself (schedules are made anew, windows are in the books), but late. */
+/** Only a warning: schedules and windows that Redis loses are restored from configuration and warehouse, but late. */
 function persistence(told: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = told.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }

@@ -1,6 +1,6 @@
 /**
- * The store on Redis. Two connections are shared by everything: one that gives up at once when Redis is away, so that a
- * command line never hangs, and one that waits however long it takes, of which BullMQ makes itself copies to block on.
+ * The queue store on Redis. All queues share two connections. One fails at once when Redis is unreachable, so that a
+ * command never hangs. The other one waits without a limit; BullMQ copies it for blocking calls.
  */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
@@ -15,10 +15,10 @@ import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.t
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A server that is frozen rather than gone closes no connection: the answer just never comes. */
+/** A frozen server closes no connection; a missing response is the only sign, so a call fails after this time. */
 const ANSWER_MS = 15_000
 
-/** Jobs that have ended, of a queue: enough to look at. Each takes memory, and runs a second apart make many in an hour. */
+/** Ended jobs that a queue keeps. Each one takes memory, and runs every second produce thousands in an hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -35,7 +35,7 @@ const ASKING = {
 } satisfies RedisOptions
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
-/** Connects and looks whether this Redis is fit: QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+/** Connects and checks whether this Redis is fit. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openRedisStore(
   address: ServerAddress,
   { clock, log, prefix, leaseMs, telemetry }: Opening,
@@ -60,7 +60,7 @@ export async function openRedisStore(
     onError: troubles.tell,
     unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
-    // On PostgreSQL a count makes BullMQ deadlock and turn successes into failures: there their age alone counts.
+    // Not used on PostgreSQL, where such a limit makes BullMQ deadlock and turns successes into failures.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
   })
@@ -89,7 +89,7 @@ const isOf =
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Why a connection failed is only told by events; the call itself says no more than that it is closed. */
+/** Connects. The call itself only fails with "connection is closed", so the reason is taken from the error events. */
 async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {
@@ -103,7 +103,7 @@ async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachable(address, why ?? error)
   } finally {
-    // Until then it listens: an error event without a listener is written to standard error.
+    // The listener stays until then, because ioredis writes an error event without a listener to standard error.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }
@@ -118,7 +118,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   return redisFindings({ info, save: await asked(redis, 'save'), policy: await asked(redis, 'maxmemory-policy') })
 }
 
-/** Hosted servers often forbid CONFIG. */
+/** Returns undefined where the server forbids CONFIG, as many hosted servers do. */
 async function asked(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const answer: unknown = await redis.config('GET', name)

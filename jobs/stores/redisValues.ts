@@ -1,4 +1,4 @@
-/** Shared values on Redis: keys with a time to live. Reading and then writing is one script, so that it is atomic. */
+/** Shared values on Redis: keys with a time to live. Each read-then-write is one Lua script, so that it is atomic. */
 import type { Redis } from 'ioredis'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 
@@ -55,5 +55,5 @@ export class RedisValues implements SharedValues {
   }
 }
 
-/** Redis takes whole milliseconds, and no zero. */
+/** Redis accepts only whole, positive milliseconds. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

@@ -1,7 +1,6 @@
 /**
- * Encrypts what lies in a store that others can read too: AES-256-GCM under a key derived (HKDF) from the client secret
- * and bound to the client's identity. A store's operator learns nothing from it, and with another secret or for another
- * client it does not open.
+ * Encrypts the shared token, because a store may be readable by others: AES-256-GCM with a key derived (HKDF) from the
+ * client secret and the client's identity. Another secret or another client cannot decrypt it.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../src/secret.ts'
@@ -10,7 +9,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Names the layout, and separates this key from any other that the same secret may be used for. */
+/** Context of the key derivation: versions the layout, and separates this key from others of the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class Seal {
@@ -22,7 +21,7 @@ export class Seal {
     this.#secret = secret
   }
 
-  /** Made each time: the secret may have been read anew, and so may that of the other processes. */
+  /** Derived at each use, because the client secret may have been read again from its file. */
   get #key(): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }
@@ -34,7 +33,7 @@ export class Seal {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Undefined for whatever was not closed with this secret for this identity. */
+  /** Returns undefined for a text that was encrypted with another secret or for another identity. */
   open(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)
@@ -51,6 +50,8 @@ export class Seal {
   }
 }
 
-/** An identity as part of a name in the store: nobody reads a client id or a host out of it. */
+/**
+ * Returns the identity as a hash for names in the store, so that its other users can read neither client id nor host.
+ */
 export const nameOf = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -1,7 +1,7 @@
 /**
- * The token of all processes on one store: sealed, and forgotten by the store itself at its end. One process at a time
- * refreshes it, under a lease that it keeps renewing; when that process dies, its lease ends by itself and another one
- * takes over.
+ * Shares one token among all processes on one store. The token is encrypted, and the store deletes it when it expires.
+ * One process at a time refreshes it, under a lease that it renews. If that process dies, the lease expires and another
+ * process refreshes the token.
  */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
@@ -13,12 +13,14 @@ import { nameOf, Seal } from './seal.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
-/** Long enough for a process that is busy parsing, short enough that its death holds nobody up for long. */
+/** Long enough for a process that is busy parsing; short enough that the others wait only briefly after its death. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** How often those who wait look again: a refresh takes a few hundred milliseconds. */
+/** Milliseconds between two reads by the processes that wait for a refresh, which takes a few hundred milliseconds. */
 const LOOK_AGAIN_MS = 100
-/** So long one refusal of the credentials speaks for all processes, also for those that start anew. */
+/**
+ * After a refusal of the credentials, no process on this store requests a token for this long, also after a restart.
+ */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -28,7 +30,7 @@ export interface SharedTokenParts {
   readonly clock: Clock
   readonly access: { readonly identity: string; readonly secret: Secret }
   readonly leaseMs?: number | undefined
-  /** What a store's own message must not show. */
+  /** Removes secrets from messages of the store. */
   readonly mask: (text: string) => string
 }
 
@@ -89,12 +91,12 @@ export class SharedTokens implements TokenStore {
       signal.throwIfAborted()
       return await refresh()
     } finally {
-      // A lease that cannot be given back ends by itself.
+      // A lease that could not be removed expires by itself.
       await values.remove(this.#names.lease, holder).catch(() => undefined)
     }
   }
 
-  /** A refresh may take minutes where the service makes it wait. */
+  /** Renews the lease until disposed: a refresh may take minutes when the service requests a pause. */
   #renewing(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
@@ -124,7 +126,7 @@ export class SharedTokens implements TokenStore {
     return { token, text: kept.text }
   }
 
-  /** To the client a store that is away is passing trouble, like a service that is away. */
+  /** Reports an unreachable store to the client as a temporary error, as for an unreachable service. */
   async #reached<T>(call: Promise<T>): Promise<T> {
     try {
       return await call
@@ -138,7 +140,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** We wrote it ourselves: the seal vouches for it. */
+/** Not validated: decryption proves that a Tidemark process wrote it. */
 interface Sealed {
   readonly accessToken: string
   readonly lifetimeMs: number

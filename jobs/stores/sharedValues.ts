@@ -24,7 +24,9 @@ export interface SharedValues {
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** A pause that the service asked one process for, shared with all of them (product contract, promise 9). */
+/**
+ * Returns the pauses that the service requested by Retry-After, shared by all processes (product contract, promise 9).
+ */
 export function pausesOn(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${nameOf(identity)}`
   return {

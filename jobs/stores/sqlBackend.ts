@@ -1,7 +1,6 @@
 /**
- * BullMQ's PostgreSQL backend over one pool and in a schema of our own, and the tables in it. BullMQ itself takes a
- * schema only together with a pool of its own for each queue and each worker, which would use up a server's
- * connections.
+ * BullMQ's PostgreSQL backend with one shared pool and a schema of our own. BullMQ itself combines a schema only with a
+ * pool for each queue and each worker, which would exhaust the server's connections.
  */
 import {
   type BackendFactory,
@@ -14,7 +13,7 @@ import {
 } from 'bullmq'
 import { VALUES_TABLE } from './sqlValues.ts'
 
-/** Any number that nobody else locks: "tide". */
+/** Key of the advisory lock: the letters "tide" as a number. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {
@@ -32,19 +31,19 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
     const session = withBlockingConnection ? sessionName(name, worker) : blocking ? `${name}:qe` : undefined
     return new PostgresQueueBackend(new SharedPool(pool, schema), name, { ...options, connection: pool }, true, session)
   }) satisfies BackendFactory<PostgresQueueBackend>
-  // BullMQ's types give queues a Redis backend by default; what we call is the same on both.
+  // BullMQ's types assume a Redis backend. The calls that are used exist on both backends.
   return backend as unknown as BackendFactory<RedisQueueBackend>
 }
 
-/** How a worker's session shows in pg_stat_activity. */
+/** Returns the name of a worker's session in pg_stat_activity. */
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-/** Makes or updates all tables; several processes may do so at once. */
+/** Creates or updates all tables. Several processes may call it at the same time. */
 export async function prepareTables(session: PgPoolClient, schema: string): Promise<void> {
   await runMigrations(session, schema)
   await session.query('BEGIN')
   try {
-    // CREATE TABLE IF NOT EXISTS fails when two do it in the same moment.
+    // CREATE TABLE IF NOT EXISTS fails when two sessions run it at the same time, so a lock comes first.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')

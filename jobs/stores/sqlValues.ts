@@ -1,15 +1,15 @@
 /**
- * The values on PostgreSQL and on the embedded store: one row a name, with the time at which it is over. Each call is
- * one statement, and a row lock does what a lock service would; nothing is held open while a token is on its way.
+ * Shared values on PostgreSQL and on the embedded store: one row for each name, with its expiry. Each call is one
+ * statement, and row locks make it atomic. No transaction stays open while a token is requested.
  */
 import type { PgQueryable } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 
 const TABLE = 'tidemark_shelf'
-/** `$n` milliseconds from now, on the server's clock and not on the transaction's. */
+/** SQL for `$n` milliseconds from now, by the server's current clock instead of the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
-/** Run in the store's schema, beside BullMQ's own tables. */
+/** Created in the schema of the store, next to BullMQ's own tables. */
 export const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,

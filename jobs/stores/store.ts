@@ -1,6 +1,6 @@
 /**
- * What the jobs need of a queue store, whichever it is: Redis, PostgreSQL, or the embedded one. Queues and workers come
- * from here and nowhere else, so that one code runs over all three.
+ * What jobs need of a queue store: Redis, PostgreSQL, or the embedded one. Queues and workers are created only through
+ * this interface, so that the same code runs on all three.
  */
 import type { Processor, Queue, QueueEvents, Telemetry, Worker, WorkerOptions } from 'bullmq'
 import type { TokenStore } from '../../src/client/tokens.ts'
@@ -11,7 +11,7 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** What `check` says of a store: its version, whether it evicts keys, whether it keeps data over a restart. */
+/** One result of `tidemark check` about a store: its version, whether it evicts keys, or whether it keeps its data. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
@@ -20,39 +20,37 @@ export interface StoreFinding {
 
 export interface QueueStore extends AsyncDisposable {
   readonly kind: StoreKind
-  /** The queue of that name; made once, closed with the store. */
+  /** Returns the queue of that name. It is created once and closed with the store. */
   queue<Data>(name: string): Queue<Data>
-  /** Starts a worker; closed with the store unless it was closed before. */
+  /** Starts a worker. It is closed with the store unless it was closed before. */
   worker<Data, Result>(
     name: string,
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
   events(name: string): QueueEvents
-  /** One token for all processes on this store, encrypted with a key derived from the client secret. */
+  /** Returns the shared token of all processes on this store, encrypted with a key derived from the client secret. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
-  /** A 429 that one process met pauses all of them. */
+  /** Returns the shared pauses: after one process received status 429, all of them wait. */
   pauses(access: { readonly identity: string }): SharedPauses
-  /** How many processes work on the queue now. */
+  /** Returns how many workers take jobs from the queue now. */
   workersOf(name: string): Promise<number>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Of the embedded store: `<warehouse>.queue`. */
+  /** Directory of the embedded store. Example: `sales.duckdb.queue`. */
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /**
-   * Keeps the queues of several installations on one server apart: the prefix of Redis keys, the schema in PostgreSQL.
-   */
+  /** Separates installations that share one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
-  /** How long a process that died while it asked for a token holds the others up. */
+  /** How long the others wait after a process died while it refreshed the token (milliseconds). */
   readonly leaseMs?: number | undefined
-  /** Carries traces from job to job. */
+  /** Passes the trace of a job on to the jobs that it adds. */
   readonly telemetry?: Telemetry | undefined
 }
 
-/** With the prefix decided. */
+/** The options with the default prefix filled in. */
 export type Opening = OpenOptions & { readonly prefix: string }

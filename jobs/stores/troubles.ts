@@ -1,7 +1,7 @@
 /**
- * What goes wrong between us and a store, made fit for people: errors of the family without a driver's own error behind
- * them (it may carry the command that failed, and AUTH carries the password), and a log that says each trouble once
- * instead of once per attempt to connect.
+ * Handles errors of a queue store. A driver's error is replaced by one of ours without `cause`, since it may carry the
+ * command that failed, and AUTH contains the password. The log contains each problem once a minute instead of once per
+ * attempt to connect.
  */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -9,10 +9,12 @@ import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
-/** A trouble that goes on is said again after this. */
+/** A problem that continues is logged again after this time. */
 const SAID_AGAIN_MS = MINUTE_MS
 
-/** Redis names the script and the line that met it: one trouble comes from a dozen of them. */
+/**
+ * Matches the place in a Lua script, which Redis adds to its message. Removed, because one problem has a dozen places.
+ */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
@@ -26,15 +28,15 @@ export const unfit = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
 /**
- * A store that was connected and no longer does what it is asked for: it is away, its memory is full, it has become a
- * replica. It may do so again later, so whoever asked tries again.
+ * Returns the error for a store that was connected and now fails: it is unreachable, out of memory, or a replica. The
+ * error is temporary, so the caller tries again.
  */
 export const unwilling = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
   })
 
-/** Node's name for several failed connections has no message of its own. */
+/** Returns the message. Node's AggregateError of several failed connections has none, so the inner ones are joined. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   if (!(error instanceof Error)) return String(error)
@@ -44,7 +46,7 @@ export function messageOf(error: unknown): string {
 
 export class Troubles {
   readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
-  /** When each was said. Several may go on at once, and by turns. */
+  /** When each message was last logged. */
   readonly #said = new Map<string, number>()
 
   constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {
@@ -63,7 +65,7 @@ export class Troubles {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** The store is back: the next trouble is a new one. */
+  /** Called when the store works again: the next problem is logged at once. */
   readonly isOver = (): void => {
     if (this.#said.size === 0) return
     this.#said.clear()

@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry traces, when the standard variables ask for them: one trace from the tick of the schedule over the job
- * and its run to each request and the commit. BullMQ carries the trace from one job to the next. Without the variables
- * nothing of it is loaded. Spans hold names, counts and codes; never a body, a header or a message.
+ * OpenTelemetry traces, enabled by the standard variables: one trace from the tick of the schedule over the job and its
+ * run to each request and the commit. BullMQ passes the trace from one job to the next. Without the variables no
+ * tracing library is loaded. Spans contain names, counts and codes; never a body, a header or a message.
  */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
@@ -18,7 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const isTrue = (value: string | undefined): boolean => value?.trim().toLowerCase() === 'true'
 
-/** Whether the standard variables ask for traces, and for those that this program can send. */
+/** Returns whether the standard variables request traces in a protocol that this program can send. */
 export function wantsTraces(env: Env): boolean {
   if (isTrue(env['OTEL_SDK_DISABLED'])) return false
   const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? ''
@@ -35,10 +35,12 @@ export interface TracingParts {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** What is not sent when a worker stops within this is lost: a collector that is away must not hold it up. */
+/** Spans not sent within this time at a worker's end are lost: an unreachable collector must not delay the end. */
 const FLUSH_MS_MAX = 2_000
 
-/** Undefined where nobody asks for traces. The exporter reads its own variables (endpoint, headers, time-out, …). */
+/**
+ * Returns undefined where traces are not requested. The exporter reads its own variables (endpoint, headers, timeout).
+ */
 export async function openTracing({ env, version, log }: TracingParts): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
@@ -117,7 +119,7 @@ type Samplers = Pick<
   'AlwaysOffSampler' | 'AlwaysOnSampler' | 'ParentBasedSampler' | 'TraceIdRatioBasedSampler'
 >
 
-/** OTEL_TRACES_SAMPLER and its argument; every trace without. */
+/** Returns the sampler of OTEL_TRACES_SAMPLER; without the variable every trace is sampled. */
 function samplerOf(env: Env, samplers: Samplers) {
   const { AlwaysOffSampler, AlwaysOnSampler, ParentBasedSampler, TraceIdRatioBasedSampler } = samplers
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'

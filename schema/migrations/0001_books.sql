@@ -1,5 +1,5 @@
--- The books: what was asked, proven, loaded and refused. Everything here is written in the transaction of the rows
--- that it speaks of.
+-- The books: the bookkeeping of requests, proofs, loads and rejected rows. Every entry is written in the transaction of
+-- the rows that it describes.
 CREATE SCHEMA IF NOT EXISTS tidemark;
 CREATE SCHEMA IF NOT EXISTS current;
 CREATE SCHEMA IF NOT EXISTS history;

@@ -1,6 +1,7 @@
 /**
- * Audit entries of any record, asked for record by record (spec §4, AuditReport). Which numbers stand for which entity
- * is not documented, so the configuration maps them. Entries have no identifier: `entry_number` is given here.
+ * Audit entries of any record, with one request for each record (spec §4, AuditReport). The specification does not
+ * define the numbers of entities, so the configuration maps them. Entries have no identifier; Tidemark numbers them in
+ * `entry_number`.
  */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 

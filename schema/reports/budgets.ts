@@ -1,6 +1,6 @@
 /**
- * Budgets: amounts in a currency that is asked for. Deleted rows can be included but carry no flag (spec §2, §3), so
- * the same window is read with and without them and the difference is what is deleted.
+ * Budgets. Each request names the currency of the amounts. Deleted rows can be included but have no flag (spec §2, §3),
+ * so each window is read with and without them; the difference is the deleted rows.
  */
 import { dateTime, decimal, defineReport, integer, manyOf, string } from '../report.ts'
 

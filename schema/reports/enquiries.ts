@@ -1,4 +1,4 @@
-/** Enquiries: paginated, without a modification stamp in the row; deleted rows just stop appearing (spec §2, §4). */
+/** Enquiries: paginated, without a modification time in the row. Deleted rows are no longer returned (spec §2, §4). */
 import { defineReport, integer, manyOf, string } from '../report.ts'
 
 export const enquiries = defineReport({

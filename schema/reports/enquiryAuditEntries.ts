@@ -1,5 +1,5 @@
 /**
- * Audit entries of enquiries: the same trail through a path of its own, without `entityType` (spec §4, Enquiry audit).
+ * Audit entries of enquiries: the same entries from a path of their own, without `entityType` (spec §4, Enquiry audit).
  */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 

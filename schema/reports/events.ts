@@ -1,4 +1,7 @@
-/** Events: the one report with a modification stamp of its children and a soft-delete flag in the row (spec §2, §4). */
+/**
+ * Events: the only report with a modification time that includes its children, and with a soft-delete flag (spec §2,
+ * §4).
+ */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -50,7 +50,7 @@ export function summaryText({ ends, published, publishError }: BackfillAnswer): 
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** Failures that are listed one by one; the books have them all. */
+/** The number of failed windows that are printed; all are in `tidemark.backfill_windows`. */
 const FAILURES_SHOWN = 5
 
 /** Lists the failed windows of a backfill that has ended, or the error that stopped the whole backfill. */
@@ -118,7 +118,7 @@ const PLAN_COLUMNS: readonly Column[] = [
   { head: 'scope' },
   ...rightColumns('rows', 'requests'),
 ]
-/** Windows of one report that a plan prints; `--json` has them all. */
+/** The number of windows that a plan prints for each report; `--json` prints all. */
 const WINDOWS_SHOWN = 20
 
 export function planText(plans: readonly Planned[]): string {

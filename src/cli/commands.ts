@@ -31,9 +31,9 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Command lines that can be pasted, and what to know beyond the options; printed below the options. */
+  /** Command lines that can be pasted, and hints; help prints them below the options. */
   readonly examples: string
-  /** Called with the positional argument, where the command has one, and the options. */
+  /** Runs the command with its positional argument, if it has one, and its options. */
   readonly run: (shell: Shell, ...given: never[]) => Promise<ExitCode>
 }
 

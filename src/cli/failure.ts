@@ -1,4 +1,4 @@
-/** How a failure is printed (what happened, its code, what to do), and the one place that turns it into an exit code. */
+/** Prints a failure (what happened, its code, what to do), and decides the exit code. */
 import { styleText } from 'node:util'
 import { asSyncError, type SyncError } from '../errors.ts'
 import { createLog } from '../log.ts'
@@ -17,7 +17,7 @@ export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boole
   return exitCodeOf(error)
 }
 
-/** Prints the document that `--json` promises. People have read the message of the stop already. */
+/** Prints the document that `--json` promises. Without `--json`, the message of the stop was already printed. */
 export function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

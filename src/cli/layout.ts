@@ -31,7 +31,7 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** Returns the time to the second, as people compare it; documents for machines have all digits. */
+/** Returns the time in seconds, for people; documents for machines have all digits. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
 

@@ -4,7 +4,7 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** After the command's end, a connection to a server that does not answer must not keep the process alive. */
+/** Milliseconds that an open connection may delay the end of the process after the command has ended. */
 const LINGER_MS_MAX = 3_000
 
 /** Runs the command in `args`, which are the arguments after the program's name. Never throws. */

@@ -1,8 +1,8 @@
-/** Parses numbers and times of the command line. Anything else is refused with a sentence that names what was expected. */
+/** Parses numbers and times of the command line. An error names the expected form. */
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox's port when it is free, so that it can be written into a configuration. */
+/** Used when it is free, so that the address stays the same between starts and can be written into a configuration. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

@@ -1,4 +1,4 @@
-/** What to do about a report that is off because a setting is missing. */
+/** What to do about a report that is disabled because a setting is missing. */
 import type { OffReason } from '../config/config.ts'
 
 const CURES: Partial<Record<OffReason, string>> = {
@@ -7,7 +7,7 @@ const CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns the line below the reason; none when the report was switched off on purpose. */
+/** Returns the line to print below the reason; none when the user disabled the report. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

@@ -1,4 +1,4 @@
-/** The program as the parser knows it, and what happens when it is called in a wrong way. */
+/** The command line parser and its errors. */
 import { Command, CommanderError } from 'commander'
 import { SyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
@@ -15,7 +15,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // After a stop, errors are its consequence: the message of the stop has been printed.
+    // After a stop, errors are its consequence, and the message of the stop was already printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
@@ -35,7 +35,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
 /** No option has white space in its name, so such an argument is SQL that begins with a comment. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Puts the SQL behind `--`, where nothing is parsed as an option. */
+/** Moves the SQL behind `--`, where the parser takes no argument for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -43,7 +43,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser with all commands; the exit code of the command that is called goes to `done`. */
+/** Returns the parser with all commands. The exit code of the command goes to `done`. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

@@ -15,9 +15,9 @@ export interface ProgressView extends Disposable {
   onOutcome(outcome: Outcome): void
 }
 
-/** Ten times a second looks smooth. */
+/** Milliseconds between two drawings. */
 const REDRAW_MS = 100
-/** The log shows that a report goes on, not every page. */
+/** Milliseconds between two log lines of a report: they show that it is active, not every page. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -141,7 +141,7 @@ export function loggedProgress(log: Log, clock: Clock): ProgressView {
   }
 }
 
-/** Shows nothing. */
+/** Prints nothing. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,

@@ -7,7 +7,7 @@ import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
 import type { Output } from './shell.ts'
 
-/** A Database, as far as this file uses it. */
+/** The part of a Database that is used here. */
 export interface Queryable {
   query(sql: string, take: TakeRows): Promise<readonly string[]>
 }
@@ -31,7 +31,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // One row more than is shown is read, to know whether there are more.
+    // Reads one row more than is printed, to know whether the table is complete.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -57,12 +57,12 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Trailing zeros of a decimal are left out.
+  // Trailing zeros of a decimal are not printed.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Line breaks and other control characters would tear the table. */
+/** Replaces line breaks and other control characters, which would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -81,7 +81,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns nothing for NULL and a pair of quotes for an empty text, so that readers can tell them apart. */
+/** Returns an empty field for NULL and `""` for an empty text, so that a program can tell them apart. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

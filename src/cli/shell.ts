@@ -1,16 +1,18 @@
 /**
- * The process as a command sees it: two outputs, the environment, the clock and the stop. Results are written to `out`,
- * log and progress to `err`, so that a pipe receives only results.
+ * The process as a command sees it: outputs, environment, clock and stop signal. Results are written to `out`, log and
+ * progress to `err`, so that a pipe receives only results.
  */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Resolves when the reader has taken everything, so that a slow reader slows the writer instead of filling memory. */
+  /**
+   * Resolves when the reader has consumed all output. Without this wait, output for a slow reader would fill memory.
+   */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** Characters in a line of the terminal; 200 when the output is no terminal. */
+  /** The width of the terminal in characters; 200 when the output is no terminal. */
   readonly columns: number
 }
 
@@ -28,13 +30,13 @@ export interface Shell {
 /** 0 all done, 1 something failed, 2 configuration or usage (product contract §7). */
 export type ExitCode = 0 | 1 | 2
 
-/** Takes a command's exit code when it has ended. */
+/** Receives the exit code of a command when it has ended. */
 export type Done = (code: ExitCode) => void
 
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader such as head or less closes the pipe when it has read enough: the rest need not be printed.
+  // A reader such as `head` closes the pipe when it has read enough; the rest is dropped without an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

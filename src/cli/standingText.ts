@@ -51,7 +51,7 @@ export function standingsText(standings: readonly Standing[]): string {
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about late rows and about wrong or missing stamps. */
+/** Returns lines about late rows and about rows with a wrong or missing modification time. */
 function stampLines(standings: readonly Standing[]): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, overlapMs, futureRows = 0, unstampedRows = 0 } = standing
@@ -77,7 +77,7 @@ function stampLines(standings: readonly Standing[]): string[] {
 /** The number of gaps that a line lists; further gaps are only counted. */
 const GAPS_TOLD = 3
 
-/** Returns a line for each scope that was read, and one for each that is read again. */
+/** Returns one line for each scope with its complete time and gaps, and one for each scope that is read again. */
 export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reread }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
@@ -108,11 +108,11 @@ function rereadText({ since, until, because, records }: Reread): string {
   return `reading again ${from} ${timeText(until)} because ${reason} changed`
 }
 
-/** `rows were shown up to 7m after their stamp` */
+/** Returns a text. Example: `rows were shown up to 7m after their stamp`. */
 export const latenessText = (largestLatenessMs: number): string =>
   `rows were shown up to ${settingDuration(largestLatenessMs)} after their stamp`
 
-/** Returns what to do, with the names of the settings. */
+/** Returns the advice with the name of the setting and its new value. */
 export const overlapCure = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 

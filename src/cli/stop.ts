@@ -9,7 +9,10 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** A terminal sends Ctrl-C to the launcher and to the program, so one key press can arrive twice. */
+/**
+ * Ctrl-C reaches both the launcher and the program, and the launcher forwards it. So a second signal within this time
+ * is ignored.
+ */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -43,17 +46,17 @@ export class Stop implements Disposable {
     return this.#aborting.signal
   }
 
-  /** 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal, and after `endsWell`. */
+  /** The exit code: 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal, and after `endsWell`. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** For a program that runs until it is stopped: a stop is success. */
+  /** Makes a stop count as success, for a program that runs until it is stopped. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Prints these words at a stop until it is disposed: the work continues in another process. */
+  /** Adds `words` to the message of a stop until it is disposed. Used while the work continues in another process. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
@@ -88,7 +91,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // The abort first releases the terminal from progress lines, then the message is printed.
+    // The abort comes first because it clears the progress lines; the message is printed below.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

@@ -1,4 +1,4 @@
-/** The closing summary of a sync: a table for people with what to do about failures, or one document for machines. */
+/** The summary of a sync: for people a table and what to do about failures, for machines one document. */
 import { offCureLines } from './offCure.ts'
 import { reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -47,7 +47,7 @@ function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
-/** Below the table: why a report is off, what failed, what was rejected, and what to do. */
+/** Returns the lines below the table: why a report is disabled, what failed, what was rejected, and what to do. */
 function notes(answer: SyncAnswer): string {
   const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>
@@ -73,14 +73,14 @@ function notes(answer: SyncAnswer): string {
 
 const FROZEN_TOLD = 5
 
-/** Fields are the service's to name: nothing of them may break the line. */
+/** Cleans field names, which the service chooses: they must not break the line. */
 function frozenText(fields: readonly string[]): string {
   const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
   const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
 }
 
-/** What failed and what to do about it. */
+/** Returns the failures, each with what to do about it. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
   const failed = outcomes.flatMap(({ report, state, error }) =>
     error === undefined ? [] : [problemText(report, error, state)],
@@ -99,7 +99,7 @@ function closing(outcomes: readonly Outcome[]): string {
   return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
 }
 
-/** The same for machines: every figure, and marks with all their digits. */
+/** Returns the summary for machines, with every figure and all digits of the marks. */
 export function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
   const { outcomes, published, publishError } = answer
   const marks = new Map(answer.marks)

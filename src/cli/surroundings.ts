@@ -1,6 +1,6 @@
 /**
- * What surrounds the operation of a command: log and progress on standard error. An operation in this process also
- * stores the log lines of each run for `tidemark logs`, and sends traces where the standard variables ask for them.
+ * Sets up log and progress on standard error for the operation of a command. An operation in this process also stores
+ * the log lines of each run for `tidemark logs`, and sends traces where the standard variables request them.
  */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
@@ -21,7 +21,7 @@ import { type Loudness, voices } from './voices.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly loudness: Loudness
-  /** Called when it is decided where the operation is carried out. */
+  /** Called when it is known whether the worker or this process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
   /** Called in addition to the progress view. */
   readonly onProgress?: (progress: Progress) => void
@@ -29,7 +29,7 @@ export interface CommandSettings {
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Carries out an operation for a command and returns its answer. Errors: those of `perform`. */
+/** Executes an operation for a command and returns its answer. Throws the errors of `perform`. */
 export function performFor<R extends ActingRequest>(
   shell: Shell,
   settings: CommandSettings,
@@ -46,7 +46,7 @@ export function performFor<R extends ActingRequest>(
       const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
       const tell = (event: OperationEvent) => {
         if ('progress' in event) onProgress?.(event.progress)
-        // The other operations print what became of each report at their end alone.
+        // Operations other than `sync` print outcomes only at their end.
         if ('progress' in event || request.do === 'sync') around.tell(event)
       }
       return { ...around, tell }
@@ -93,13 +93,13 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Where no worker ever runs, only commands delete old lines; once an hour is often enough.
+      // Without a worker, only commands delete old log lines, once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }
 }
 
-/** The terminal is left clean before anything else is printed. */
+/** Erases the progress lines at a stop, before the message is printed. */
 const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
 

@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all when none is named. Errors: REPORT_UNKNOWN; CONFIG_INVALID for a report that is off. */
+/** Returns the named reports, or all without names. Throws REPORT_UNKNOWN, and CONFIG_INVALID for a disabled report. */
 export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = known(names)
@@ -15,7 +15,7 @@ export function wantedReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Returns the names as reports. Error: REPORT_UNKNOWN, with the name that was probably meant. */
+/** Returns the names as reports. Throws REPORT_UNKNOWN with a similar name as a suggestion. */
 export function known(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name

@@ -1,4 +1,4 @@
-/** The worker's status as text: when each report runs next, what runs, what waits, and the depth of each queue. */
+/** The worker's status as text: the next run of each report, active and waiting runs, and the depth of each queue. */
 import { reportNames } from '../../schema/index.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../instant.ts'
 import type { AnswerOf } from '../operations/contract.ts'
@@ -7,7 +7,7 @@ import { counted, duration, table, timeText } from './layout.ts'
 type WorkerStatus = AnswerOf<'status'>
 type NextTick = WorkerStatus['next'][number]
 
-/** When each report is run by itself again. A paused one is only run when it is resumed: its ticks are skipped. */
+/** Returns when each report runs next. A paused report has no next run: its ticks are skipped until it is resumed. */
 export function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
   const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
@@ -28,7 +28,7 @@ export function nextText({ next, running, standings }: WorkerStatus, now: Instan
   return `${lines.join('\n')}\n`
 }
 
-/** What runs, what waits, and what each queue holds; the schedulers' next ticks are no work that waits. */
+/** Returns active runs, waiting runs, and the jobs in each queue. Ticks of the schedule are left out. */
 export function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>

@@ -16,7 +16,7 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** The maximum number of nested encodings. More are an attack or a loop of proxies. */
+/** More nested encodings than this are an attack or a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])

@@ -1,6 +1,6 @@
 /**
- * Cancellation: a signal that follows several others until it is disposed (`AbortSignal.any` stays attached to long-lived
- * signals), and a race between work and an abort.
+ * Cancellation. `linkedSignal` replaces `AbortSignal.any`, which stays attached to long-lived signals; `raced` ends
+ * work at an abort.
  */
 import { SyncError } from '../errors.ts'
 
@@ -21,7 +21,7 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
   }
 }
 
-/** Settles as `work` does, or rejects when the signal aborts, also if `work` never settles. */
+/** Settles as `work` does, but rejects when the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   // `work` may reject after the abort. Node would report that as an unhandled rejection.
   work.catch(() => undefined)

@@ -4,7 +4,7 @@ import { cancelled } from './cancellation.ts'
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** Errors of a wrong call, never of the network. */
+/** Errors of a wrong call of undici, never of the network. They are defects of Tidemark. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -51,11 +51,13 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** The code of an error, or of the first of several (a host with many addresses fails with one error for each). */
+/**
+ * Returns the code of an error. A host with many addresses fails with one error for each; then the first code is used.
+ */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // The error has no code at times, and its data is a part of the answer.
+  // Some parser errors have no code, and their data contains parts of the response.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

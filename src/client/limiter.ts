@@ -1,6 +1,6 @@
 /**
- * Decides when a request may be sent: by the number of requests in flight, which adapts to the service, the requests per
- * second, the order of arrival within a priority, and pauses that the service asks for.
+ * Decides when a request may be sent. It limits requests in flight (the limit adapts to the service) and requests per
+ * second, serves them by priority and arrival, and waits during pauses that the service requests.
  */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
@@ -17,9 +17,9 @@ export interface LimiterRules {
 
 /** The right to send one request. Disposing it lets the next request go. */
 export interface Permit extends Disposable {
-  /** The service answered well: more requests may be in flight. */
+  /** Reports a success: more requests may be in flight. */
   succeeded(): void
-  /** The service was overloaded (429, 5xx, a timeout): fewer requests may be in flight. */
+  /** Reports an overload (429, 5xx, a timeout): fewer requests may be in flight. */
   overloaded(): void
 }
 
@@ -35,7 +35,7 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** Monotonic time before which nothing starts: the next slot of the rate, or the end of a pause. */
+  /** Monotonic time (ms) of the next allowed start: the next slot of the rate, or the end of a pause. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
@@ -70,7 +70,7 @@ export class Limiter {
     }
   }
 
-  /** Starts no request for `ms` milliseconds. A longer pause that is already running stays. */
+  /** Starts no request for `ms` milliseconds. A longer pause that is already active stays. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
@@ -117,7 +117,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#silence()
   }
 
-  /** Sleeps instead of a timer: the process must stay alive while a request waits for a permit. */
+  /** Uses a sleep, not a timer: a timer would let the process end while a request waits. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -137,7 +137,7 @@ export class Limiter {
   }
 }
 
-/** A pause that is longer than a run can wait. */
+/** A pause that is longer than a run may wait. */
 export interface LongPause {
   readonly waitMs: number
   readonly now: Instant
@@ -155,10 +155,12 @@ const inLongPause = (pause: LongPause): SyncError =>
 /** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After this many of `first` in a row, one of `behind` is next, so that a backfill gets at least an eighth. */
+/**
+ * After this many requests of `first` in a row, one of `behind` is sent, so that a backfill gets at least an eighth.
+ */
 const FIRST_IN_A_ROW_MAX = 7
 
-/** A queue with two priorities in which each item is served at last. */
+/** A queue with two priorities in which every item is served at some time. */
 export class FairQueue<T> {
   readonly #items: Record<Priority, T[]> = { first: [], behind: [] }
   #firstInARow = 0
@@ -189,7 +191,9 @@ export class FairQueue<T> {
   }
 }
 
-/** The limit at the beginning: one walk and one token request. A service that is starting up gets no full load. */
+/**
+ * The first limit of requests in flight: one walk and one token request. A service that is starting is not overloaded.
+ */
 const START = 2
 
 /**
@@ -199,7 +203,7 @@ const START = 2
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success adds one. From here on, `limit` successes add one. */
+  /** Below this limit, each success adds one to the limit. Above it, `limit` successes add one. */
   #slowFrom: number
   #halvings = 0
 
@@ -214,12 +218,12 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** How often the limit was halved. A request remembers the number at its start for `overloaded`. */
+  /** How often the limit was halved. A request keeps the number of its start for `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }
 
-  /** A success raises the limit only if the limit was reached: otherwise it proves nothing about more requests. */
+  /** Reports a success. It raises the limit only if the limit was reached; otherwise more requests were not tried. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit

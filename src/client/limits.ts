@@ -1,4 +1,4 @@
-/** The client's limits: everything that it waits for, reads or repeats has one, with a name, a unit and a reason. */
+/** The client's limits: everything that it waits for, reads or repeats has a limit with a name, a unit and a reason. */
 import { assert } from '../errors.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
@@ -30,9 +30,9 @@ const MEBIBYTE = 1_024 * 1_024
 export const DEFAULT_LIMITS: ClientLimits = {
   // A reachable service opens a connection within a second, a lost SYN packet costs three.
   connectMs: 10 * SECOND_MS,
-  // "Expansion increases response size and processing time" (spec §4): a year of expanded rows may take a while.
+  // "Expansion increases response size and processing time" (spec §4): a year of expanded rows may take a minute.
   headersMs: 2 * MINUTE_MS,
-  // A streaming server sends something: half a minute without a byte is a dead connection.
+  // A server that streams sends data often: half a minute without a byte is a dead connection.
   bodyMs: 30 * SECOND_MS,
   // Longer than the headers plus a slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
@@ -42,9 +42,9 @@ export const DEFAULT_LIMITS: ClientLimits = {
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // A run that would wait longer fails instead. The first run after the pause asks again.
+  // A run that would wait longer fails. The first run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
-  // A service may be closed for a night. A longer pause is a mistake that could stop Tidemark for years.
+  // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,
 }
 
@@ -52,17 +52,17 @@ export const DEFAULT_LIMITS: ClientLimits = {
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** For a short-lived token, the margin is at most this share of its lifetime. */
 export const TOKEN_MARGIN_SHARE = 0.2
-/** A longer lifetime is shortened to this: a revoked secret should stop working within a day. */
+/** A longer lifetime is shortened to this, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A token answer is a JWT and two fields; proxies refuse longer headers than this anyway. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** After a 401, a request is sent again with a new token. Tokens in a shared store may be stale as well. */
 export const TOKENS_TRIED_MAX = 3
-/** An error's body is only shown to people, so the rest of a longer body is not read. */
+/** A refusal's body is used only for the error text, so the rest of a longer one is not read. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** How many characters of a refusal's body an error contains: about ten property errors. */
+/** Characters of a refusal's body in an error: about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** How many characters of a body that is not JSON an error contains: enough for the title of a login page. */
+/** Characters of a body that is not JSON in an error: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80
 
 /** Returns the default limits with the caller's overrides. */

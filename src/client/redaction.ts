@@ -1,16 +1,16 @@
 /**
- * Masks secrets in text from the service before it is shown. A server may echo the request, so the client secret and the
- * tokens are masked in every encoding that an error page or a JSON body may have.
+ * Masks secrets in text from the service before it is logged or printed. A server may echo the request, so the client
+ * secret and the tokens are masked in every encoding that an error page or a JSON body may have.
  */
 import type { Secret } from '../secret.ts'
 
 const MASK = '[secret]'
-/** The number of tokens that are masked. The latest ones cover each request that may still be in flight. */
+/** How many tokens are masked. The latest ones include those of all requests in flight. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
 const UNICODE_ESCAPE = /\\u([0-9a-fA-F]{4})/g
-// oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
+// oxlint-disable-next-line no-control-regex -- control characters must not reach a terminal
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffd\s]+/g
 
 export class Redactor {
@@ -35,7 +35,7 @@ export class Redactor {
   }
 
   #masked(text: string): string {
-    // JSON writers differ in the characters that they escape.
+    // JSON writers escape different characters, so all escapes are decoded first.
     let masked = text.replace(UNICODE_ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     for (const secret of [this.#clientSecret, ...this.#tokens]) {
       for (const spelling of spellingsOf(secret.reveal())) masked = masked.replaceAll(spelling, MASK)
@@ -44,7 +44,10 @@ export class Redactor {
   }
 }
 
-/** Plain, in JSON, in a URL or form, in HTML, and in Base64; the longest first, since one may contain another. */
+/**
+ * Returns the value plain, in JSON, in a URL or form, in HTML, and in Base64. The longest is first, since one may
+ * contain another.
+ */
 function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -1,7 +1,7 @@
 /**
- * The client of the reporting service. A read makes attempts until one succeeds, each with a permit of the limiter. An
- * attempt gets a token and sends one POST, again with a new token after a 401. The client knows no reports: a request has
- * its path, its body and a function that parses the answer.
+ * The client of the reporting service. A read is attempted until one attempt succeeds, each with a permit of the
+ * limiter. An attempt gets a token and sends one POST, and after a 401 sends it again with a new token. The client
+ * knows no reports: a request has its path, its body and a function that parses the response.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -39,11 +39,11 @@ export type ClientEvent =
   | { kind: 'token refreshed'; expiresAt: Instant }
   /** The secret file changed. The next token request uses the new secret. */
   | { kind: 'secret changed' }
-  /** Answers have no Date header, so this machine's clock is used. Emitted once. */
+  /** Responses have no Date header, so this machine's clock is used. Emitted once. */
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {
-  /** The host root of the service; a path in it is kept as a prefix. */
+  /** URL of the service's root; a path in it is kept as a prefix. */
   baseUrl: URL
   clientId: string
   clientSecret: Secret
@@ -59,7 +59,7 @@ export interface ClientDependencies {
   clock: Clock
   /** Receives events for logs and metrics; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
-  /** Called around each request that is sent, also around token requests. */
+  /** Wraps each request that is sent, including token requests. */
   observe?: Observe | undefined
   /** Used instead of a pool of the client's own. The client does not close it. */
   dispatcher?: Dispatcher | undefined
@@ -84,13 +84,13 @@ export interface ReportRequest<T> {
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
   priority?: Priority | undefined
-  /** Turns the bytes into a value. A transient SyncError (ANSWER_MALFORMED) is retried, any other error is thrown. */
+  /** Converts the body to a value. A transient SyncError (ANSWER_MALFORMED) is retried; any other error is thrown. */
   parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
   value: T
-  /** The answer's Date header (whole seconds); without one, the service clock's or our time. */
+  /** The response's Date header (whole seconds); without one, the estimate of the service's clock or our own time. */
   servedAt: Instant
   /** The decompressed size of the answer. */
   bytes: number
@@ -114,9 +114,9 @@ export interface ReportingClient extends AsyncDisposable {
   serviceNow(): Instant | undefined
   /** True when answers have no Date header, so that our own clock is used. */
   readonly clockIsOurs: boolean
-  /** Requests a token or uses the cached one. Returns its end and its scopes. */
+  /** Returns the end and the scopes of the token, from the cache or a new request. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** After an operator has acted: forgets refusals of this report (or of all) and of the credentials. */
+  /** Called after an operator's action: forgets refusals of this report (or of all) and of the credentials. */
   resume(report?: string): Promise<void>
   /** Forgets a refusal of this report, because another process has resumed it. */
   forgetRefusal(report: string): void
@@ -128,7 +128,7 @@ export interface ReportingClient extends AsyncDisposable {
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-/** Token requests run within the permit of the request that needs the token. */
+/** A token request uses the permit of the request that needs the token. */
 const noPermit = async (): Promise<Permit> => ({
   succeeded: doNothing,
   overloaded: doNothing,
@@ -156,7 +156,7 @@ class Client implements ReportingClient {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error of each report that the service refuses. It is not requested again until an operator acts. */
+  /** The error of each report that the service refuses. No request is sent for it until an operator acts. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -205,7 +205,7 @@ class Client implements ReportingClient {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // The cached token has the scopes of the time at which it was issued.
+    // A cached token has only the scopes that it was issued with.
     await this.#tokens.forget()
   }
 
@@ -222,7 +222,7 @@ class Client implements ReportingClient {
     return this.close()
   }
 
-  /** One attempt: an answer that can be parsed, or a SyncError. */
+  /** Makes one attempt. Returns a response that was parsed, or throws a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))
@@ -235,9 +235,9 @@ class Client implements ReportingClient {
   }
 
   /**
-   * A 401 means that the token is missing, expired or without the scope (spec §5, rule 4). If the token was issued to this
-   * client after the first refused request was sent, only the scope can be missing. A token of another process may have
-   * expired as well, so it proves nothing.
+   * Sends the request, again with a new token after a 401: the token is missing, expired or without the scope (spec §5,
+   * rule 4). If the token was issued to this client after the first refused request was sent, only the scope can be
+   * missing. A token of another process may have expired as well, so it proves nothing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
@@ -254,7 +254,7 @@ class Client implements ReportingClient {
     throw refusal
   }
 
-  /** Gets a token and sends one POST. Another request may have met a refusal while this one waited. */
+  /** Gets a token and sends one POST. Fails at once if another request was refused while this one waited. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal

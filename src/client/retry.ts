@@ -1,5 +1,5 @@
 /**
- * Retries: whether and when a failed request is sent again. Each request is a POST and safe to repeat: the reporting
+ * Decides whether and when a failed request is sent again. Each request is a POST and safe to repeat: the reporting
  * interface is read-only (spec §1), and a token request only issues another token.
  */
 import type { Clock } from '../clock.ts'
@@ -13,7 +13,7 @@ export type RetryRules = Pick<
   'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
 >
 
-/** A retry cannot succeed, or there were enough. */
+/** True when a retry cannot succeed, or the maximum of attempts is reached. */
 const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
@@ -21,13 +21,13 @@ const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean 
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
-/** An answer with Retry-After, also a 503, pauses the whole client. */
+/** True for a 429, and for any response with Retry-After: the whole client pauses. */
 const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
 
 const askedToWaitMs = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
-/** The service is overloaded: fewer requests in flight help. */
+/** True when the service is overloaded, so that fewer requests should be in flight. */
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
@@ -60,7 +60,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
   })
 }
 
-/** Adds to an error that the service asks for a longer pause than a run can wait. */
+/** Returns the error with the hint that the service requests a longer pause than a run may wait. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const { code, message, cure, data, cause, report } = error
   return new SyncError(code, `${message}; the next request is not before ${pauseEnd(pause)}`, {
@@ -71,16 +71,19 @@ function afterLongPause(error: SyncError, attempts: number, pause: LongPause): S
   })
 }
 
-/** A token request inside of a report's attempt was already retried. Its failure is not retried again. */
+/** True for a token request within an attempt: it was already retried, so it is not retried again. */
 const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
   rules: RetryRules
   signal: AbortSignal
-  /** Waits for a permit. An attempt keeps it until `onPause` is called, so that no other request starts before the pause. */
+  /**
+   * Waits for a permit. An attempt keeps its permit until `onPause` was called, so that no other request starts before
+   * the pause.
+   */
   permit: () => Promise<Permit>
-  /** Receives pauses that the service asks for, also after the last attempt. */
+  /** Receives pauses that the service requests, also after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }

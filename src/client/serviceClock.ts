@@ -1,12 +1,12 @@
 /**
- * A lower bound of the service's clock. The service writes the `Date` header between our sending and its arrival, in whole
- * seconds rounded down. So each answer bounds the offset between the service's clock and our monotonic clock:
+ * A lower bound of the service's clock. The service writes the `Date` header between our sending and its arrival, in
+ * whole seconds rounded down. So each response bounds the offset between the service's clock and our monotonic clock:
  *
- * Date − arrived  ≤  offset  <  Date + 1 s − sent
+ *   Date − arrived  ≤  offset  <  Date + 1 s − sent
  *
- * The highest lower bound is kept, so a late answer never lowers it. Only when a later answer's upper bound is below the
- * kept bound was the service's clock set back (or our monotonic clock drifted): then that answer's lower bound replaces
- * it. Monotonic time makes jumps of our wall clock harmless.
+ * The highest lower bound is kept, so a late response never lowers it. If a later response's upper bound is below the
+ * kept bound, the service's clock was set back (or our monotonic clock drifted), and that response's lower bound
+ * replaces the kept one. Changes of our wall clock have no effect, because monotonic time does not follow it.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, toMillis } from '../instant.ts'

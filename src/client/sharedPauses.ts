@@ -1,21 +1,21 @@
 /**
- * Pauses that all processes share: after a 429 or a Retry-After to one process, all of them wait. Each request checks the
- * shared pause before it is sent, at most one check in 250 ms goes to the store. Without an answer from the store, each
- * process keeps only its own pauses.
+ * Pauses that all processes share: after one process received a 429 or a Retry-After, all of them wait. Each request
+ * checks the shared pause, but the store is read at most once in 250 ms. While the store does not respond, each process
+ * has only its own pauses.
  */
 import type { Clock } from '../clock.ts'
 
-/** The store of the shared pause. */
+/** Where the shared pause is stored. */
 export interface SharedPauses {
-  /** All processes pause for `ms` milliseconds from now. A longer pause that is already stored stays. */
+  /** Stores a pause of `ms` milliseconds from now. A longer pause that is already stored stays. */
   pause(ms: number): Promise<void>
-  /** Returns the rest of the stored pause in milliseconds; 0 without one. */
+  /** Returns the milliseconds that are left of the stored pause; 0 without one. */
   remainingMs(): Promise<number>
 }
 
-/** How old a check may be, and so how long other processes continue after a 429. */
+/** A check is reused for this long, so other processes may send requests for this long after a 429. */
 const CHECK_EVERY_MS = 250
-/** How long a request waits for the store: requests must not depend on a store that does not answer. */
+/** How long a request waits for the store. A store that does not respond must not stop requests. */
 const CHECK_MS_MAX = 500
 
 export class PauseWatch {
@@ -34,7 +34,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns the rest of the shared pause in milliseconds; 0 when the store was checked a moment ago. */
+  /** Returns the milliseconds left of the shared pause; 0 when the store was read less than `CHECK_EVERY_MS` ago. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

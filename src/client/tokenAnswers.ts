@@ -1,6 +1,6 @@
 /**
- * Reads the answers of the token endpoint (spec §4, §7). The body of a 200 is a secret, so errors contain only the names
- * of wrong fields.
+ * Parses the responses of the token endpoint (spec §4, §7). The body of a 200 is a secret, so errors contain only the
+ * names of wrong fields.
  */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'
@@ -60,7 +60,7 @@ function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | u
   const data = statusData(answer)
   switch (answer.status) {
     case 200:
-      // The schema refuses an empty body as an answer without a token.
+      // An empty body is left to the schema, which rejects it as a response without a token.
       return answer.bytes.length === 0 ? undefined : unusableBody(answer, request)
     case 400: {
       const { text, problems } = shownProblems(answer, request)
@@ -97,7 +97,7 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
   })
 }
 
-/** For people only: the signature is not checked, since the service checks it. */
+/** Reads the scopes for messages only, so the signature is not verified; the service verifies it. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined

@@ -14,7 +14,7 @@ import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** The rest of its lifetime on the store's clock: processes share no monotonic clock. */
+  /** Milliseconds until the token ends, by the store's clock: processes share no monotonic clock. */
   remainingMs: number
   scopes: readonly string[] | undefined
 }
@@ -23,11 +23,11 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes this token, and no newer one. */
+  /** Deletes this token; a newer one stays. */
   drop(accessToken: Secret): Promise<void>
-  /** Runs one refresh at a time over all processes that share the store. */
+  /** Runs `refresh` in one process at a time. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Returns whether the service refused these credentials to any process lately. */
+  /** Returns whether the service has recently refused these credentials to any process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
   /** Deletes the refusal after an operator has acted. */
@@ -52,7 +52,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** One token request and the number of callers that wait for it. It is cancelled when all callers have left. */
+/** A token request and the number of callers that wait for it. It is cancelled when all of them have left. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -64,7 +64,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** The refusal is in the store, so another process may delete it. */
+  /** True when the refusal is in the store, where another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 
@@ -120,7 +120,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** No caller waits any more: the request has settled, or all callers were cancelled. */
+  /** Called when no caller waits any more: the request has settled, or all callers were cancelled. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -130,7 +130,7 @@ export class TokenCache {
     try {
       const { store } = this.#dependencies
       if (store === undefined) return this.#keep(await this.#ask(signal))
-      // Usually another process has stored a token, and no turn is needed.
+      // In most cases another process has already stored a token, so this one needs no turn.
       const shared = await this.#sharedIn(store)
       if (shared !== undefined) return this.#keep(shared)
       return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
@@ -140,7 +140,7 @@ export class TokenCache {
     }
   }
 
-  /** The process with the turn before may have stored a token or a refusal. */
+  /** The previous process may have stored a token or a refusal, so the store is read first. */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared
@@ -156,7 +156,7 @@ export class TokenCache {
     }
   }
 
-  /** An error of the store is ignored: it would replace the refusal and lead to a retry with another token request. */
+  /** Ignores an error of the store, which would replace the refusal and cause another token request. */
   async #share(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {

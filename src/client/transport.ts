@@ -1,7 +1,7 @@
 /**
- * Sends one POST over a connection pool and reads the status, some headers and the whole body. It never follows redirects
- * and never retries. Each request has a deadline of its own, since a body that arrives byte by byte never meets undici's
- * timeouts.
+ * Sends one POST over a connection pool and reads the status, some headers and the whole body. It follows no redirects
+ * and never retries. Each request has a deadline of its own, since a body that arrives byte by byte never exceeds
+ * undici's timeouts.
  */
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -14,7 +14,7 @@ import { type ClientLimits, REFUSAL_BODY_BYTES_MAX } from './limits.ts'
 import { connectionError, timeoutError } from './connectionErrors.ts'
 
 export interface Post {
-  /** After the base URL: '/reportingapi/v1/…' or '/authenticationapi/…'. */
+  /** Path below the base URL. Example: `/reportingapi/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
   bearer?: Secret
@@ -103,7 +103,7 @@ export class Transport {
     })
   }
 
-  /** Reads the body. An error while reading a refusal's body is ignored: the status is enough. */
+  /** Reads the body. If the body of a refusal cannot be read, the error is ignored, because its status is enough. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -137,7 +137,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connectTimeout: limits.connectMs,
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // HTTP/1.1 with one request per connection: limits and aborts then concern one request only.
+    // HTTP/1.1 with one request per connection, so that an abort affects one request only.
     allowH2: false,
     pipelining: 1,
   })
@@ -153,7 +153,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** An Instant is exact up to the year 2255. A later date is a defect of the sender. */
+/** An Instant is exact up to the year 2255, so a later date is ignored as an error of the sender. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */

@@ -1,6 +1,6 @@
 /**
- * Checks of single settings. Each returns the problem in words, or undefined. A problem of an address does not repeat the
- * address, which may contain a password: problems are printed and logged.
+ * Checks of single settings. Each returns a description of the problem, or undefined. An address is not repeated in it,
+ * because it may contain a password, and problems are printed and logged.
  */
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
@@ -119,11 +119,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long bookkeeping is kept. Runs look up the bookkeeping of the last day. */
+/** Checks how long bookkeeping is kept: at least a day, because runs read the entries of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the lag of notices. It cannot be 0s: every mark is a little behind. */
+/** Checks the lag that causes a notice. It cannot be 0s, because every mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

@@ -77,7 +77,9 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** A key's place is the variable that set it, else its line, else (without a file) the variable that could set it. */
+/**
+ * Returns the place of a key for messages: its variable, or its line; without a file, the variable that could set it.
+ */
 function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)

@@ -8,7 +8,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** What may be in the field besides digits and signs. The parser would read MON in the month's field as January. */
+  /** Words allowed in the field. Without this check the parser would read MON in the field of the month as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -48,7 +48,7 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** The fixed date keeps the check independent of the clock. */
+/** Returns whether the line has a next time. The fixed date keeps the check independent of the clock. */
 function hasNext(line: string): boolean {
   try {
     return CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined

@@ -1,4 +1,4 @@
-/** Checks that a schema of the file cannot make: settings that a variable may set, and settings that clash. */
+/** Checks beyond the schema of the file: settings that a variable may set, and settings that exclude each other. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -12,7 +12,7 @@ const REQUIRED = [
   ['service', 'client_id'],
 ] as const
 
-/** Returns a problem for each required setting that is nowhere. The schema refuses settings with a wrong value. */
+/** Returns a problem for each required setting that is missing in both file and environment. */
 export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
   REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
     where: whereOf(required),
@@ -29,9 +29,9 @@ export const unknownReports = (env: Environment): readonly Problem[] =>
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** Others in the network may try tokens. */
+/** Minimum length, because others in the network may try tokens. */
 const TOKEN_CHARS_MIN = 16
-/** The extension's own minimum. Only processes of this machine can try tokens. */
+/** The extension's own minimum, for an address that only processes of this machine can reach. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 /** Returns what is wrong with `serve`, which needs DuckDB's extensions and a token that others cannot guess. */
@@ -51,7 +51,9 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/** Returns the settings that do not fit a lake, which has several writers and which readers attach themselves. */
+/**
+ * Returns the settings that cannot be combined with a lake, which has several writers and is attached by its readers.
+ */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })

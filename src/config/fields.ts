@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that passes `check`. Its error is what `check` returns. */
+/** Returns a schema for text. Its error is the text that `check` returns. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -13,7 +13,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. Errors about bounds keep zod's code and are put into words in issues.ts. */
+/** Returns a schema for whole numbers. issues.ts describes violated bounds. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 

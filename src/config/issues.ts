@@ -1,4 +1,4 @@
-/** Puts the schema's errors into an operator's words: which key, what it must be, and what was probably meant. */
+/** Describes the schema's errors for an operator: which key, what it must be, and which key was probably meant. */
 import { z } from 'zod'
 import { pathText, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -9,7 +9,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns the findings of a failed check. Each unknown key is a finding, so that each has a line in the message. */
+/** Returns the problems of a failed validation. Each unknown key is a problem of its own, with its own line. */
 export function findingsOf(error: z.ZodError): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** The schema without its defaults and optionality. */
+/** Returns the schema without its defaults and optionality. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema
@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** The schema's own messages begin with "must". All others are put into words here. */
+/** Returns the text of an error. Our own messages begin with "must" and are kept; zod's are replaced. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

@@ -21,7 +21,7 @@ import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport }
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** One request in 100 s. A slower worker would look as if it hangs. */
+/** One request in 100 s. A slower worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -97,7 +97,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** The text is passed to DuckDB as it is written. */
+/** The text is passed to DuckDB unchanged. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()

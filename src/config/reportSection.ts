@@ -40,7 +40,7 @@ const entity = z.strictObject({
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
 })
 
-/** Returns the schema of one report's settings. A setting exists only where the declaration has what it sets. */
+/** Returns the schema of one report's settings. A setting exists only where the declaration supports it. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
@@ -76,7 +76,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A checked section of `reportSection`. Keys that the report does not have are always missing. */
+/** A checked section of `reportSection`. Keys that the report does not support are always missing. */
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string

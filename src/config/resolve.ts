@@ -1,4 +1,4 @@
-/** Turns checked settings into the configuration that the rest uses: absolute paths, milliseconds, bytes. */
+/** Converts checked settings to the final configuration: absolute paths, milliseconds, bytes. */
 import path from 'node:path'
 import { reports, type ReportName } from '../../schema/index.ts'
 import type { Secret } from '../secret.ts'
@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly source: Config['source']
 }
 
-/** Returns the configuration that the settings describe. */
+/** Returns the configuration for the settings. */
 export function resolve(raw: RawConfig, given: Surroundings): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
   const lake = lakeOf(raw, given.folder)
@@ -54,7 +54,9 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** With a catalogue in PostgreSQL, staging, queue and socket need a local path. */
+/**
+ * Returns the local path for staging, queue and socket. A lake with its catalogue in PostgreSQL has no path of its own.
+ */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -75,7 +77,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** A missing address or identifier was reported as a problem before. */
+/** Returns the service's settings. A missing address or identifier was already reported as a problem. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

@@ -1,4 +1,4 @@
-/** Resolves one report's settings: its own, else the defaults. Decides whether the report runs, and why not. */
+/** Resolves one report's settings from its section and the defaults. Decides whether the report runs, and why not. */
 import { reports, type Declaration } from '../../schema/index.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawConfig } from './raw.ts'
@@ -54,7 +54,7 @@ interface Situation {
   readonly onlyReports: readonly string[] | undefined
 }
 
-/** The operator's decision is named before a missing setting. */
+/** Returns why the report is off. A decision of the operator comes before a missing setting. */
 function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
   if (!own.enabled) return 'enabled: false'
   if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'

@@ -16,7 +16,7 @@ interface SecretSetting {
   readonly charsMin: number
 }
 
-/** Shorter keys can be found by trying. */
+/** Shorter keys can be found by trying all of them. */
 const KEY_CHARS_MIN = 16
 
 const clientSecret: SecretSetting = {
@@ -41,7 +41,7 @@ const notifySecret: SecretSetting = {
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** Receives what is wrong with a secret; the function then returns undefined. */
+  /** Receives the problems of a secret; the function then returns undefined. */
   readonly problems: Problem[]
 }
 

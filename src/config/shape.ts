@@ -18,7 +18,7 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** How often something is done. */
+/** The interval or the times of something that is repeated. */
 export interface Rhythm {
   /** As written: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
@@ -99,7 +99,7 @@ export interface ServeConfig {
 
 /** Where the worker posts notices for operators. */
 export interface NotifyConfig {
-  /** Only its host is ever printed: the path or the query may be secret. */
+  /** Path and query may be secret, so only the host is printed or logged. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -142,7 +142,7 @@ export interface Config {
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** The file, the names of the variables that are set, and names that were probably misspelt. */
+  /** The file, the names of the variables that are set, and variables that are probably misspelt. */
   readonly source: {
     readonly file?: string
     readonly env: readonly string[]

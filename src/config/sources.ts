@@ -1,6 +1,6 @@
 /**
- * Reads everything that the configuration takes from the disk: the file, the `.env` in its folder and the files with
- * secrets. No other file of this room reads from the disk.
+ * Reads the configuration file, the `.env` in its folder and the files with secrets. No other file of src/config reads
+ * from the disk.
  */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -47,7 +47,7 @@ export async function readSecretFile(file: string, name: string): Promise<Secret
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While a secret is replaced, its file may be missing or empty for a moment: then the present secret stays in use.
+  // While a file with a secret is replaced, it may be missing or empty for a moment; then the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

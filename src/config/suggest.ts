@@ -1,6 +1,6 @@
-/** "Did you mean": the nearest known word to a mistyped one, or none when nothing is near. */
+/** "Did you mean": finds the known word that is most similar to a mistyped one, or none when all differ too much. */
 
-/** At most a third of the word may differ: further away a suggestion confuses more than it helps. */
+/** At most a third of the letters may differ. A suggestion that is less similar confuses more than it helps. */
 const FAR = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {
@@ -11,17 +11,17 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** `; did you mean "events"?`, or the known words when none is near. */
+/** Returns `; did you mean "events"?`, or the known words when none is similar. */
 export function hint(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** `pageSize`, `page-size` and `page_size` are the same word to a person. */
+/** Removes case and separators, so that `pageSize`, `page-size` and `page_size` are equal. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
-/** Levenshtein: how many letters to add, drop or change. */
+/** Returns the Levenshtein distance: the number of letters to add, remove or change. */
 function distanceBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (const [line, letter] of a.split('').entries()) {

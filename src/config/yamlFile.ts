@@ -38,7 +38,7 @@ function plainValueOf(document: Document): unknown {
   }
 }
 
-/** A key without a value counts as missing, so that all lines of a section may be comments. */
+/** Removes keys without a value, so that all lines of a section may be comments. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value) || typeof value !== 'object' || value === null) return value ?? undefined
   return Object.fromEntries(
@@ -72,7 +72,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Some of the parser's messages end with a piece of the text. Such messages are replaced or cut. */
+/** Returns the parser's message. Messages that quote the text are replaced or cut, since it may contain a secret. */
 function wordsOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

@@ -15,9 +15,9 @@ export interface Reader {
 export interface ConsoleBackend {
   /** Whether this process owns the warehouse. */
   readonly isOwner: boolean
-  /** Carries out an operation of the command line. Failures are answers with `error`. */
+  /** Executes an operation of the command line. A failure is an answer with `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs reading statements on the bookkeeping tables: of the warehouse, or of the published copy. */
+  /** Runs SELECT statements on the bookkeeping tables of the warehouse, or of the published copy. */
   readonly books: Reader
   /** Returns what `tidemark status --json` prints for each report. */
   standings(): Promise<readonly Standing[]>

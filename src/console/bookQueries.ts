@@ -62,8 +62,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark after each of the last incremental runs: the earliest end of its windows over all scopes, minus settle.
- * It is computed, because the tables contain only the current mark.
+ * Returns the mark after each of the last incremental runs: the earliest end of its windows over all scopes, minus
+ * settle. It is computed, because the tables contain only the current mark.
  */
 export function marksOver(
   books: Reader,
@@ -102,7 +102,7 @@ export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
     `SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure FROM tidemark.report_states WHERE paused_code IS NOT NULL`,
   )
 
-/** A row may have megabytes. */
+/** Longer rows are cut: a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 export interface RejectedFilter {

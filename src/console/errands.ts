@@ -1,6 +1,6 @@
 /**
- * Errands: actions that were begun in the console. A sync or a backfill may take hours, so the answer is an errand, whose
- * state the client reads later. Only the newest errands are kept; the bookkeeping tables contain their results.
+ * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
+ * and the page polls its state. Only the newest errands are kept; the bookkeeping tables contain their results.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
@@ -12,7 +12,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** An action that ends within this time is answered with its result. */
+/** Milliseconds. An action that ends within this time is answered with its result, not with a running errand. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -59,7 +59,7 @@ export class Errands {
     return errand
   }
 
-  /** Stops waiting for answers; the actions continue in the worker. */
+  /** Stops to wait for the results of actions; the actions continue in the worker. */
   close(): void {
     this.#closing.abort()
   }

@@ -1,6 +1,6 @@
 /**
- * Addresses for supervisors. /healthz and /readyz need no login and contain no details; /metrics needs a login or the
- * token.
+ * Addresses for service managers and Prometheus. /healthz and /readyz need no login and contain no details; /metrics
+ * needs a login or the token.
  */
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'

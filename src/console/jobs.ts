@@ -1,4 +1,4 @@
-/** Jobs of all queues as the Runs page lists them: running, waiting for their turn or their next try, and failed. */
+/** The jobs of all queues for the Runs page: active, waiting, delayed until their next attempt, and failed. */
 import { type QueueName, QUEUES } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Clock } from '../clock.ts'
@@ -45,7 +45,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** The queue of ticks always has one delayed job per schedule. */
+/** The queue of ticks always has one delayed job for each report, which is not shown. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -1,6 +1,6 @@
 /**
- * Live progress as server-sent events. The running runs are read a few times a second, and each open page is sent the
- * new state if it has changed. So a slow browser costs nothing, and a fast run costs one event.
+ * Live progress as server-sent events. Active runs are read a few times a second, and an open page receives the new
+ * state if it has changed. So a fast run causes no flood of events, and a slow browser no backlog.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -10,7 +10,10 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './runningRun.ts'
 
 const LOOK_EVERY_MS = 400
-/** Proxies close connections that are silent for a minute. Ended sessions are also noticed at this interval. */
+/**
+ * A comment is sent at this interval, because proxies close connections that are silent for a minute. Sessions are
+ * checked too.
+ */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -25,7 +28,7 @@ export interface LiveOptions {
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The last state that was sent, and the time of the last write. */
+  /** The last state that was sent. */
   sent: string
   sentMs: number
 }
@@ -83,7 +86,7 @@ export class Live {
       this.#streams.delete(stream)
       return false
     }
-    // A slow reader gets the newest state once its buffer is empty; the states between would be outdated.
+    // A slow reader receives the newest state when its buffer is empty; older states are skipped.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

@@ -1,4 +1,4 @@
-/** Converts the answers of operations into the short texts that the API and the page show. */
+/** Converts the answers of operations into short texts for the API and the page. */
 import type { AnswerOf, Outcome as RunOutcome, Problem as RunProblem } from '../operations/contract.ts'
 import type { Outcome, Problem } from './api/schemas.ts'
 import type { z } from 'zod'

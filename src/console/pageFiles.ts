@@ -1,5 +1,5 @@
 /**
- * Serves the files of the page. The list is made when the process starts, so no address can name any other file. The
+ * Serves the files of the page. The list is fixed when the process starts, so no address can reach any other file. The
  * files contain no data and need no login, except the page itself.
  */
 import { readdirSync } from 'node:fs'
@@ -21,10 +21,10 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // One opening of the page requests every file once, and behind a proxy all people share its address. So each file has
-    // a rate limit of its own.
+    // Opening the page requests every file once, and behind a proxy all users have the same address. So each file has
+    // its own rate limit.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
-      // The browser asks whether the file has changed each time, so that an upgrade is visible at once.
+      // With `no-cache` the browser revalidates each file, so that a new version is visible at once.
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(path.basename(file), path.dirname(file), { cacheControl: false })
     })

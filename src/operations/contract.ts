@@ -1,7 +1,7 @@
 /**
- * What crosses the border between who asks for an operation and the process that carries it out: requests, progress,
- * answers and errors, each with its schema. Both ends check what they receive, also over the socket and the queue, where
- * the other end may be of another version.
+ * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
+ * executes it. Both ends validate what they receive. Over the socket and the queue, the other end may be of another
+ * version.
  */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -20,14 +20,14 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** The start of the report, when left out. */
+  /** Undefined: the configured start of the report. */
   from: instant.optional(),
-  /** Now, when left out. */
+  /** Undefined: now. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
 
-/** The operations that change something. They run in the worker that owns the warehouse, or in the asking process. */
+/** The operations that change something. They run in the worker that owns the warehouse, or in the calling process. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
@@ -40,12 +40,12 @@ export const ActingRequest = z.discriminatedUnion('do', [
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
 
-/** Everything that a worker answers. */
+/** Every request that a worker answers. */
 export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // The running and waiting runs, without reading the warehouse.
+  // Returns active and waiting runs without reading the warehouse.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -59,7 +59,7 @@ export type Problem = z.infer<typeof Problem>
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
-/** Returns the error again; a code that this version does not know becomes UNEXPECTED. */
+/** Returns the error for a problem. A code that this version does not know becomes UNEXPECTED. */
 export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
   const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
@@ -78,7 +78,7 @@ const Figures = z.object({
   latenessMs: count,
 })
 
-/** A report's outcome as plain values. */
+/** The outcome of a report's run as plain values. */
 export const Outcome = z.object({
   report,
   runId: z.string().optional(),
@@ -104,11 +104,11 @@ const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-/** What happens while an operation is carried out: a run's progress, or the outcome of a run that has ended. */
+/** An event while an operation is executed: the progress of a run, or the outcome of a run that has ended. */
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
-/** A failed publication is part of the answer, since the rows are in the warehouse all the same. */
+/** A failed publication does not fail the operation, because the rows are in the warehouse. */
 const Unpublished = z.object({ publishError: Problem.optional() })
 
 const Publication = Unpublished.extend({
@@ -130,7 +130,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** What `cancel` takes: the run, or for a backfill its own identifier. */
+  /** The identifier that `cancel` accepts: of the run, or for a backfill its own. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -155,7 +155,7 @@ const RetriedReport = z.object({
   withheld: count.optional(),
 })
 
-/** What each operation answers. */
+/** The schema of each operation's answer. */
 export const ANSWERS = {
   sync: Publication.extend({ outcomes: z.array(Outcome), marks: z.array(z.tuple([report, instant])) }),
   reconcile: Unpublished.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
@@ -164,9 +164,9 @@ export const ANSWERS = {
   resume: Unpublished.extend({ resumed: z.array(report) }),
   cancel: Unpublished.extend({
     cancelled: z.string(),
-    /** Such as `the backfill of events`. */
+    /** The thing that was cancelled. Example: `the backfill of events`. */
     what: z.string(),
-    /** True when it was cancelled before. */
+    /** True when an earlier request cancelled it. */
     isAlready: z.boolean().optional(),
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
@@ -185,7 +185,7 @@ export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Values of the bookkeeping tables, which are plain already and of which `T` is the one declaration. */
+/** Accepts values of bookkeeping tables unchecked: they are plain JSON, and their type `T` is declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

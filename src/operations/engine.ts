@@ -1,6 +1,6 @@
 /**
- * Where an operation is carried out. In the worker that owns the warehouse, runs go through the queues; in a command
- * that opens the warehouse itself, they run at once. The operations see no difference.
+ * Where an operation is executed. In the worker that owns the warehouse, runs go through the queues. In a command that
+ * opens the warehouse itself, they start at once. Both implement this interface, so operations do not differ.
  */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -8,10 +8,10 @@ import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
-/** Who asked for the operation. */
+/** The caller of an operation. */
 export interface Caller {
   readonly tell: (event: OperationEvent) => void
-  /** Aborted when the caller is gone. What a worker has begun goes on. */
+  /** Aborted when the caller has left. Runs that a worker has begun continue. */
   readonly signal: AbortSignal
 }
 
@@ -22,22 +22,22 @@ export type RunRequest =
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
-  /** What a reconcile found, or how a backfill ended; undefined when it failed. */
+  /** The result of a reconcile or a backfill; undefined when it failed. */
   readonly result?: unknown
 }
 
 export interface Engine {
   readonly context: OwnerContext
-  /** Runs the reports and returns what became of each, after telling the caller about it. */
+  /** Runs the reports and returns their outcomes. Each outcome is also sent to the caller as it becomes known. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Replaces the published copy when it is outdated. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Ends a run that runs or waits. Returns what it was, such as `a run`; undefined when there is no such run. */
+  /** Ends an active or waiting run. Returns its description, such as `a run`; undefined when there is no such run. */
   callOff(id: string): Promise<string | undefined>
-  /** Returns what a run was that `callOff` ended before. */
+  /** Returns the description of a run that `callOff` ended earlier. */
   calledOffBefore(id: string): string | undefined
-  /** Starts what the pauses of these reports kept from running. */
+  /** Starts runs that these reports' pauses had prevented. */
   restart(reports: readonly ReportName[]): Promise<void>
-  /** Runs one such work after the other. */
+  /** Runs `work` after all earlier calls of `inTurn` have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

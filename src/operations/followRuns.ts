@@ -1,6 +1,6 @@
 /**
- * Runs that a caller asked for and waits for. Only runs that begin after the request count, since a run that is already
- * at work may have passed what the caller wants to see. A request that the queue's store lost is made again.
+ * Requests runs for a caller and waits for them. Only runs that begin after the request count: a run that is already
+ * active may have read past the change that the caller wants to see. A request that the store lost is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -11,7 +11,7 @@ import type { Caller, EndedRun } from './engine.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
-  /** Asks for a run of the report. */
+  /** Requests a run of the report. */
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly requests: Requests
@@ -21,13 +21,13 @@ export interface FollowOptions {
 
 const LOOK_EVERY_MS = 2_000
 
-/** Asks for a run of each report and waits for them all. Returns them in the given order; rejects when the caller leaves. */
+/** Requests a run of each report and waits for all. Returns them in the given order. Rejects when the caller leaves. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // The caller may leave while the jobs are still being added, when nothing awaits this promise yet.
+  // If the caller leaves before this promise is awaited, Node would otherwise report an unhandled rejection.
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {
@@ -65,14 +65,14 @@ function take(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { r
   caller.tell({ outcome: outcomeOf(event.outcome) })
 }
 
-/** Never resolves: it ends with the wait. */
+/** Repeats lost requests until the signal aborts. Never resolves. */
 async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // A run that is at work here ends by itself, also while the store is away.
+    // An active run of this process reports its own end, also while the store is unreachable.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -1,4 +1,4 @@
-/** What each operation does. The worker, the command line and the console all carry out these functions. */
+/** The body of each operation. The worker, the command line and the console all use these functions. */
 import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'
 import { type BackfillOutcome, cancelBackfill } from '../sync/backfill/backfill.ts'
@@ -22,14 +22,16 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Carries out an operation. Throws the error that kept it from its end; a report's failure is part of the answer. */
+/**
+ * Executes an operation. Throws the error that ended it early; the failure of a single report is part of the answer.
+ */
 export function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
   const name: R['do'] = request.do
-  // The types do not follow that the operation of this name takes this request.
+  // TypeScript cannot derive that this operation takes this request.
   return OPERATIONS[name](engine, request as never, caller)
 }
 
@@ -49,7 +51,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared, ...(await publishFailure(engine)) }
 }
 
-/** An open backfill of the same range goes on. */
+/** Continues an open backfill of the same range. */
 const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
   const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
   const ended = await engine.run({ kind: 'backfill', ranges }, caller)
@@ -68,7 +70,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/** Also forgets what the service refused to the client, and runs the reports at once: the operator wants to see it work. */
+/** Also forgets refusals (403) of the service, and starts the reports at once so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -78,7 +80,7 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed], ...(await publishFailure(engine)) }
 }
 
-/** Cancels a run, a backfill, or a job that waits. Error: USAGE_INVALID when there is none of this name. */
+/** Cancels a run, a backfill, or a waiting job. Throws USAGE_INVALID when none has this identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.callOff(id)
@@ -93,7 +95,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** A report's rejected rows are loaded by one caller at a time. */
+/** Loads rejected rows again. Two callers do so one after the other. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -101,7 +103,7 @@ const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
     return { retried, ...(await publishFailure(engine)) }
   })
 
-/** A failure is part of the answer, since the rows are in the warehouse all the same. */
+/** Publishes. A failure is returned instead of thrown, since the rows are in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }
@@ -110,7 +112,7 @@ async function publish(engine: Engine): Promise<Publication> {
   }
 }
 
-/** Publishes for an answer that names only a failure. */
+/** Publishes and returns only the failure, if there is one. */
 async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
   const { publishError } = await publish(engine)
   return publishError === undefined ? {} : { publishError }

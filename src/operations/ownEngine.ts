@@ -1,4 +1,4 @@
-/** Operations carried out in the process that asks for them, with a warehouse that it opens for them. */
+/** Executes operations in the calling process, with a warehouse that is opened for them. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
 import type { RunKind } from '../../jobs/runs/runs.ts'
@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Windows pulled side by side: while one is loaded, others are read. */
+/** Windows of a backfill that are in work at once, so that one is loaded while others are read. */
 const LANES = 4
 
 export interface OwnEngineOptions {
@@ -30,7 +30,7 @@ export class OwnEngine implements Engine {
     this.#options = options
   }
 
-  /** Throws the signal's reason when the caller asked to stop. */
+  /** Throws the signal's reason when the caller has asked to stop. */
   async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
     const { kind } = request
     const told = new Set<string>()
@@ -59,7 +59,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Always undefined: a run of another process ends there. */
+  /** Always returns undefined: this process has no runs but the caller's own. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }

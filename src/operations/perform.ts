@@ -1,4 +1,4 @@
-/** The one place that decides where an operation is carried out: in the worker that owns the warehouse, or here. */
+/** Decides where an operation is executed: in the worker that owns the warehouse, or in this process. */
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -8,10 +8,10 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** What surrounds an operation while it is carried out. Closed when the operation has ended. */
+/** The log and the observers of an operation. Closed when the operation has ended. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** Used only by an operation in this process, as the next two. */
+  /** `log`, `observe` and `onEnded` are used only when the operation is executed in this process. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   /** Called once for each run that has ended. */
@@ -21,15 +21,15 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Ends the operation, or, when the worker carries it out, the wait for it. */
+  /** Ends the operation, or only the wait for it when the worker executes it. */
   readonly signal: AbortSignal
-  /** Called when it is decided where the operation is carried out. */
+  /** Called when the place of execution is known. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
 /**
- * Carries out an operation and returns its answer. Errors: those of opening the warehouse; the one that the operation
- * ended in; CANCELLED. What failed for one report is part of the answer.
+ * Executes an operation and returns its answer; the failure of a single report is part of it. Throws the errors of
+ * opening the warehouse, the error that ended the operation, and CANCELLED.
  */
 export async function perform<R extends ActingRequest>(
   request: R,

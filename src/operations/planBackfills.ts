@@ -1,6 +1,7 @@
 /**
- * What backfills would do: their windows and about how many requests they take. Planned from the warehouse, or from the
- * published copy while another process writes the warehouse, and a few small requests. Nothing is written.
+ * Plans backfills without running them: their windows, and about how many requests they need. It sends a few small
+ * requests and reads the warehouse, or the published copy while another process writes the warehouse. Nothing is
+ * written.
  */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'

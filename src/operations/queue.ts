@@ -1,6 +1,6 @@
 /**
- * Operations through the shared queue, for callers on other machines than the worker. Events are the job's progress, the
- * reply is its result.
+ * Operations over the shared queue, for callers on other machines than the worker. Progress of the job carries the
+ * events, and the result of the job is the reply.
  */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
@@ -11,7 +11,7 @@ import type { Caller } from './engine.ts'
 import { workerLost } from './workerLost.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Each caller that waits for a run takes one place; a caller that pauses or cancels must not wait for a free place. */
+/** A caller that waits for a run takes one place. There must always be a place left for a pause or a cancel. */
 const REQUESTS_AT_ONCE = 200
 /** Events that a job's progress keeps. */
 const EVENTS_MAX = 500
@@ -32,7 +32,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data, { tell, signal })
       await written
-      // A job that is handed back is answered by the next owner.
+      // A job that is returned to the queue is answered by the next owner.
       signal.throwIfAborted()
       return reply
     },
@@ -42,8 +42,8 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 const LOOK_EVERY_MS = 250
 
 /**
- * Adds a request and waits for the reply. It looks at the job instead of waiting for a message, since a store that
- * restarts may lose the message. Errors: WORKER_LOST; the signal's reason.
+ * Adds a request and waits for the reply. It polls the job instead of waiting for an event, since a store that restarts
+ * may lose the event. Throws WORKER_LOST and the signal's reason.
  */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
@@ -55,7 +55,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
-    // The state is read first: of a job that ends between the two reads, the result is there.
+    // The state is read first. Otherwise a job could end between the two reads and be `completed` without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -1,4 +1,4 @@
-/** How every report is, from the freshest source that can be read. */
+/** Reads the state of every report from the newest source that responds. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
@@ -6,19 +6,16 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** A long load keeps the worker from its books; after this time the published copy is read instead. */
+/** Milliseconds to wait for the worker, which cannot read its books during a long load. Then the copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
   | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  /** Nothing was synced yet. */
+  /** Before the first sync there is neither a warehouse nor a copy. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/**
- * Asks the worker; where none answers in time, reads the warehouse, or the published copy while another process writes
- * the warehouse.
- */
+/** Asks the worker. If none responds in time, reads the warehouse, or the published copy while the file is locked. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

@@ -1,7 +1,7 @@
 /**
- * Operations over the local socket of the worker that owns the warehouse. A request is one JSON document; the response
- * is lines of JSON: events while the operation is carried out, and at last the reply. Only the worker's user can open
- * the socket.
+ * Operations over the local socket of the worker that owns the warehouse. A request is one JSON document. The response
+ * is lines of JSON: events while the operation is executed, and the reply as the last line. Only the worker's user can
+ * open the socket.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ import type { Caller } from './engine.ts'
 import { workerLost } from './workerLost.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** The operating systems' limit of a socket's path, with a byte for its end: 104 on macOS, 108 on Linux. */
+/** The limit of operating systems for the path of a socket, without its final zero byte: 104 on macOS, 108 on Linux. */
 const PATH_BYTES_MAX = 103
 
 /** Returns the path of the owner's socket: next to the warehouse, or, where that is too long, in the temporary directory. */
@@ -34,8 +34,8 @@ export function socketPathOf(warehouse: string): string {
 type Answerer = Pick<WorkerOperations, 'answer'>
 
 /**
- * Listens until it is closed. A socket that is there belongs to a dead process, since the caller holds the warehouse's
- * lock. Error: WAREHOUSE_MISSING where that socket can't be removed.
+ * Listens until disposed. An existing socket file belongs to a dead process, since the caller has the warehouse's lock;
+ * it is replaced. Throws WAREHOUSE_MISSING when that file can't be removed.
  */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   await rm(socketPath, { force: true }).catch((error: unknown) => {
@@ -51,7 +51,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // Every caller has its reply by now; a caller that does not read it is cut off.
+      // Every caller has its reply by now. A caller that does not read it is disconnected.
       server.closeAllConnections()
       await closed
     },
@@ -88,10 +88,10 @@ export function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** A worker whose event loop turns sends the response's head at once. */
+/** A healthy worker sends the head of the response at once. After this time it counts as frozen. */
 const HEARD_MS_MAX = 10_000
 
-/** Sends a request and waits for the reply. Errors: WORKER_LOST; the signal's reason. */
+/** Sends a request and waits for the reply. Throws WORKER_LOST and the signal's reason. */
 export async function askSocket(
   { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
   request: OperationRequest,

@@ -1,6 +1,6 @@
 /**
- * Reads a past window of reports again and compares it with the published copy. It always runs in the asking process,
- * with a warehouse of its own in a temporary folder; nothing that lasts is written.
+ * Reads a past window of reports again and compares it with the published copy. Always runs in the calling process,
+ * with a temporary warehouse; nothing permanent is written.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,13 +22,13 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** The start of the report, when left out. */
+  /** Undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** The report's mark, when left out. */
+  /** Undefined: the report's mark. */
   readonly to: Instant | undefined
 }
 
-/** What was compared of one report: a part for each scope, or the error that kept it from being read. */
+/** The comparison of one report: one part for each scope (such as a currency), or the error that prevented it. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly Verified[]
@@ -39,7 +39,10 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Errors: WAREHOUSE_MISSING before the first publication; CANCELLED. A report's failure is part of the result. */
+/**
+ * Compares the reports; one report's failure is part of the result. Throws CANCELLED, and WAREHOUSE_MISSING before the
+ * first sync.
+ */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,
@@ -65,7 +68,7 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a warehouse to read the window into, with the published copy attached. Error: WAREHOUSE_MISSING. */
+/** Opens a temporary warehouse for the window, with the published copy attached. Throws WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
@@ -79,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // Fingerprints of long numbers depend on the mark that they travel with.
+  // Values are marked as in the copy; otherwise equal rows with long numbers would have different fingerprints.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
@@ -91,7 +94,9 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   return scratch
 }
 
-/** Reads the pauses from the warehouse where it can be opened: `check` resumes reports there and publishes nothing. */
+/**
+ * Reads the pauses from the warehouse where it can be opened: `check` ends pauses there without publishing a new copy.
+ */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

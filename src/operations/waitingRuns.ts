@@ -1,4 +1,4 @@
-/** Runs that wait in a queue: those that have not begun, and those that wait for their next try. */
+/** Lists and cancels runs that wait in a queue: not begun yet, or waiting for their next attempt. */
 import { RUN_KINDS, type RunKind, type Runs } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError } from '../../jobs/queue/jobOutcome.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
@@ -7,7 +7,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 import type { WaitingRun } from './contract.ts'
 
-/** A backfill has an identifier of its own, which it keeps when it goes on. */
+/** Returns the identifier of a waiting run. A backfill has its own identifier and keeps it over several runs. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 

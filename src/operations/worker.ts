@@ -1,7 +1,4 @@
-/**
- * The worker that owns the warehouse, as a caller sees it. It is found by its socket, or, when it runs on another
- * machine, through the shared queue.
- */
+/** The connection to the worker that owns the warehouse: its socket, or on another machine the shared queue. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { SyncError } from '../errors.ts'
@@ -10,7 +7,7 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Returns the checked answer. Errors: the one that the operation ended in; WORKER_LOST when the worker went away. */
+  /** Returns the validated answer. Throws the operation's error, and WORKER_LOST when the worker no longer responds. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
@@ -24,7 +21,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** A queue that can't be reached counts as one without a worker. */
+/** Returns undefined also when the queue can't be reached. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

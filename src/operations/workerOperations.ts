@@ -1,6 +1,6 @@
 /**
- * The operations in the worker that owns the warehouse, asked for by commands and by the console. Runs go through the
- * queues like those of the schedule, so two runs of the same kind and report never meet.
+ * Executes operations in the worker that owns the warehouse, for commands and for the console. Runs go through the
+ * queues like those of the schedule, so two runs of the same kind and report are never active together.
  */
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
 import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -42,7 +42,9 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerParts
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** Runs that were ended and are in no book: a second `cancel` of one of them is answered as the first. */
+  /**
+   * Runs that ended before they were recorded in the books. A second `cancel` of one gets the same answer as the first.
+   */
   readonly #calledOff: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -59,7 +61,7 @@ export class WorkerOperations implements Engine {
     this.#closing.abort(calledOffError(STOPPING))
   }
 
-  /** Carries out an operation. Never rejects: a failure is an answer with `error`. */
+  /** Executes an operation. Never rejects: an error becomes an answer with `error`. */
   async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
     const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {
@@ -92,7 +94,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run after the reports that they follow.
+    // The reports that audit reports depend on run first.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,
@@ -119,7 +121,7 @@ export class WorkerOperations implements Engine {
     return this.#calledOff.find((each) => each.id === id)?.what
   }
 
-  /** Backfills that the pause stopped or kept waiting go on, and each report runs at once. */
+  /** Continues backfills that the pause stopped or kept waiting, and requests a run of each report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {

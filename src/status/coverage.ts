@@ -12,23 +12,23 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
 
 export interface ScopeCoverage {
-  /** The currency, or ''; for audit reports the prefix of an entity's records. */
+  /** The currency, or ''; for audit reports, the first part of the records' scopes. */
   readonly scope: string
   /** False for a currency that was removed from the configuration. */
   readonly asked: boolean
   readonly covered: readonly Span[]
-  /** Empty when the scope is not asked for, since nothing would close its gaps. */
+  /** Empty for a scope that is no longer configured, since no run would close its gaps. */
   readonly gaps: readonly Span[]
   readonly reread: Reread | undefined
 }
 
 /** The range that this run or the next one reads again. */
 export interface Reread {
-  /** Undefined: from the beginning. */
+  /** Undefined: from the beginning of the report. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly because: readonly Change[]
-  /** Audit reports only: the number of records that are still to be read again. */
+  /** Audit reports only: the number of records that are left to read again. */
   readonly records: number | undefined
 }
 
@@ -45,7 +45,7 @@ interface AskedRow {
   readonly asked: string
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** Up to where it was read: the mark; for audits when a record was last asked. */
+  /** The mark; for audit reports, when a record was last read. */
   readonly read_until: Instant | null
   readonly records: number
 }
@@ -54,7 +54,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** The scopes of marks and of records begin with that of their coverage; for windowed reports they are the same. */
+/** Joins coverage with marks and records by their scopes, which begin with the scope of the coverage. */
 const ASKED = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
@@ -64,7 +64,7 @@ const ASKED = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Returns the coverage of every report that was read, for each scope. */
+/** Returns the coverage of every report that was read before, for each scope. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: AskingConfig,
@@ -77,7 +77,7 @@ export async function coverageOf(
   )
 }
 
-/** The settings that decide what is asked for. */
+/** The settings that decide which rows are requested. */
 export type AskingConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface Asks {
@@ -101,7 +101,7 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
 const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** Returns what is read again under the current configuration; undefined when nothing is. */
+/** Returns the range that is read again because the configuration changed; undefined when there is none. */
 function rereadOf(row: AskedRow, { config, report }: Asks): Reread | undefined {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)

@@ -2,7 +2,7 @@
 import { advisedOverlapMs, settingDuration } from '../plan/lateness.ts'
 
 export interface Lateness {
-  /** Undefined: the report's rows carry no stamp to measure by. */
+  /** Undefined for reports whose rows have no modification time. */
   readonly lateRows: number | undefined
   readonly largestLatenessMs: number | undefined
 }

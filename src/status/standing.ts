@@ -1,4 +1,4 @@
-/** The standing of each report, read from the books: its mark, its last run, and what keeps it from running. */
+/** The state of each report, read from the books: its mark, its last run, and what prevents it from running. */
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -16,16 +16,18 @@ export interface Standing extends Lateness {
   readonly deleted: number
   readonly rejected: number
   readonly deletesVisible: string | undefined
-  /** Why it is off or paused. */
+  /** Why the report is disabled or paused. */
   readonly because: string | undefined
-  /** The last run's error, where it failed. */
+  /** The error of the last run, if it failed. */
   readonly error: { readonly code: string; readonly message: string; readonly cure: string } | undefined
   readonly overlapMs: number
-  /** Rows held that are stamped in the future, and those without a stamp; undefined: the report's rows carry none. */
+  /**
+   * Stored rows with a modification time in the future, and without one; undefined for reports that have no such time.
+   */
   readonly futureRows: number | undefined
   readonly unstampedRows: number | undefined
   readonly coverage: readonly ScopeCoverage[]
-  /** The same in words, and why there are no rows where there are none. */
+  /** The state in words. For a report without rows, it includes the reason. */
   readonly explained: string | undefined
 }
 
@@ -61,7 +63,7 @@ const STANDINGS = `
     FROM tidemark.runs WHERE state = 'failed' GROUP BY report
   ) r ON r.report = f.report AND f.last_state = 'failed'`
 
-/** Returns the standing of all reports in their order. A report that is not in the books has never run. */
+/** Returns the state of all reports in the order of the registry. A report that is not in the books has never run. */
 export async function standingsOf(database: Pick<Database, 'rows'>, config: AskingConfig): Promise<Standing[]> {
   const rows = new Map((await database.rows<Row>(STANDINGS)).map((row) => [row.report, row]))
   const coverage = await coverageOf(database, config)
@@ -135,7 +137,7 @@ const isoOf = (instant: Instant | undefined): string | null => (instant === unde
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 
-/** How far each report is known to be complete. */
+/** Returns the mark of each report. */
 export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> {
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',

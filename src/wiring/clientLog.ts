@@ -1,4 +1,4 @@
-/** What the client tells of its requests, as lines of the log. */
+/** Writes the events of the service client to the log. */
 import type { ClientEvent } from '../client/reporting.ts'
 import { formatInstant } from '../instant.ts'
 import type { Log } from '../log.ts'

@@ -1,7 +1,4 @@
-/**
- * The one place that wires everything: configuration → log → client → warehouse → the rooms of a story. Whoever opens
- * them closes them, in reverse order, whatever happened in between.
- */
+/** Opens log, client and warehouse, in this order. The caller closes them in reverse order, also after an error. */
 import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -19,7 +16,7 @@ import { pausesBeside } from './pausesBeside.ts'
 
 export interface Wiring {
   readonly clock: Clock
-  /** Aborted when the work is to stop. */
+  /** Aborts the work. */
   readonly signal: AbortSignal
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
@@ -34,7 +31,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Beside other loaders and pullers, whatever lies there may be theirs.
+  // With other loaders or pullers, files in the staging directory may be theirs.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -64,11 +61,11 @@ export const settingsOf = (config: Config): SyncSettings => ({
 })
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** How often a request is sent before its failure is told; the client's own measure without it. */
+  /** How often a request is sent before it fails; undefined: the client's default. */
   readonly attemptsMax?: number
-  /** Where the token and the pauses are shared with other processes; without it, long pauses are kept in a file. */
+  /** Shares the token and the pauses with other processes. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
-  /** Told beside the log. */
+  /** Receives the events of the client, in addition to the log. */
   readonly onEvent?: (event: ClientEvent) => void
 }
 
@@ -90,7 +87,7 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   return openClient({ ...config.service, limits }, { clock, onEvent, observe, tokenStore, sharedPauses })
 }
 
-/** No line of the log holds a secret of the configuration. */
+/** Hides every secret of the configuration in all later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
@@ -98,15 +95,15 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** Whether other processes may stage rows in the same directory: pullers need a queue for several, a lake has loaders. */
+/** Returns whether other processes may stage rows in the directory: pullers on a shared queue, or loaders of a lake. */
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
-/** What nothing was written to for so long was left by a process that is gone. */
+/** A staging folder that was not modified for this long belongs to a process that has died. */
 const LEFT_MS = 15 * MINUTE_MS
 
 /**
- * The file's lock is ours now, so staged rows that lie here are what a killed process left; unless other processes pull
- * windows into the same directory.
+ * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. When other processes
+ * stage rows in the same directory (`isShared`), only folders older than `LEFT_MS` are removed.
  */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config

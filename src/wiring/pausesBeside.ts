@@ -1,6 +1,6 @@
 /**
- * A long pause that the service asked for, kept in a file beside the warehouse: commands that cron starts every few
- * minutes know nothing of each other, and each would ask again. Workers keep their pauses in the queue's store.
+ * Keeps a long pause that the service requested in a file next to the warehouse. Commands that cron starts every few
+ * minutes would otherwise not know of it and send requests. Workers keep their pauses in the queue's store.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -13,14 +13,14 @@ import { fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const Kept = z.object({
-  /** Whose pause it is: of one service and client. */
+  /** Identity of the service and the client to which the pause applies. */
   of: z.string(),
   /** Milliseconds since 1970, on this machine's clock. */
   fromMs: z.number(),
   untilMs: z.number(),
 })
 
-/** `identity` is that of the service and client: another one is not held up. */
+/** Returns the pauses of the service and client with this `identity`; those of others are ignored. */
 export function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = nameOf(identity)
@@ -29,13 +29,13 @@ export function pausesBeside(warehouse: string, identity: string, clock: Pick<Cl
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // From the future: the clock was set back since, and what is left of it can't be told.
+    // A pause that began in the future shows that the clock was set back. Its rest is unknown, so it is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {
     remainingMs,
     pause: async (ms) => {
-      // A run waits for the end of a shorter one itself.
+      // A run waits for the end of a shorter pause itself.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

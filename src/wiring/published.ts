@@ -1,6 +1,4 @@
-/**
- * Opens the files that commands read: the published copy, and for `status` the warehouse itself while nobody writes it.
- */
+/** Opens the files that commands read: the published copy, or for `status` the warehouse while no process writes it. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
@@ -9,7 +7,9 @@ import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
-/** Errors: WAREHOUSE_MISSING before the first sync, or where this user may not look; WAREHOUSE_CORRUPT. */
+/**
+ * Opens the published copy. Throws WAREHOUSE_MISSING before the first sync or without permission; WAREHOUSE_CORRUPT.
+ */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
@@ -24,7 +24,7 @@ export async function openPublished(
   return known(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
-/** Errors: those of opening; WAREHOUSE_NEWER for books that this program would misread. */
+/** Opens a file to read. Throws also WAREHOUSE_NEWER when a newer version of Tidemark changed the books' layout. */
 export const openToRead = async (path: string, memory: string): Promise<Database> =>
   known(await Database.open(path, { readOnly: true, memory }))
 
@@ -38,13 +38,13 @@ async function known(database: Database): Promise<Database> {
   }
 }
 
-/** The warehouse itself: the file, or the lake. */
+/** Opens the warehouse itself for reading: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Whether the warehouse may be there; a lake says so only when it is opened. */
+/** Returns whether the warehouse may exist; for a lake that is known only after opening it. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -53,8 +53,8 @@ export interface Newest {
 }
 
 /**
- * The warehouse, or the published copy while another process writes the warehouse or where this user may not open it;
- * undefined when neither is there.
+ * Opens the warehouse, or the published copy while another process writes the warehouse or when this user may not open
+ * it. Returns undefined when neither exists.
  */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   if (config.lake !== undefined) return lakeIfThere(config)
@@ -63,7 +63,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // A reader may be let into the folder of the copy alone.
+    // A user may have permission for the folder of the copy only.
     const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
     if (!isOthers) throw error
   }

@@ -1,7 +1,7 @@
 /**
  * The console of a worker. The log contains its address; standard error shows a generated token once. Of several
- * workers on one machine, one has the port. The others work without a console, and one of them takes the port when the
- * first one ends.
+ * workers on one machine, only one can have the port. The others work without a console, and one of them takes the port
+ * when that worker ends.
  */
 import { reportNames } from '../../schema/index.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'

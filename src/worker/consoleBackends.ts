@@ -1,6 +1,6 @@
 /**
- * The two backends of a console. The process that owns the warehouse answers from it; any other process reads the
- * published copy and asks the owner through the queue. Both return the same answers as the commands.
+ * The two sources of a console's data. The process that owns the warehouse answers from it. Any other process reads the
+ * published copy and sends commands to the owner through the queue. Both return the same answers as the commands.
  */
 import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
@@ -61,10 +61,10 @@ const nobody = (): SyncError =>
 
 const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
 
-/** A long load keeps the warehouse busy for longer than a person waits. */
+/** Milliseconds to wait for the warehouse during a load, for a person who waits. Then the published copy is read. */
 const BUSY_MS_MAX = 2_000
 
-/** Reads the warehouse, or the published copy while a load keeps it. */
+/** Reads the warehouse, or the published copy while a load occupies the warehouse. */
 function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -80,7 +80,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
       } finally {
         callOff()
       }
-      // One question waits in line at a time; the others would only make the line longer.
+      // At most one query waits for the warehouse; meanwhile, further queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)
@@ -89,7 +89,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
   }
 }
 
-/** Opened for each question: the copy is replaced as a whole. */
+/** Opens the copy for each query, because the file is replaced at each publication. */
 const publishedReader = (config: Config): Reader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)

@@ -12,10 +12,10 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A load of many rows may block the event loop for some seconds, but never for this long. */
+/** A load of many rows may block the event loop for some seconds, but not for this long. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** All workers of a warehouse on one machine share these files: one live worker is enough. */
+/** Returns the two possible paths. All workers of a warehouse on one machine share them: one live worker is enough. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
@@ -29,7 +29,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // A full disk must not end the worker: it continues when there is room again.
+    // A failure, such as a full disk, is ignored, and the worker goes on. The next beat tries again.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

@@ -1,13 +1,13 @@
 /**
- * Whether this process owns the warehouse, as a table of states. The console reads from the backend of the owner while
- * there is one, and `/ready` reports whether the process has decided.
+ * Whether this process owns the warehouse, as a table of states. While it does, the console reads from the warehouse.
+ * `/ready` reports whether the state is decided.
  */
 import type { ConsoleBackend } from '../console/backend.ts'
 import { assert } from '../errors.ts'
 
 export type OwnerState = 'opening' | 'standby' | 'owner'
 
-/** Each move, and when it happens. A process that ends or dies leaves the table. */
+/** Each allowed move and its cause. A process that ends or dies leaves the table. */
 export const OWNER_MOVES: readonly (readonly [OwnerState, OwnerState, string])[] = [
   ['opening', 'standby', 'another process has the file open'],
   ['opening', 'owner', 'the file is free'],
@@ -19,7 +19,7 @@ export class WarehouseOwnership {
   #state: OwnerState = 'opening'
   #backend: ConsoleBackend | undefined
 
-  /** Where the console reads and sends commands while this process is the owner. */
+  /** Where the console reads and sends commands while this process is the owner; undefined otherwise. */
   get backend(): ConsoleBackend | undefined {
     return this.#backend
   }

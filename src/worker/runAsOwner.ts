@@ -74,7 +74,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       console: context.consoleAddress,
     })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logged once commands can reach this process.
+    // Logged last, so that commands already reach this process when the line appears.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
@@ -106,7 +106,7 @@ async function sendNotices(
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
-/** Adds jobs for backfills whose process died: the queue may have lost them. */
+/** Adds the jobs of unfinished backfills again, because the queue may have lost them. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -117,7 +117,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. A statement may run for minutes, so every statement that starts is interrupted. */
+/** Returns all jobs to the queue. A statement may run for minutes, so every statement is interrupted. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -133,7 +133,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
 }
 
-/** Returning jobs and closing the file take a second or two. */
+/** Returning jobs and closing the file normally take a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /**

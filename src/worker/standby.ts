@@ -14,14 +14,14 @@ export interface StandbyContext extends OwnerContext {
   readonly onOwned: () => void
 }
 
-/** Errors of opening that pass without an operator: the owner ends, or disk space is freed. */
+/** Errors of opening that end without an operator: the owner ends, or disk space becomes free. */
 const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Runs until the signal aborts. Throws the errors of opening that an operator has to resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // From the second time on, windows that this process pulls may be in the staging directory.
+  // After the first time, the staging directory may contain windows that this process pulls, so it is not emptied.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)

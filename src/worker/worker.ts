@@ -71,7 +71,7 @@ export async function runWorker(shell: Shell, config: Config, options: WorkerOpt
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // On the embedded queue nobody else pulls, so the owner empties the staging directory first and then pulls.
+  // On the embedded queue no other process pulls, so the owner empties the staging directory before it begins to pull.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
@@ -93,7 +93,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** When one role fails, all of them end, and the process with them: the service manager starts it again. */
+/** Runs until the stop signal. When one role fails, the process ends, and the service manager starts it again. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

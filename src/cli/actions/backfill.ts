@@ -54,7 +54,9 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   })
 }
 
-/** Printed when the command is stopped. A worker goes on with a backfill by itself. */
+/**
+ * Returns how to continue the backfill, for a command that was stopped. In a worker, the backfill continues by itself.
+ */
 function howToGoOn({ report, backfillId, windows }: Partial<Progress> = {}): string {
   if (report === undefined || windows === undefined) return 'nothing was read yet; the same command begins again\n'
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`

@@ -19,7 +19,7 @@ export interface CheckOptions {
   readonly json?: boolean
 }
 
-/** A person waits for the result, and lasting trouble shows after two attempts. */
+/** Fewer attempts than a run has, since a person waits; a permanent error shows after two. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {

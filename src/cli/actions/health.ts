@@ -1,4 +1,4 @@
-/** `tidemark health`: looks for the sign of life that every worker writes. */
+/** `tidemark health`: checks the heartbeat file that every worker writes. */
 import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'

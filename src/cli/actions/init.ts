@@ -28,7 +28,7 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends Given {
   readonly force?: boolean
-  /** False: the settings are written untried. */
+  /** False: the settings are written without a test request to the service. */
   readonly try?: boolean
 }
 
@@ -54,7 +54,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID before the first question when files would be replaced and nobody agrees. */
+/** Throws USAGE_INVALID, before the first question, when files would be replaced and the user does not confirm it. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
@@ -69,7 +69,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns the findings of the checks; undefined when nothing shall be written. */
+/** Returns the findings of the checks, or undefined when the user does not want the files written. */
 async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -89,7 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
-/** Loads the configuration in an empty folder, so that no existing file changes it. Error: CONFIG_INVALID. */
+/** Loads the configuration in an empty folder, so that no existing file changes it. Throws CONFIG_INVALID. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

@@ -1,4 +1,4 @@
-/** `tidemark query`: one reading statement on the published copy, printed or written to a file. */
+/** `tidemark query`: runs one SELECT on the published copy, and prints the result or writes it to a file. */
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 
 export interface QueryOptions {
   readonly config?: string
-  /** Parquet is not printed but written to `output`. */
+  /** Parquet can't be printed, so it needs `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number

@@ -23,7 +23,7 @@ export async function schema(shell: Shell, { config: file, format }: SchemaOptio
   return 0
 }
 
-/** Returns the published copy's tables; before the first sync, those that it will make. */
+/** Returns the tables of the published copy, or before the first sync the tables that it will create. */
 async function heldBy(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)

@@ -37,7 +37,7 @@ export async function verify(
   return code
 }
 
-/** 1: something differs or could not be read; 2: only windows that can't be verified. */
+/** 1: rows differ, or reading failed. 2: the only errors are of usage, such as a window that can't be verified. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))

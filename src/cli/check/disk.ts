@@ -1,4 +1,4 @@
-/** Checks of the disk: whether there is room to publish, and for how long at the pace of the last days. */
+/** Checks the disk: is there space to publish, and after how many days will it be full at the present growth? */
 import { existsSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** The warehouse, the published copy, and the new copy during a publication. */
+/** Files that exist at once during a publication: the warehouse, the published copy, and its replacement. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -31,7 +31,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface Room {
   readonly free: number
   readonly size: number
-  /** Bytes a day; undefined while too little is known. */
+  /** Bytes per day; undefined for a warehouse younger than `PACE_DAYS`. */
   readonly growth: number | undefined
 }
 
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** Returns the bytes a day that the rows of the last days added, by their share of all rows; updates reuse space. */
+/** Returns the bytes per day that new rows of the last days added, by their share of all rows. Updates reuse space. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined

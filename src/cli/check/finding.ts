@@ -8,9 +8,9 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly found: string
-  /** What to do, where something is to be done. */
+  /** What the operator should do; undefined when nothing. */
   readonly cure?: string
-  /** The error's code, where there was one. */
+  /** The code of the error, if the check failed with one. */
   readonly code?: string
 }
 

@@ -1,4 +1,4 @@
-/** Checks of the way to the service before anything is asked of it: its name, its port, and its certificate. */
+/** Checks the connection before any request: the service's host name, its port, and its certificate. */
 import { lookup } from 'node:dns/promises'
 import { connect as connectPlainly, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'

@@ -1,7 +1,4 @@
-/**
- * Checks of the queue store: that it can be reached, its version, that it evicts nothing, and whether it keeps its
- * data.
- */
+/** Checks the queue store: its connection, its version, that it evicts nothing, and whether it keeps its data. */
 import { existsSync } from 'node:fs'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { StoreFinding } from '../../../jobs/stores/store.ts'
@@ -14,7 +11,7 @@ const CHECK = 'queue'
 
 export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
   const directory = `${warehouse}.queue`
-  // Opening would make it, and a check makes nothing.
+  // Opening would create the embedded queue, and a check creates nothing.
   if (queue === 'embedded' && !existsSync(directory))
     return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
   try {
@@ -27,7 +24,7 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
-/** What is well in one line, the rest a line each. */
+/** Returns one finding for everything that is in order, and one for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>

@@ -1,4 +1,4 @@
-/** Checks that send requests: the token, one question of each report, and the service's clock. */
+/** Checks that send requests: a token, a small query of each report, and the service's clock. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
 import { collectionFields, wireKey } from '../../../schema/tables.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
@@ -34,7 +34,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** A shorter life means so many token requests that their own limit may be reached. */
+/** A token with a shorter life is requested so often that the limit for token requests may be reached. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -64,7 +64,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     const declaration = reportOf(report)
     const config = asking.config.reports[report]
     const question = questionOf(declaration, asking)
-    // A single row first: whether it may be read at all must not cost a full page.
+    // A single row first, since a full page is costly and the client may lack the permission.
     await readPage(asking, { declaration, question, size: 1, number: 1 })
     const page = await readPage(asking, { declaration, question, size: config.pageSize, number: 1 })
     const clamped = await clampOf(asking, { declaration, question, size: config.pageSize, number: 1 }, page)
@@ -79,7 +79,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** From the beginning to now, with nothing expanded. Audits are asked about record 1, whether it is there or not. */
+/** Returns a query from the report's beginning to now, without collections. Audit reports are queried for record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -130,7 +130,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array doesn't say whether there is more: a second page with other rows does.
+  // A bare array has no total, so a second page with other rows shows that page 1 was cut.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: 2 })
   return next.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
@@ -139,7 +139,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
 /** Rows may move between two responses, so a finding is reported only if each attempt shows it. */
 const PAGING_TRIES = 3
 
-/** Whether the second page is the first one again. */
+/** Returns whether page 2 contains the same rows as page 1, so that the service ignores page numbers. */
 async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const [first, second] = [await readPage(asking, asked), await readPage(asking, { ...asked, number: 2 })]
@@ -162,7 +162,7 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
     `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
   )
 
-/** What the checks themselves met of the service's limits. */
+/** Returns a warning if the requests of these checks met the service's limit (429). */
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')
@@ -174,7 +174,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Further apart than this, clocks confuse people who compare logs. */
+/** A larger difference makes logs hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -190,10 +190,10 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** A Date header has whole seconds, and an answer takes time: finer than this nothing is known. */
+/** The Date header has whole seconds and the response takes time, so a smaller difference cannot be measured. */
 const SKEW_GRAIN_MS = 5_000
 
-/** `aheadMs`: how far this machine's clock is ahead, as far as whole seconds tell. */
+/** Returns the finding. `aheadMs`: milliseconds that this machine's clock is ahead of the service's. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)

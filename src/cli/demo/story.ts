@@ -1,4 +1,6 @@
-/** The demo's story: the changes that people make, the questions that are asked afterwards, and its configuration. */
+/**
+ * The contents of the demo: its configuration, the changes that people make, and the queries that are run afterwards.
+ */
 import { ENTITY_IDS } from '../../sandbox/server.ts'
 import type { Change } from './service.ts'
 

@@ -13,7 +13,7 @@ import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
   readonly connection: WorkerConnection
-  /** Where its console listens. */
+  /** Address of its console. */
   readonly console: string
 }
 

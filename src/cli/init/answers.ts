@@ -1,6 +1,6 @@
 /**
- * The few settings that nobody can guess: from options, from the environment, or by asking a person. Where nobody can
- * be asked, what is missing is named all at once.
+ * Reads the settings without a default from options, the environment, or a prompt. Without a terminal for the prompt,
+ * one error lists all missing settings.
  */
 import path from 'node:path'
 import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'
@@ -27,7 +27,7 @@ export interface Answers {
 
 const present = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Errors: USAGE_INVALID where something is missing and nobody can be asked; CANCELLED when the person leaves. */
+/** Returns the settings. Throws USAGE_INVALID without a terminal when some are missing, and CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given): Promise<Answers> {
   const file = present(env['REPORTING_CLIENT_SECRET_FILE'])
   // Not trimmed: a secret may begin or end with a space.
@@ -65,7 +65,7 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
 
 const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
 
-/** The terminal's library is loaded only where somebody is asked. */
+/** Imported only when a prompt is needed. */
 const prompts = () => import('@inquirer/prompts')
 
 const asked = {
@@ -88,7 +88,7 @@ const asked = {
     ),
 }
 
-/** Yes or no; without a terminal the answer that was given beforehand. */
+/** Returns the user's yes or no; without a terminal, no. */
 export async function confirmed({ isInteractive }: Shell, message: string): Promise<boolean> {
   if (!isInteractive) return false
   return answered(async () => String(await (await prompts()).confirm({ message, default: false }))).then(

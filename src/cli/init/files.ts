@@ -1,4 +1,4 @@
-/** The files that `tidemark init` writes: what is in them, and what becomes of those that are there already. */
+/** The files that `tidemark init` writes, and how they change existing files. */
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -32,13 +32,15 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** What is set in the file that is there and would be replaced. */
+/** Returns the settings in the existing file that a new file would drop. */
 export function replacedIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/** With the secret, or the name of its file; every other line stays. */
+/**
+ * Returns the text of `.env` with the secret, or with the name of its file. Other lines of an existing file are kept.
+ */
 export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -51,7 +53,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** In the quotes that it doesn't hold itself; readers of such files know no way to write all three. */
+/** Quotes the text with a quote that is not in it. The format of `.env` has no escape for a text with all three. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
@@ -65,14 +67,14 @@ export async function contentOf(folder: string, name: string): Promise<string | 
   return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
 }
 
-/** Readable for this user alone, also when it was there with wider rights. */
+/** Writes the file, readable by this user only, also when an existing file had wider permissions. */
 export async function writeSecrets(folder: string, text: string): Promise<void> {
   const file = path.join(folder, SECRETS_FILE)
   await chmod(file, 0o600).catch(() => undefined)
   await writeFile(file, text, { mode: 0o600 })
 }
 
-/** True: it had to be added. */
+/** Adds `.env` to `.gitignore`. Returns false when it was there already. */
 export async function ignoreSecrets(folder: string): Promise<boolean> {
   const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
   const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))

@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly open?: boolean
   }
   interface FastifyRequest {
-    /** The session of the request; empty for a machine that sends the token, and without a login. */
+    /** Identifier of the login session; empty without a login, and for a program that sends the token. */
     session: string
   }
 }
@@ -40,13 +40,16 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
     const failure = failureOf(gate, request)
-    // Fastify continues with the route unless the answer was sent before this hook returns.
+    // Fastify continues with the route unless a response was sent before this hook returns.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns undefined if the request may pass. Errors are returned, because plugins have error handlers of their own. */
+/**
+ * Returns why the request is rejected; undefined if it may pass. Returned, not thrown: plugins have their own error
+ * handlers.
+ */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -108,8 +111,8 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
 }
 
 /**
- * Returns whether the origin is the console's page: the host of the request, or the host that the proxy was asked for. The
- * proxy sends that host in a header that pages of other sites cannot set.
+ * Returns whether the origin is the console's page: its host is that of the request, or the host before the proxy, from
+ * a header that pages of other sites cannot set.
  */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''

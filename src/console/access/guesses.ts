@@ -1,6 +1,6 @@
 /**
- * Counts wrong tokens per address and over all addresses. An address that exceeds the limit has to wait, even with the
- * right token; otherwise the answer would reveal the right token.
+ * Counts wrong tokens per address and over all addresses. An address above the limit has to wait, even with the right
+ * token; otherwise the response would show that the token is right.
  */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'
@@ -8,7 +8,7 @@ import { MINUTE_MS } from '../../instant.ts'
 const GUESSES_MAX = 10
 const GUESSES_OF_ALL_MAX = 100
 const WINDOW_MS = MINUTE_MS
-/** Number of addresses that are counted separately; further addresses share the limit over all. */
+/** At most this many addresses are counted one by one; further addresses share one limit. */
 const ADDRESSES_MAX = 10_000
 
 interface GuessCount {
@@ -25,7 +25,7 @@ export class Guesses {
     this.#clock = clock
   }
 
-  /** Returns how long this address has to wait; 0 if it may try now. */
+  /** Returns the milliseconds that this address has to wait; 0 if it may try now. */
   waitMs(address: string): number {
     const now = this.#clock.monotonicMs()
     const own = this.#byAddress.get(address)

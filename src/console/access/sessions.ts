@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** The oldest session ends when there are more. */
+/** Above this number, the oldest session ends. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 

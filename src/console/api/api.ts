@@ -56,7 +56,7 @@ export async function createApi(app: FastifyInstance, version: string): Promise<
     transformObject: jsonSchemaTransformObject,
   })
   app.setValidatorCompiler(validatorCompiler as never)
-  // The tests compare real answers with the schemas; at run time they are not checked again.
+  // Not validated at run time; the tests compare real responses with the schemas.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   app.get('/api/openapi.json', () => app.swagger())
   return app.withTypeProvider<ZodTypeProvider>()
@@ -91,6 +91,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
-/** Example: `getApiRunsRun` for `GET /api/runs/:run`. */
+/** Returns the operation's name in the OpenAPI document. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

@@ -1,4 +1,4 @@
-/** Buttons that act: their label, the request that they send, and how its end is reported. */
+/** Buttons that start actions: their label, their request, and the notice at the end. */
 import { act, Failure, LOST, read } from './api.js'
 import { sleep } from './clock.js'
 import { wordFor } from './format.js'
@@ -27,7 +27,7 @@ function actionButton({ id, label, tone = '', path, body, question }) {
 }
 
 /**
- * Ignores presses of a button while its work goes on. The button isn't disabled, because it would lose the focus.
+ * Ignores presses of a button during its work. The button isn't disabled, because it would lose the focus.
  * @param {() => Promise<void>} work
  */
 export const onceAtATime =
@@ -57,7 +57,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(LOOK_EVERY_MS)
-    // A worker that could not be reached for a moment still knows the errand.
+    // A worker that cannot be reached for a moment still has the errand, so the last known state is kept.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

@@ -1,14 +1,14 @@
-/** Requests to the console's API. Requests that act carry a header that no page of another site can send. */
+/** Requests to the console's API. A request that acts has a header that pages of other sites cannot send. */
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
-/** Only a dry run takes long, because it asks the service; all other actions answer within a second. */
+/** Only a dry run takes long, because it sends requests to the service; other actions respond within a second. */
 const ACT_MS_MAX = 120_000
 
-/** Error code if the worker did not answer. */
+/** Error code when the worker does not respond. */
 export const LOST = 'WORKER_LOST'
 
-/** An error with its code and what to do about it. */
+/** An error with its code and its cure. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {
@@ -53,7 +53,7 @@ async function ask(path, init) {
   )
 }
 
-/** Throws the failure for a missing or incomplete answer. @returns {never} */
+/** Throws the failure for a missing or incomplete response. @returns {never} */
 function lost() {
   throw new Failure({
     code: LOST,

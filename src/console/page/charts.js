@@ -1,4 +1,4 @@
-/** Charts by uPlot in the colours of the page. Each has a label with the same facts in words. */
+/** Charts by uPlot in the colours of the page. Each has a text with the same facts, for screen readers. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -12,7 +12,7 @@ const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
 /**
- * The time between the mark and the clock: it grows between runs and falls with each.
+ * The lag over time: it grows between runs and falls with each run.
  * @param {readonly MarkPoint[]} marks
  */
 export function lagChart(marks) {
@@ -22,7 +22,8 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // The lag just before the mark moved, so that the line falls steeply.
+    // A point just before the run with the lag of that moment; without it the line would fall slowly instead of
+    // steeply.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -40,7 +41,7 @@ export function rowsChart(runs) {
   return chart({ words, data: [times, rows], text: grouped, bars: true })
 }
 
-/** A chart is replaced when its words or the colours change. @param {ChartProps} props */
+/** Draws the chart again when its text or the colours change. @param {ChartProps} props */
 const chart = (props) => html`
   <figure class="figure"><${Chart} key=${`${isDark()} ${props.words}`} ...${props} /></figure>
 `
@@ -103,7 +104,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** The shortest text that tells the ticks of the time axis apart. @param {readonly number[]} seconds */
+/** Returns the shortest time format in which the ticks differ. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]

@@ -1,4 +1,4 @@
-/** The only file of the page that reads the time or sets timers, as src/clock.ts is for the program. */
+/** The only file of the page that reads the time or sets timers; tests replace it. */
 
 export const nowMs = () => Date.now()
 

@@ -5,7 +5,7 @@ import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
-/** A column with numbers is aligned right. @typedef {string | { right: string }} Column */
+/** Columns of numbers (`right`) are aligned right. @typedef {string | { right: string }} Column */
 /** @typedef {{ key: string, cells: readonly Content[] }} Row */
 
 const TONES = /** @type {Record<string, string>} */ ({
@@ -40,7 +40,7 @@ export const section = (id, title, ...content) => html`
 `
 
 /**
- * The roles are written out because on a phone the table is displayed as cards, and browsers then drop them.
+ * A table with explicit ARIA roles: on a phone it is displayed as cards, and browsers then drop the implicit roles.
  * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
  */
 export const table = ({ caption, columns, rows }) => html`
@@ -101,7 +101,7 @@ function runningRow(run) {
   `
 }
 
-/** A bar without a value shows only that work goes on. @param {RunningRun} run */
+/** A bar without a value shows that the run is active while its size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -109,7 +109,7 @@ function progressOf({ rows, rows_expected: expected, windows }) {
 
 /** @param {RunningRun} run */
 function progressText({ windows, pages, rows, rows_expected: expected }) {
-  // A walk that is proven by a second walk reads more rows than expected.
+  // A second walk reads rows again, so a run can read more rows than expected.
   const read =
     expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
   const done = `${read}, ${counted(pages, 'page')}`
@@ -119,11 +119,11 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/** A command at the end of a cure that the Resume button replaces. */
+/** Matches a command at the end of a cure. Where the page has a Resume button, the text names the button first. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**
- * Returns what to do. Names the Resume button before the command if the page shows that button.
+ * Returns the cure. If the page has a Resume button, the text names that button before the command.
  * @param {string} cure
  * @param {boolean} hasResumeButton
  */

@@ -1,4 +1,6 @@
-/** Fields that choose a report or a state. The choice of a filter is part of the address, so that it can be shared. */
+/**
+ * Fields that filter by report or state. A choice becomes part of the page's address, so that the link can be shared.
+ */
 import { wordFor } from './format.js'
 import { html } from './html.js'
 import { placeNow } from './place.js'
@@ -16,7 +18,7 @@ export const filters = ({ view, query }, states) => html`
 
 /** @param {string} view @param {string} name */
 const choose = (view, name) => (/** @type {Event} */ event) => {
-  // The address may be newer than what is drawn: another choice may have been made just before.
+  // Reads the present address, because another filter may have changed since the last drawing.
   const { query } = placeNow()
   query.delete('from')
   const { value } = /** @type {HTMLSelectElement} */ (event.target)

@@ -55,7 +55,10 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="quiet" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/** The browser closes the dialog with the value of the button, or without one on Escape. @param {State['question']} question */
+/**
+ * The browser sets the dialog's return value to the pressed button; Escape leaves it empty. @param {State['question']}
+ * question
+ */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${
@@ -73,7 +76,10 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** Moves the focus by hand, because the part of the address behind # is the place of a view. @param {Event} event */
+/**
+ * Moves the focus by code: a normal link to `#main` would change the address, whose part behind # names the view.
+ * @param {Event} event
+ */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

@@ -1,4 +1,4 @@
-/** Jobs that the queues hold: running, waiting for their turn or their next try, and failed with the reason. */
+/** Jobs of the queues: active, waiting, delayed until their next attempt, and failed with the reason. */
 import { failureText } from './api.js'
 import { pill, table } from './components.js'
 import { counted, moment } from './format.js'

@@ -1,4 +1,4 @@
-/** Running runs, sent by the worker as server-sent events. The connection is opened again after the worker was away. */
+/** Active runs, sent by the worker as server-sent events. The page reconnects after the worker was unreachable. */
 import { after } from './clock.js'
 
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
@@ -19,12 +19,13 @@ export function watchLive({ onState, onConnection }) {
   const watch = () => {
     cancelReconnect?.()
     source?.close()
-    // A browser opens at most six connections to one address: six hidden windows that listen would leave none for requests.
+    // A hidden window does not listen: a browser opens at most six connections to a host, and six windows would block
+    // all requests.
     source = document.hidden ? undefined : new EventSource('/api/live')
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {
       onConnection(false)
-      // The browser reconnects by itself after a broken connection, but never after an answer that is an error.
+      // After a broken connection the browser reconnects by itself, but not after an error response.
       if (target === source && source?.readyState === EventSource.CLOSED) cancelReconnect = after(RECONNECT_MS, watch)
     })
     source?.addEventListener('message', ({ data }) => {

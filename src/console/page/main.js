@@ -1,6 +1,6 @@
 /**
- * Entry of the page: reads the address, asks the API for what its view shows, draws the answer, and repeats this every few
- * seconds and whenever a run begins or ends.
+ * Entry of the page: reads the address, requests the data of its view, draws it, and repeats this every few seconds and
+ * when a run begins or ends.
  */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
@@ -40,15 +40,15 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Changing a filter stays in the same spot. @param {Place} place */
+/** Addresses with equal results are the same view; filters may differ. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because answers arrive in any order.
-/** The newest request. */
+// Requests are numbered, because responses may arrive in another order.
+/** Number of the newest request. */
 let asked = 0
-/** The request whose answer is drawn. */
+/** Number of the request whose response is drawn. */
 let drawn = 0
-/** The request that opened the current view, and the element that had the focus then. */
+/** Number of the request that opened the current view, and the element that had the focus at that time. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -65,7 +65,7 @@ function refresh() {
   if (!document.hidden) void load()
 }
 
-/** A refresh that nobody asked for; it keeps text that somebody has selected. */
+/** Refreshes the view without an action of the user, so it must not remove a selection of text. */
 function refreshByItself() {
   if (!document.hidden) void load({ keepsSelection: true })
 }
@@ -77,12 +77,12 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // An element that is replaced while it is pressed is never clicked.
+  // Redrawing would replace an element that is being pressed, and the click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
   if (!isOutdated && drawView instanceof Error) {
-    // A failed refresh keeps what is shown.
+    // A failed refresh leaves the old view; only a new view shows the error.
     if (isOpening) change({ drawView: () => failureView(drawView) })
   } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
     drawn = request
@@ -115,7 +115,7 @@ const failureView = ({ message, cure = '' }) => [
   html`<p>${cure}</p>`,
 ]
 
-/** Whether somebody has selected text of the view, for example to copy it. */
+/** Returns whether the user has selected text in the view, for example to copy it. */
 function hasSelection() {
   const selection = getSelection()
   return selection !== null && !selection.isCollapsed && byId('main').contains(selection.anchorNode)
@@ -123,7 +123,7 @@ function hasSelection() {
 
 const focusTitle = () => document.getElementById('title')?.focus({ preventScroll: true })
 
-/** Whether somebody went on with the keyboard while the view was loading. */
+/** Returns whether the user has moved the focus while the view was loading. */
 function hasMovedFocus() {
   const { activeElement: now } = document
   const main = byId('main')
@@ -136,7 +136,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(state, refresh), root)
-  // Otherwise the keyboard would begin at the top of the page again.
+  // Without a focus, the keyboard would begin at the top of the page again.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 

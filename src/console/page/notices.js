@@ -1,4 +1,6 @@
-/** Short notices in the corner, read aloud by screen readers, and the question before an action that cannot be undone. */
+/**
+ * Short notices in the corner, which screen readers announce, and the dialog before an action that cannot be undone.
+ */
 import { failureText } from './api.js'
 import { after } from './clock.js'
 import { byId } from './html.js'
@@ -15,7 +17,10 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/** Keeps the notice while the window is hidden: a run may end after an hour, and nobody has read it. @param {Notice} old */
+/**
+ * Removes the notice after a time. While the window is hidden the notice stays, since nobody has read it. @param
+ * {Notice} old
+ */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })
@@ -27,7 +32,7 @@ function removeLater(old) {
 export const noticeOf = (error) => notice(failureText(error), 'bad')
 
 /**
- * Asks the question in a dialog and returns whether the answer was yes.
+ * Opens a dialog and returns whether the user confirmed.
  * @param {import('./state.js').Question} question
  * @returns {Promise<boolean>}
  */

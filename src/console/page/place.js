@@ -1,4 +1,4 @@
-/** The address of a view: `#/runs/ID?state=failed`. */
+/** The address of a view. Example: `#/runs/ID?state=failed`. */
 
 /** @typedef {{ view: string, name: string, query: URLSearchParams }} Place */
 
@@ -9,7 +9,10 @@ export function placeNow() {
   return { view, name: decoded(name), query: new URLSearchParams(query) }
 }
 
-/** Returns the name as it is if its encoding is broken: an address may be cut off when it is copied. @param {string} name */
+/**
+ * Decodes the name. A broken encoding, as in an address that was copied in part, is returned as it is. @param {string}
+ * name
+ */
 function decoded(name) {
   try {
     return decodeURIComponent(name)

@@ -4,9 +4,9 @@
  */
 import { after } from './clock.js'
 
-/** The release is missing if the pointer leaves the window. */
+/** Milliseconds after which a press counts as ended: no release is reported if the pointer leaves the window. */
 const PRESS_MS_MAX = 3_000
-/** The click of a finger is a separate event after its release; there is none if the finger moved away. */
+/** Milliseconds between the release of a finger and its click event. No click comes if the finger moved away. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
@@ -36,10 +36,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar presses a button until its release; other keys act when they go down.
+// The space bar acts on release. Other keys act when pressed, so they need no delay.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
-// The click event follows the release: at once for the mouse, later for a finger.
+// The click event follows the release: at once for a mouse, later for a finger.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Only the window's own event: an element also loses the focus when another one is pressed.
+// Only the window's own event counts: an element also loses the focus when another one is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

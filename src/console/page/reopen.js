@@ -1,6 +1,6 @@
 /**
- * Reopens the page after a file of it could not be loaded: the worker is starting, or refuses requests for a minute. This
- * file imports nothing, because any other file may be missing; the browser waits by a refresh header.
+ * Reloads the page if one of its files could not be loaded, as when the worker is starting or limits requests. This
+ * file imports nothing, because any other file may be missing. A refresh header makes the browser wait.
  */
 {
   const REOPEN_SECONDS = 5
@@ -16,7 +16,7 @@
     refresh.content = String(REOPEN_SECONDS)
     document.head.append(refresh)
   }
-  // The error event of an element does not bubble, so the listener captures it.
+  // The error event of an element does not bubble, so the listener uses the capture phase.
   const stop = new AbortController()
   addEventListener(
     'error',

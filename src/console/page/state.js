@@ -1,4 +1,4 @@
-/** What the page shows now. Every change goes through `change`, which draws the page again. */
+/** The state of the page. Every change goes through `change`, which draws the page again. */
 import { placeNow } from './place.js'
 
 /** @typedef {import('./html.js').Content} Content */
@@ -8,13 +8,13 @@ import { placeNow } from './place.js'
 
 export const state = {
   place: placeNow(),
-  /** Draws the view from the answers that arrived last; undefined until the first answer. @type {(() => Content) | undefined} */
+  /** Draws the view from the last data; undefined before the first response. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
   question: /** @type {Question | undefined} */ (undefined),
-  /** All reports of the configuration; read once, before the first view is drawn. @type {readonly string[]} */
+  /** All reports of the configuration; loaded once before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 

@@ -1,6 +1,6 @@
 /**
- * Covered time as a band: time that was read completely, and gaps. The text and the list below contain the same for people
- * who do not see the band or need the exact times.
+ * Draws the covered time as a band: time that was read completely, and gaps. A text and a list contain the same facts,
+ * for screen readers and for exact times.
  */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
@@ -11,7 +11,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** In drawing units, so that a gap of one minute in twenty years is visible. */
+/** Minimum width in drawing units, so that a gap of one minute in twenty years is visible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
