@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The launcher. It runs the command line on the Node that the project pins in node_modules, whatever Node started it,
- * and gives the program enough threads that a long statement of DuckDB never keeps files from being read. Plain
- * JavaScript without syntax newer than Node 20, since it must start everywhere.
+ * The launcher. It runs the command line on the Node version that the project pins in node_modules, independently of
+ * the Node that started it. It raises the number of threads, so that a long DuckDB statement never blocks reading
+ * files. Plain JavaScript without syntax newer than Node 20, since it must start everywhere.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -13,9 +13,9 @@ import { fileURLToPath } from 'node:url'
 
 /** The first Node that runs TypeScript files as they are, without a warning. */
 const NODE_MIN = [24, 12]
-/** The source in a checkout; in an installed package what was built of it, as Node strips no types there. */
+/** The source in a checkout, or the built files of an installed package, where Node does not strip types. */
 const PROGRAMS = ['../src/cli/main.ts', '../src/cli/main.js', '../dist/src/cli/main.js']
-/** libuv makes its threads at their first use, so this has to stand before anything reads a file in the background. */
+/** libuv creates its threads at the first use, so this must be set before the first asynchronous read of a file. */
 process.env.UV_THREADPOOL_SIZE ??= '16'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -41,13 +41,13 @@ function relaunch() {
     process.exitCode = 1
     return
   }
-  // The channel has no messages: its end tells the program that its launcher is gone.
-  // Pages come and go as large buffers: a small nursery keeps what is dead from piling up.
+  // Without this limit of V8's young generation, dead pages would stay in memory for long.
   const flags = ['--max-semi-space-size=8']
   const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    // The IPC channel carries no messages; its end shows the program that the launcher has ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    // DuckDB's threads and Node's would each keep freed memory in an arena of their own; and what is large goes back to
-    // the system as soon as it is free, where malloc would get used to its size and keep it.
+    // With glibc's defaults, each thread keeps freed memory in its own arena, and malloc keeps large freed blocks
+    // instead of returning them to the system.
     env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', ...process.env, TIDEMARK_LAUNCHED: '1' },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
@@ -60,7 +60,7 @@ function relaunch() {
   })
 }
 
-/** Wherever npm has put the package with the binary; undefined where there is none for this platform. */
+/** Returns the binary in the package that npm has installed; undefined where there is none for this platform. */
 function pinnedNode() {
   try {
     const packageFile = createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/package.json`)

@@ -15,7 +15,7 @@ CREATE TABLE tidemark.marks (
   load_id BIGINT NOT NULL,
   updated_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.marks IS 'High-water marks: everything modified at or before value is in the warehouse';
+COMMENT ON TABLE tidemark.marks IS 'High-water marks: everything that the service showed as modified at or before value is in the warehouse';
 COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency, or the record that the mark belongs to';
 COMMENT ON COLUMN tidemark.marks.mark IS 'modified_since, aggregate_record_modified, or since (audits)';
 

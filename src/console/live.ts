@@ -11,8 +11,7 @@ import { toRunningRun } from './runningRun.ts'
 
 const LOOK_EVERY_MS = 400
 /**
- * A comment is sent at this interval, because proxies close connections that are silent for a minute. Sessions are
- * checked too.
+ * Proxies close connections that are silent for a minute. At this interval a comment is sent and the session checked.
  */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50

@@ -1,18 +1,20 @@
 /**
- * How the range of a backfill is cut into windows: from what is known of where its rows stand, into windows of about
- * equally many, so that several can be pulled side by side and each is about one load. Pure; a wrong guess costs
- * balance, never rows, since each window is proven by itself.
+ * Cuts the range of a backfill into windows with about equally many rows, as far as the rows' distribution is known. So
+ * several windows can be pulled at once, and each is about one load. Pure. A wrong guess makes windows uneven but loses
+ * no row, because each window is proven by itself.
  */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** So many windows at most: each is a row in the books and a job. */
+/** The maximum number of windows. Each window is a row in the books and a job. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** So many are wanted where the rows suffice: enough for several pullers to end together. */
+/** The number of windows to aim for, if there are enough rows: several pullers then finish at about the same time. */
 const WINDOWS_WANTED = 32
-/** A smaller window costs more in requests that end half-empty than it gains. */
+/**
+ * The minimum size of a window. In a smaller one, half-empty last pages cost more requests than parallel work saves.
+ */
 const PAGES_A_WINDOW_MIN = 4
-/** Where nothing is known of the rows, a window is not longer than this, as long as that gives few enough. */
+/** The maximum length of a window where nothing is known of the rows, unless that gives too many windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -21,32 +23,32 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the range and how many rows stand in it, by each way in which it is asked (modified, created). */
+/** A part of the range and its number of rows, by each axis of time (modified, created) in which it is requested. */
 export interface Counted extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window; rows undefined: nothing is known. */
+/** A window of the plan. `rows` is undefined where nothing is known of the rows. */
 export interface Cut extends Range {
   readonly rows: readonly number[] | undefined
 }
 
 export interface WindowSizes {
-  /** Rows that a response of this report holds. */
+  /** The number of rows in a full page of this report. */
   readonly pageRows: number
   readonly loadRowsMax: number
 }
 
 export const rowsIn = ({ rows }: Pick<Counted, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
-/** Rows that one window should hold. */
+/** Returns how many rows one window should contain. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
   const least = Math.min(PAGES_A_WINDOW_MIN * pageRows, loadRowsMax)
   const wanted = Math.ceil(total / WINDOWS_WANTED)
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Windows that touch each other and cover the parts, earliest first. The parts touch each other, earliest first. */
+/** Returns windows for the parts, earliest first. The parts must touch each other, and so do the windows. */
 export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[] {
   const merged: Counted[] = []
   for (const piece of parts.flatMap((part) => evenParts(part, rowsEach))) {
@@ -57,7 +59,7 @@ export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[
   return bounded(merged, joined)
 }
 
-/** Windows of equal length, where nothing is known of the rows. */
+/** Returns windows of equal length, for a range of which nothing is known. */
 export function windowsByTime({ since, until }: Range): Cut[] {
   const wanted = Math.ceil((until - since) / (DAYS_A_WINDOW * MICROS_A_DAY))
   return even({ since, until }, Math.min(WINDOWS_WANTED, wanted)).map((part) => ({ ...part, rows: undefined }))
@@ -66,17 +68,15 @@ export function windowsByTime({ since, until }: Range): Cut[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** The keys are read once more without deleted rows (budgets). */
+  /** True for budgets: the keys are read a second time without deleted rows. */
   readonly readsTwice: boolean
 }
 
-/**
- * The looks that find the last page of a bare array: so many for each time that the pages double, and a few to be sure.
- */
+/** Requests for finding the last page of a bare array: this number per doubling of the pages, and a few to confirm. */
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 
-/** About how many requests a window costs, where how many rows stand in it is known; else the least that it can be. */
+/** Returns about how many requests a window costs; where its number of rows is unknown, the least possible number. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,
@@ -90,14 +90,14 @@ export function requestsFor(
   return readsTwice ? 2 * once : once
 }
 
-/** Cuts a part that holds too many rows; one that holds few enough stays. */
+/** Cuts a part with too many rows into equal ones. A part with few enough is returned unchanged. */
 function evenParts(part: Counted, rowsEach: number): Counted[] {
   const pieces = Math.min(BACKFILL_WINDOWS_MAX, Math.ceil(rowsIn(part) / rowsEach))
   const cut = even(part, pieces)
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Equal parts, as many as are wanted and as its microseconds give. */
+/** Returns equal parts: `wanted` of them, or one for each microsecond of a shorter range. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))
@@ -111,7 +111,7 @@ const joined = (a: Counted, b: Counted): Counted => ({
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
 
-/** Joins neighbours until there are few enough. */
+/** Joins neighbouring windows until there are at most `BACKFILL_WINDOWS_MAX`. */
 function bounded<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
   let few = [...windows]
   while (few.length > BACKFILL_WINDOWS_MAX) {

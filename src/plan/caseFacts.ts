@@ -1,6 +1,4 @@
-/**
- * What the rules of the judge ask about a case: conditions, how a span would be cut, and what the profile learns.
- */
+/** The conditions of the judge's rules, where a rule cuts a span, and what the paging profile learns from a case. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case } from './slice.ts'
@@ -8,37 +6,37 @@ import { type PagingProfile, sawFullPage, sawLastPage } from './pagingProfile.ts
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** A part that was planned as one load is cut again when it has more loads than this. */
+/** A part that was planned as one load is cut again if it turns out to have more than this many loads. */
 const PLANNED_LOADS_MAX = 2
-/** A request never asks for more usual pages at once: an answer that is too large helps nobody. */
+/** A request asks for at most this many usual pages in one: larger responses fail. */
 const USUAL_PAGES_MAX = 8
-/** As many rows as `page_size` may be. */
+/** The largest `page_size` that the specification allows. */
 const ROWS_A_PAGE_MAX = 10_000
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-/** Returns whether page 1 of an envelope was read, which has a total (spec §2). */
+/** Returns whether page 1 of an envelope was read; an envelope has a total (spec §2). */
 export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether these are the first pages of a bare array, or of an envelope without a total. */
+/** Returns whether this is the beginning of a bare array, or of an envelope without a total. */
 export const isUntold = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Returns a span without a lower bound cut in two, so that the later part can be cut further. */
+/** Returns the two parts of a span without a lower bound. The later part has a bound and can be cut further. */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
-/** Returns whether an envelope's total counts more rows than page 1 has, and the span may be cut for that. */
+/** Returns whether an envelope's total is higher than the rows of page 1, and only one response is wanted. */
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the span's old and young part, where the old one probably holds more than a page. */
+/** Returns the old and the young part of the span, if the old part probably has more than a page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the span's old and young part, where the old one is long enough to be worth requests of its own. */
+/** Returns the old and the young part of the span, if the old part is long enough to be worth its own requests. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -58,24 +56,24 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether a slice without a total is cut before it is walked. */
+/** Returns whether a slice without a total may be cut before all of its pages are read. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 follows page 1. Where it has all rows of page 1 and more, rows came meanwhile and it is the last page. */
+/** Returns whether page 2 has further rows. A page 2 with all rows of page 1 and some new ones is the last page. */
 export const isFollowed = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
-/** Returns whether page 2 shows that page 1 is everything. */
+/** Returns whether page 2 shows that page 1 contains all rows. */
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
-  // More rows than were requested, and the same rows again: the service does not page.
+  // Page 1 has more rows than requested, and page 2 has the same rows again: the service ignores paging.
   const isSame = walk.lastRowsSent === walk.firstRowsSent
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Returns whether page 2 shows that only what fits one response can be read: page numbers are ignored, or page 2 is refused. */
+/** Returns whether only one response can be read, because page 2 repeats page 1 or is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -97,7 +95,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns where the last page is, if that was found. */
+/** Returns the place of the last page, if it was found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -109,11 +107,13 @@ export function learnCounted(given: Case): PagingProfile {
     : sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
-/** Returns the rows that a counted span may hold. A part that was planned as one load may hold more: it is loaded in two pieces. */
+/**
+ * Returns how many rows a counted span may have. A part planned as one load may have more: it is loaded in two pieces.
+ */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether as many rows came as the pages have room for, and none of the pages was longer than page 1. */
+/** Returns whether the rows fill all pages up to the last one, and none of the pages was longer than page 1. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -128,19 +128,21 @@ export function isCountMet(given: Case): boolean {
 export const isAgreed = ({ profile, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)
 
-/** Returns whether two walks agree, and the total counts more rows than they brought. */
+/** Returns whether two walks agree on fewer rows than the total says. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && isAgreed(given) && (walk.totalCount ?? 0) > walk.distinct
 }
 
-/** Returns whether this is the last walk, and the rows of a bare array fill its pages of any size: fewer rows may not. */
+/**
+ * Returns whether this is the last walk of a bare array with only full pages, so that a page of any size may hide rows.
+ */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the parts whose totals are added up. They are apart by 1 µs, since a row where they meet would count twice. */
+/** Returns the parts whose totals are added up, 1 µs apart: a row on a shared bound would count twice. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
@@ -152,7 +154,7 @@ export function countedParts(given: Case): readonly Span[] {
   ]
 }
 
-/** Returns, after rows moved, parts that should fit one response each. */
+/** Returns smaller parts, after rows moved during a walk. Each part should fit into one response. */
 export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
   const { span, heap } = given.slice
   if (!mayCut(given) || span === undefined) return undefined
@@ -162,9 +164,10 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If a full page is repeated, or the page after it is refused, either it is the
- * last page or the service ignores page numbers: pages that are one row shorter show which. If the service ignores them, or if
- * rows came twice that no bound of time separates, the next walk asks for one page with everything. One page needs no order.
+ * Returns the page size in rows for the next walk. A full page that is repeated, or followed by a refusal, is either
+ * the last page or the only one of a service that ignores page numbers. Pages of one row less distinguish the two
+ * cases. If the service ignores page numbers, or rows came twice at one instant, the next walk requests one page with
+ * everything, which needs no order.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -183,19 +186,21 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total is believed although page 1 has room: pages as long as this one held back rows before. */
+/**
+ * Returns whether the total is believed although page 1 is not full: the service has cut pages of this length before.
+ */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** Returns the span in parts of one load each. */
+/** Returns the span cut into parts of one load each. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the last page was found and the pages before it were not read yet. */
+/** Returns whether the last page was found and the pages before it are not read yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns the span in parts that can be paged to. */
+/** Returns the span cut into parts whose last page the service does not refuse. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { totalCount = 0, distinct } = given.seen.walk

@@ -1,15 +1,15 @@
 /**
- * Which columns undocumented fields get: their types from the kinds of values that all rows were seen to hold, and
- * their names from the fields' own. Pure: the warehouse carries out what is decided here (product contract §4).
+ * Decides which columns undocumented fields get. The type follows from the kinds of values in all rows so far, and the
+ * name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
  */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, NUMBERS, only, SCALARS } from './kinds.ts'
 
-/** Discovered columns that one table may get; what comes after stays in `_extra` or `_payload`. */
+/** Maximum number of discovered columns in a table. Values of further fields stay in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/** The first would hide the one by which DuckDB knows its rows, the others are a version's own (`history: true`). */
+/** Names that discovered columns must not have: DuckDB's row identifier, and columns of versions (`history: true`). */
 const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
@@ -26,16 +26,16 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** No column was left to give, or none may be added or widened: the values stay in `_extra` or `_payload`. */
+  /** The maximum is reached, or the contract forbids the change. The values stay in `_extra` or `_payload`. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** What becomes of fields and types that are new: columns change, or values stay beside them, or rows are refused. */
+/** What happens to new fields and types: the columns change, the values stay in `_extra`, or the rows are rejected. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
-/** Where arrays and objects go: child tables give them a JSON column, report tables leave them to `_extra`. */
+/** Where arrays and objects are stored: in a JSON column of a child table, or in `_extra` of a report's table. */
 export type NestedValues = 'column' | 'extra'
 
-/** The narrowest type that holds every value of these kinds exactly; undefined while there was none. */
+/** Returns the narrowest type that can store all of these kinds exactly; undefined if no value was seen yet. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
@@ -51,7 +51,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
   return 'VARCHAR'
 }
 
-/** What a column of that type may hold already. */
+/** The kinds of values that a column of the type may already contain. */
 const HELD: Partial<Record<DuckType, Kinds>> = {
   BOOLEAN: Kind.boolean,
   BIGINT: Kind.integer | Kind.long,
@@ -62,7 +62,7 @@ const HELD: Partial<Record<DuckType, Kinds>> = {
   VARCHAR: Kind.text,
 }
 
-/** The type that holds both what the column holds already and values of these kinds. */
+/** Returns the type that can store the column's present values and values of these kinds. */
 export function widened(type: DuckType, kinds: Kinds, nested: NestedValues = 'extra'): DuckType {
   if (type === 'JSON') return type
   const held = HELD[type] ?? Kind.text
@@ -73,19 +73,19 @@ export function widened(type: DuckType, kinds: Kinds, nested: NestedValues = 'ex
 
 export interface Known {
   readonly columns: readonly DiscoveredColumn[]
-  /** Names that are taken: documented and system columns, keys. */
+  /** Names that are not available: documented columns, system columns and keys. */
   readonly taken: readonly string[]
   readonly nested: NestedValues
   readonly contract?: SchemaContract
 }
 
-/** What has to change so that every scalar of the fields has a column that holds it. */
+/** Returns the changes after which each scalar of the fields has a column that can store it. */
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Told once for a table: where keys are data, every load brings more of them.
+  // Reported once per table. Where keys of objects are data, every load would report further fields.
   let beyond = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
@@ -115,7 +115,7 @@ export interface Renamed {
   readonly column: DiscoveredColumn
 }
 
-/** Columns that got a name before it was one of a version's own, under another one. */
+/** Returns new names for columns that were named before their name was reserved for versions. */
 export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
   const taken = takenNames(known)
   return known.columns
@@ -123,7 +123,7 @@ export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
     .map((column) => ({ from: column.name, column: { ...column, name: freeName(column.field, taken) } }))
 }
 
-/** The name of a field's column, before it has to differ from another one. */
+/** Returns the column name for a field. The caller adds a number if the name is already used. */
 export function columnName(field: string): string {
   const snake = snakeCase(field).slice(0, NAME_LENGTH_MAX)
   return /^[a-z_]/.test(snake) ? snake : `field_${snake}`

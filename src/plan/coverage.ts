@@ -1,6 +1,7 @@
 /**
- * Coverage belongs to what was asked (product contract §3): rows that were read with fewer collections, other filters
- * or a later start don't cover what is asked now. Pure: says whether they do, and in which order to read again.
+ * Compares the configuration of earlier requests with the present one (product contract §3). Rows that were requested
+ * with fewer collections, other filters or a later start have to be read again. Pure. It decides whether and in which
+ * order.
  */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -9,35 +10,35 @@ export interface Asked {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** What of the rows is kept in clear, as `privacyText` has it (src/plan/privacy.ts); undefined: everything. */
+  /** Fields that are stored in clear, in the form of `privacyText` (src/plan/privacy.ts); undefined: all fields. */
   readonly columns?: string | undefined
 }
 
-/** What of a question can change so that what was read doesn't hold what is asked now. */
+/** The settings whose change can make it necessary to read rows again. */
 export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
 
 export type Change = (typeof CHANGES)[number]
 
 const AND = ' and '
 
-/** As people read it, and as `tidemark.coverage.because` holds it; undefined: nothing is named. */
+/** Returns the changed settings as text, as in `tidemark.coverage.because`; undefined when there are none. */
 export const reasonOf = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** The changes that such a text names; what another version wrote is passed over. */
+/** Returns the settings in such a text. Unknown words, from another version of Tidemark, are skipped. */
 export const changesIn = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The question whose answer is held, as far as nothing is owed. */
+  /** The configuration with which all rows were read, except those up to `refillUntil`. */
   readonly asked: Asked
-  /** What was modified up to here has to be read again; undefined: nothing has. */
+  /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
-  /** Why it has to. */
+  /** Why they have to be read again. */
   readonly because: readonly Change[]
 }
 
-/** In what the new question asks for more than was read for `held`; nothing: all of it is held. */
+/** Returns the settings in which `wanted` requests more than `held`; empty if the rows of `held` are enough. */
 export function outgrown(held: Asked, wanted: Asked): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),
@@ -47,12 +48,13 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
   ]
 }
 
-/** Whether what was read for `held` holds everything that is asked for now. */
+/** Returns whether the rows that were read with `held` are enough for `wanted`. */
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * What is to be remembered when a run asks `wanted`, and what it owes: the run before asked as `held` says, and read
- * everything up to `readUntil`. The same object when nothing is new.
+ * Returns the coverage to store for a run with the configuration `wanted`: what was read, and up to when it has to be
+ * read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns the same
+ * object if nothing has changed.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
@@ -61,7 +63,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // What is asked for less is missing from the rows that come from now on, so it is not held any longer.
+  // A setting that now requests less is missing in new rows, so the earlier, larger coverage no longer holds.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }
@@ -70,10 +72,10 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
 const canonical = (filters: Asked['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** What is recent is wanted first; each part is remembered when it is done. */
+/** Lengths of the parts in days. Recent rows are read first, and each part is recorded when it is complete. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
-/** [start, until] in parts that share their edges, newest first. */
+/** Returns [start, until] in parts that share their bounds, newest first. */
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {
   const parts: Span[] = []
   let end = until

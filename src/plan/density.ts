@@ -1,32 +1,33 @@
 /**
- * How densely rows stand in time, as far as the slices read so far tell, and how long the next slice may be. Cutting is
- * about cost only: a slice that holds too many rows costs a request more, a half-empty one half a request.
+ * Estimates how many rows there are per microsecond, from the slices read so far, and so how long the next slice may
+ * be. This affects only the cost: a slice with too many rows costs one more request, and a half-empty slice wastes half
+ * a request.
  */
 
-/** A slice's count is expected to scatter this many times as much as if rows came by chance, until slices tell. */
+/** How much counts of slices vary at first, as a multiple of pure chance. Later slices correct this value. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Weight of what was known before against the slice seen last: of the density, and of how much counts scatter. */
+/** Weight of earlier slices against the last one, for the density and for how much counts vary. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** A slice with so many times fewer or more rows than expected says that what came before is no guide. */
+/** If a slice has this many times fewer or more rows than expected, earlier slices are ignored. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** From here down the margin would shrink where counts scatter more: it stays one deviation. */
+/** Below this value the margin would shrink although counts vary more, so it stays at one standard deviation. */
 const WORTH_MIN = Math.exp(0.5)
-/** How much of a slice's deviation is taken for a trend that goes on: little while chance explains it. */
+/** The share of a slice's deviation that counts as a trend. It is small as long as chance can explain the deviation. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** Most reports grow denser towards the present. */
+/** Most reports have more rows per time towards the present. */
 const TREND_AT_FIRST = 0.03
-/** How far a trend may reach, from slice to slice, in the density's logarithm. */
+/** The maximum trend from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
 /**
- * Rows to plan for where a response holds `pageRows` and counts scatter by `dispersion` × what chance alone would do.
- * The margin is where the cost of an overfull slice, times its likelihood, meets that of the room left free.
+ * Returns how many rows to plan for a response of at most `pageRows`, when counts vary by `dispersion` × pure chance.
+ * At the returned margin, the expected cost of a slice with too many rows equals the cost of the unused space.
  */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
@@ -35,14 +36,14 @@ export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST):
 }
 
 export class Density {
-  /** Rows and µs of the slices seen, older ones weighing less. */
+  /** Rows and microseconds of the slices so far; older slices have less weight. */
   #rows = 0
   #length = 0
   #dispersion = DISPERSION_AT_FIRST
-  /** By how much, in its logarithm, the density grows from slice to slice. */
+  /** Growth of the density from slice to slice, as a difference of logarithms. */
   #trend = TREND_AT_FIRST
 
-  /** Rows a µs that the next slice is expected to hold; undefined while no row was seen. */
+  /** Returns the expected rows per microsecond of the next slice; undefined before the first row. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }
@@ -51,7 +52,7 @@ export class Density {
     return plannedRows(pageRows, this.#dispersion)
   }
 
-  /** A slice of `length` µs held `rows`. */
+  /** Records that a slice of `length` µs had `rows` rows. */
   saw(length: number, rows: number): void {
     const { rate } = this
     if (rate === undefined) this.guess(0, 0)
@@ -76,7 +77,7 @@ export class Density {
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** What is known from elsewhere, instead of what slices told. */
+  /** Sets the density from another source than slices, such as a total. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

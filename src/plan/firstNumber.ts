@@ -1,4 +1,7 @@
-/** What tells what page numbers count from (spec §4, rule 2, doesn't): a row that can be asked for by itself. Pure. */
+/**
+ * Chooses a row that can be requested by itself, in order to find whether pages are counted from 0 or 1, which the
+ * specification does not define (spec §4, rule 2). Pure.
+ */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -14,14 +17,16 @@ export function sharedRows(a: PageRows, b: PageRows): number {
 
 interface Stamp {
   readonly at: Instant
-  /** Place of its row on the page. */
+  /** Position of the row on its page. */
   readonly row: number
 }
 
-/** A row has two stamps at most, so one of the next two on either side is another row's. */
+/** A row has at most two modification times, so of two neighbours on either side one belongs to another row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** A stamp that no other row of the page has a stamp near: what is asked so closely is that row and few others. */
+/**
+ * Returns a time that belongs to one row and is far from those of all others, so that a window around it has few rows.
+ */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

@@ -1,6 +1,6 @@
 /**
- * Spans that were read, put together: which time is covered, where gaps are, how far everything is proven without one.
- * Bounds are inclusive (spec §4, rule 1), so spans that share an instant leave nothing between them.
+ * Combines spans that were read: the covered time, its gaps, and the end of the time without gaps. Bounds are inclusive
+ * (spec §4, rule 1), so two spans with a common instant have no gap between them.
  */
 import { type Instant, latest } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -8,8 +8,8 @@ import type { Span } from './spans.ts'
 const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /**
- * The same time as few spans that don't touch, earliest first. A span that ends before it begins holds no time: such is
- * what a slice proves that lies between the service's clock and the end of the window, a second later.
+ * Returns the same time as few spans that don't touch, earliest first. A span that ends before it begins is left out;
+ * it occurs when the service's clock is later than the end of the window by up to a second.
  */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []
@@ -22,7 +22,7 @@ export function merged(spans: readonly Span[]): Span[] {
   return islands
 }
 
-/** What lies between the spans, and between `from` and the first of them. */
+/** Returns the gaps between the spans, and between `from` and the first span. */
 export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
   const gaps: { since: Instant; until: Instant }[] = []
   let reached = from
@@ -34,8 +34,8 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
 }
 
 /**
- * The end of what is proven without a gap from `from` on; `from` itself where nothing touches it. Without a `from`,
- * only a span without a lower bound, or the earliest one, is a beginning.
+ * Returns the end of the proven time without a gap after `from`; `from` itself if no span touches it. Without `from`,
+ * the time begins with the span that has no lower bound, or else with the earliest one.
  */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)

@@ -1,7 +1,7 @@
 /**
- * Judges what was seen of a slice by a table of rules, tried from top to bottom: the first one that returns a verdict counts.
- * docs/PROOFS.md argues each of them in the section that the rule names, and prints the table. A new kind of service is a fact
- * in the paging profile and a rule here.
+ * Judges what was read of a slice by a table of rules, which are tried from top to bottom; the first verdict counts.
+ * docs/PROOFS.md prints the table and argues each rule in the section that the rule names. Support for a new kind of
+ * service is a fact in the paging profile and a rule here.
  */
 import {
   agesOf,
@@ -44,11 +44,11 @@ export interface Rule {
   readonly name: string
   /** The verdict in words. */
   readonly verdict: string
-  /** Heading of docs/PROOFS.md that argues the rule. */
+  /** The heading in docs/PROOFS.md under which the rule is argued. */
   readonly argued: string
-  /** The verdict, where the condition holds. */
+  /** Returns the verdict, or false if the condition does not hold. */
   readonly gives: (given: Case) => Verdict | false
-  /** The profile after the verdict. */
+  /** Returns the profile after the verdict. */
   readonly learns?: (given: Case) => PagingProfile
 }
 
@@ -80,7 +80,7 @@ function giveUp({ profile, seen }: Case): Verdict {
   return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }
 }
 
-/** The number of the first page. */
+/** Rules about the number of the first page. */
 const NUMBERING: readonly Rule[] = [
   {
     name: 'The service counts pages from 0, and page 1 was requested first',
@@ -101,7 +101,7 @@ const NUMBERING: readonly Rule[] = [
   },
 ]
 
-/** The first page of an envelope. */
+/** Rules about the first page of an envelope. */
 const TOLD: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',
@@ -162,7 +162,7 @@ const TOLD: readonly Rule[] = [
   },
 ]
 
-/** The first two pages of a bare array. */
+/** Rules about the first two pages of a bare array. */
 const UNTOLD: readonly Rule[] = [
   {
     name: 'Page 1 is empty, or shorter than requested and than every page that another followed',
@@ -286,7 +286,7 @@ const UNTOLD: readonly Rule[] = [
   },
 ]
 
-/** Walks that were read to their end. */
+/** Rules about walks that were read to their end. */
 const WALKED: readonly Rule[] = [
   {
     name: 'A page that would have to hold everything is refused',
@@ -383,11 +383,11 @@ export const RULES: readonly Rule[] = [...NUMBERING, ...TOLD, ...UNTOLD, ...WALK
 
 export interface Judgement {
   readonly verdict: Verdict
-  /** The profile with what the evidence shows of the service. */
+  /** The profile with everything that the evidence shows of the service. */
   readonly profile: PagingProfile
 }
 
-/** Returns the verdict of the first rule that fits. The last rule fits always. */
+/** Returns the verdict of the first rule that fits. The last rule always fits. */
 export function judge(given: Case): Judgement {
   for (const rule of RULES) {
     const verdict = rule.gives(given)

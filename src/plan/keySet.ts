@@ -1,6 +1,6 @@
 /**
- * A set of row keys that stays small: whole-number keys live in one flat table (12–16 bytes a key instead of the
- * hundred that a Set of strings takes), everything else in an ordinary Set. A walk of millions of rows counts its
+ * A set of row keys that needs little memory. Whole-number keys are stored in one flat table (12–16 bytes per key; a
+ * Set of strings needs a hundred). Other keys are stored in an ordinary Set. A walk of millions of rows counts its
  * distinct keys with it.
  */
 const EMPTY = Number.NaN
@@ -16,7 +16,7 @@ export class KeySet {
     return this.#numbers + this.#others.size
   }
 
-  /** Adds the key; false when it was there already. */
+  /** Adds the key. Returns false if it was already in the set. */
   add(key: number | string): boolean {
     if (typeof key === 'string') {
       if (this.#others.has(key)) return false
@@ -54,7 +54,7 @@ export class KeySet {
   }
 }
 
-/** Mixes both halves of the number, so that runs of identifiers don't crowd one place. */
+/** Returns a hash of both halves of the number, so that consecutive identifiers are spread over the table. */
 function scatter(key: number): number {
   const low = Math.imul(key | 0, 0x9e3779b1)
   const high = Math.imul((key / 4_294_967_296) | 0, 0x85ebca6b)

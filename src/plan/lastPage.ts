@@ -1,31 +1,31 @@
 /**
- * Where the last page lies when no total is told: found in leaps, then by halves. Its place bounds how many rows there
- * are, and a walk that brings as many has brought them all (docs/PROOFS.md, "total"). Only a page that comes short with
- * nothing new behind it counts as the last; whatever looks otherwise ends the search without an answer.
+ * Finds the last page of a response without a total: first by leaps, then by halves. The number of pages limits the
+ * number of rows, so a walk that returns as many rows has returned all of them (docs/PROOFS.md, "total"). Only a short
+ * page with nothing new after it counts as the last page. After any other result the search ends without an answer.
  */
 
 /**
- * What a page showed. `full`: as many rows as page 1, others than before. `short`: fewer. `again`: the short page that
- * was seen before once more, which some services show for every later number. `odd`: anything else.
+ * What a page contained. `full`: as many rows as page 1, all of them new. `short`: fewer. `again`: the short page that
+ * was seen before, which some services return for every later number. `odd`: anything else.
  */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
   readonly number: number
-  /** False: it is as long as the pages before it. */
+  /** False if the last page has as many rows as the pages before it. */
   readonly isShort: boolean
 }
 
 const LEAP_GROWTH = 4
 
 export class LastPageSearch {
-  /** The highest page that came full. */
+  /** The highest page number that was full. */
   #full = 1
   /** The highest number that the last page can have. */
   #limit: number | undefined
-  /** A short page behind which nobody looked yet. */
+  /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** The page at the limit showed the last page's rows, which stand there or further ahead. */
+  /** The page at the limit repeated the last page, so the last page has this number or a lower one. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -33,18 +33,18 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 came full. `guess`: where the last page probably lies; `stop`: a page that no leap leads past. */
+  /** Begins after a full page 1. `guess`: the probable last page; `stop`: a page number that no leap exceeds. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
   }
 
-  /** The last page, when the search is over and nothing was odd. */
+  /** Returns the last page, if the search has ended without an odd page. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }
 
-  /** Number of the page to look at next; undefined when the search is over. */
+  /** Returns the number of the page to request next; undefined when the search has ended. */
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
@@ -59,7 +59,7 @@ export class LastPageSearch {
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
-  /** Page `number`, which `next` named, was looked at. */
+  /** Records the result for the page that `next` has returned. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined
@@ -69,13 +69,13 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // Rows behind a short page, or an empty page before one that was shown again, fit no service that cuts full pages.
+    // A service with full pages has no rows after a short page, and repeats no page after an empty one: that is odd.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
-  /** The last page, if what was seen leaves only one place for it. `short`: a short page that an empty one follows. */
+  /** Returns the last page if only one place for it is left. `short`: a short page that is followed by an empty one. */
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
     if (this.#limit === undefined) return undefined

@@ -1,10 +1,10 @@
 /**
- * Late rows: shown for the first time although the windows before had asked for their time. They say how long the
- * service really takes to show a change, and so how far a window has to reach back (product contract §2, overlap).
+ * Late rows: rows that the service returned for the first time after an earlier window had requested their time. Their
+ * delay shows how far windows have to reach back (product contract §2, overlap).
  */
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/** The span that earlier windows have read. A row of that span which is new to a load is late. */
+/** What earlier windows have read. A new row whose modification time is in that span is late. */
 export interface PreviousRead {
   /** Rows with a stamp up to this time were requested before. */
   readonly until: Instant
@@ -14,9 +14,9 @@ export interface PreviousRead {
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** Where the window that left the mark ended: the service's clock of that time. */
+  /** The end of the window that set the mark, by the service's clock at that time. */
   readonly until: Instant | undefined
-  /** Our clock when the run that read it began. */
+  /** Our clock when the run of that window began. */
   readonly begunAt: Instant | undefined
 }
 
@@ -34,10 +34,10 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** How long after its stamp a late row was shown, at least. */
+/** Returns how long after its modification time a late row was first returned, at least (milliseconds). */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
-/** What is advised is a round number of these. */
+/** The advised overlap is a multiple of one of these. */
 const STEPS_MS = [
   SECOND_MS,
   5 * SECOND_MS,
@@ -49,10 +49,12 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** A step is fine enough when the advice takes so many of it at least. */
+/** The advice is at least this many steps, so that rounding up to a step does not enlarge it too much. */
 const STEPS_MIN = 2
 
-/** The overlap to set, in milliseconds, where rows came so late that the next one might be missed; else undefined. */
+/**
+ * Returns the overlap to set (milliseconds) if rows were so late that the present one may miss some; else undefined.
+ */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
@@ -67,10 +69,7 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/**
- * A duration as the configuration takes it, in the largest unit that holds it whole; a rest below a second is rounded
- * up.
- */
+/** Returns a duration in the form of the configuration, in the largest unit without a remainder, in whole seconds. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]

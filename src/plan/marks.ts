@@ -1,6 +1,6 @@
 /**
- * The high-water marks of a report, by the names under which `tidemark.marks` holds them (product contract §3). Each is
- * named after what is asked or compared with it.
+ * The high-water marks of a report, by their names in `tidemark.marks` (product contract §3). Each is named after the
+ * request parameter or column that it belongs to.
  */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant } from '../instant.ts'
@@ -10,10 +10,10 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The marks up to which a scope was read: a windowed report's, or that of one record's audit trail. */
+/** The marks that are a time up to which a scope was read: of a windowed report, or of one record's audit trail. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
-/** The marks that a proven window of the report moves. */
+/** Returns the names of the marks that a proven window of the report moves. */
 export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
   if (perRecord !== undefined) return ['since']
   return newerBy.includes('aggregate_record_modified')
@@ -26,12 +26,12 @@ export interface Marks {
   readonly before: Before
   readonly window: Window
   readonly rules: WindowRules
-  /** Proven spans of the run. Windows may be proven in any order; only what is proven without a gap counts. */
+  /** Spans that the run has proven, in any order. The mark moves only over time without a gap. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
   /**
-   * What the load of the last slice stores. Undefined where the first answer shows that the clock on which the window was cut
-   * had been set back. The window may begin too late then, so the mark stays, and with it where the next window begins.
+   * The mark that the load of the last slice stores. Undefined if the first response shows that the service's clock had
+   * been set back before the window was cut: the window may begin too late, so the mark must not move.
    */
   readonly moved: Instant | undefined
 }
@@ -45,7 +45,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. `clock`: the service's, when nothing later could be known. */
+/** Returns the marks after a proven slice. `clock`: the service's time, after which nothing can be known. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

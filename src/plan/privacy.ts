@@ -1,6 +1,6 @@
 /**
- * What of a report's rows may not be kept in clear: which fields are hashed or dropped, in rows and in the items of
- * collections. Fields are known by the name of their column, so every spelling of a field that would fill it is meant.
+ * Decides which fields are hashed or dropped before they are stored, in rows and in items of collections. Rules name
+ * columns, so a rule applies to every field that would fill its column.
  */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
@@ -10,26 +10,26 @@ export { columnName } from './columns.ts'
 
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
-/** As configured: `column` or `collection.column` → what becomes of it. */
+/** The configured rule for each `column` or `collection.column`. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
-  /** Only columns are kept: nothing stays as it was sent. */
+  /** True: rows are stored in columns only, and not also as they were sent. */
   readonly excludePayload: boolean
 }
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** What stands in place of a refused row that may not be kept; JSON text that begins so is never loaded again. */
+/** Beginning of the text that is stored instead of a rejected row with private values. It cannot be loaded again. */
 export const WITHHELD = 'withheld by '
 
-/** The rules of one kind of object, by column. */
+/** The rules for the fields of one object, by column. */
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
 
 export interface RowRules {
   readonly row: ObjectRules
-  /** By the name of the collection. */
+  /** The rules for items, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Wire fields of which an array or object is kept; undefined: all are. */
+  /** Fields whose arrays and objects are stored; undefined: all. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -38,7 +38,7 @@ export const NO_RULES: PrivacyRules = { columns: {}, excludePayload: false }
 const activeRules = ({ columns }: PrivacyRules): (readonly [string, ActiveRule])[] =>
   Object.entries(columns).flatMap(([name, rule]) => (rule === 'keep' ? [] : [[name, rule] as const]))
 
-/** The rules for a report's rows; undefined: everything is kept as it comes. */
+/** Returns the rules for a report's rows; undefined if everything is stored. */
 export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | undefined {
   const active = activeRules(rules)
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -59,21 +59,21 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Names of the fields that fill the column from rows of another shape (spec §2, event row): as private as its own. */
+/** Returns the other fields that fill the column (spec §2, event row). They are as private as the column. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
-/** A child table's name as the configuration has it: without its parent's. */
+/** Returns a child table's name in the configuration, without the name of its report. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
-/** What becomes of a field, by its name on the wire. */
+/** Returns the rule for a field, by its name in the row. */
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))
 
-/** What becomes of the items in a field, by its name on the wire. */
+/** Returns the rules for the items in a field, by its name in the row. */
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Rules as text, equal for equal rules; undefined where there is none. `keyPrint` tells hash keys apart. */
+/** Returns the rules as text, to compare them; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -87,7 +87,7 @@ export interface NowPrivate {
   readonly payload: boolean
 }
 
-/** What is held in another form than it may be kept in by now. */
+/** Returns the columns that became more private, so that their stored values must be removed. */
 export function nowPrivate(before: string | undefined, after: string | undefined): NowPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

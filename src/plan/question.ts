@@ -1,11 +1,10 @@
 /**
- * From a declaration and what is wanted to a request: path and body as the specification has them (spec §4). Every
- * parameter that is sent comes from the declaration; nothing is sent that the specification doesn't name.
+ * Builds the path and the body of a request from a declaration (spec §4). Only parameters of the declaration are sent.
  */
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
-/** Parameters of one record. A record's identifier stands in its digits: beyond 2^53 a number would name another one. */
+/** Parameters that name one record. An identifier above 2^53 is text, since a number would be rounded. */
 export type AskedAbout = Readonly<Record<string, number | string>>
 
 export interface Bounds {
@@ -14,26 +13,26 @@ export interface Bounds {
 }
 
 export interface Question {
-  /** Bounds on the report's window parameters. */
+  /** Bounds of the window parameters (modification time). */
   readonly window?: Bounds
-  /** Bounds on the created filters instead. */
+  /** Bounds of the creation time instead. */
   readonly created?: Bounds
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** The currency, for reports that are asked in one. */
+  /** The currency, for reports whose requests name one. */
   readonly currency?: string | undefined
-  /** What is asked about: `entityId` and `entityRecordId`, or `enquiryId` (which stands in the path). */
+  /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
   readonly record?: AskedAbout
-  /** Overrides what the report always sends, for the second read of a difference. */
+  /** Parameters that replace those of the declaration, for the second read of budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** The request's path below `/reportingapi`, with the record that is asked about where it stands in the path. */
+/** Returns the path below `/reportingapi`, with the identifier of the requested record. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
 
-/** The body of one page's request. `pageSize` in rows. */
+/** Returns the body of the request for one page. `pageSize` in rows. */
 export function bodyOf(
   report: Declaration,
   question: Question,
@@ -60,7 +59,7 @@ export function bodyOf(
   }
 }
 
-/** Node has it; the types don't know yet. */
+/** Node has JSON.rawJSON, but TypeScript's types do not. */
 const exact = JSON as JSON & { rawJSON(text: string): unknown }
 
 const exactNumber = (value: number | string): unknown =>

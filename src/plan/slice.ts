@@ -1,4 +1,4 @@
-/** A slice of a span while it is read: what was seen of it, and the verdicts that src/plan/judge.ts returns. */
+/** A slice of a span during its reading: what was seen of it, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -8,25 +8,25 @@ import type { WalkPolicy } from './walkPolicy.ts'
 
 /** A part of a span that is proven by itself. */
 export interface Slice {
-  /** Undefined: everything, without bounds. */
+  /** Undefined: all rows, without bounds. */
   readonly span: Span | undefined
-  /** Rows that the slice probably holds, by totals or by places of pages. */
+  /** The probable number of rows, derived from totals or places of pages. */
   readonly rowsExpected?: number | undefined
-  /** Many rows of one instant: they are walked page by page, twice, although the slice could be cut. */
+  /** Set if many rows are at one instant. They are walked page by page, twice, although the slice could be cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether an old slice without a total may be counted by the place of its last page. */
+  /** Whether the rows of an old slice without a total may be counted by the place of its last page. */
   readonly mayCount?: boolean
 }
 
-/** What is the same for all slices of a report in one run. */
+/** What all slices of a report have in common in one run. */
 export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
-  /** Rows carry a key of their own; audit entries do not. */
+  /** True if rows have a key; audit entries have none. */
   readonly keyed: boolean
   readonly pageSize: number
-  /** Rows from here on may still be committed late. */
+  /** Rows with a time from here on may still be committed late. */
   readonly youngFrom: Instant
-  /** Where a span without a lower bound is cut. */
+  /** The time at which a span without a lower bound is cut. */
   readonly floor: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number
@@ -36,25 +36,25 @@ export interface WalkTerms {
 export interface Findings {
   readonly firstNumber?: 'asked'
   readonly pageZero?: 'asked'
-  /** Where the last page is, or how the span is cut because more than a load precedes it. */
+  /** The place of the last page; or the parts of the span, if more than a load is before that page. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk back from that page. */
   readonly counted?: Walk
-  /** Whether rows are behind the last page, or entries outside of all that the walks brought. */
+  /** Whether there are rows after the last page, or entries before or after those of the walks. */
   readonly hidden?: boolean
   /** Sum of the totals of the parts of the span. */
   readonly partTotals?: number
 }
 
 export interface CountedPages {
-  /** The most rows that can be on these pages. */
+  /** The maximum number of rows on these pages. */
   readonly total: number
   readonly number: number
   /** Whether the last page has fewer rows than the others. */
   readonly isShort: boolean
 }
 
-/** What was read and asked for a slice so far. */
+/** What was read and probed of a slice so far. */
 export interface Evidence {
   /** How much of the latest walk was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -62,12 +62,12 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** What page 1 said when it came. */
+  /** The claim of page 1 when it was read. */
   readonly claim: Claim
-  /** The number under which page 1 was requested. */
+  /** The number in the request for page 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** A larger page than usual was refused: there is nothing else to try. */
+  /** A page larger than usual was refused, so there is nothing else to try. */
   readonly isRefused?: boolean
 }
 
@@ -87,17 +87,17 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-/** Which pages are read next. The pages that a total calls for are read side by side. */
+/** The pages to read next. The pages of a total are read several at once. */
 export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** `samples`: how many of the first pages show where the rows are. */
+  /** `samples`: how many of the first pages show the distribution of rows. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** Another walk; `attempt` 1: all that was seen is void. */
+  /** Another walk. With `attempt` 1, everything read so far is void. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
-  /** An answer contradicts the profile, which is learnt again. */
+  /** A response contradicts the profile, which is learned again. */
   | { readonly kind: 'learn again' }
   | { readonly kind: 'give up'; readonly why: string | undefined }

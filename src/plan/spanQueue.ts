@@ -1,66 +1,70 @@
 /**
- * The spans of a run that are still to be proven, earliest first, and how long the next slice is: by the total where
- * the service tells one, else by how densely rows stood in the slices before and by the stamps of the last overfull
- * response. All of this is about cost only: every slice is proven by itself.
+ * The spans of a run that are not proven yet, earliest first, and the length of the next slice. The length follows from
+ * the total if the service returns one, else from the density of earlier slices and from the modification times in the
+ * last response that was too full. The length affects only the cost, because every slice is proven by itself.
  */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with fewer rows than this share of a page says little of how dense the next one is. */
+/** A slice with less than this share of a page is no basis for the density of the next one. */
 const SPARSE = 0.1
-/** Densities that differ by no more than this, in their logarithm, are taken for the same. */
+/** Two densities count as equal if their logarithms differ by at most this. */
 const STEADY = 0.2
-/** Where rows are known to follow, slices that hold few grow so much from one to the next, after so many. */
+/** If later rows are known to exist, each next slice is this many times longer after some sparse slices in a row. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
-/** So many slices in a row that hold too many, and so much shorter than the last good one: rows stand in a heap. */
+/**
+ * A heap is assumed after this many overfull slices in a row, if the last is this much shorter than the last good one.
+ */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/** From so many on, the slice shrinks ever faster whatever hints say. */
+/**
+ * After this many slices in a row with too many rows, the next slice is cut by a fixed factor, and hints are ignored.
+ */
 const HINTED_FAILURES_MAX = 3
-/** A shorter slice that still holds this share of the rows of the one before says that they stand in a heap. */
+/** A heap is also assumed if a shorter slice has at least this share of the rows of the slice before. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** So many pages in one slice are cut by themselves. */
+/** A slice with more than this many pages is cut into equal parts. */
 const FAR_OVER = 6
-/** Room on the last page for rows that came since the total was told. */
+/** Space on the last page for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
-/** A remainder shorter than this share of a slice goes with it. */
+/** If less than this share of a slice would remain, the slice includes it. */
 const REMAINDER_SHARE = 0.03
 
-/** What a response showed that doesn't hold its span. */
+/** A response that does not contain all rows of its span. */
 export interface Overfull {
-  /** Rows of a full page. */
+  /** Number of rows on a full page. */
   readonly pageRows: number
-  /** The span has to be cut just so. */
+  /** The parts into which the span must be cut, if they are known. */
   readonly parts?: readonly Span[] | undefined
-  /** Rows that each of these parts probably holds. */
+  /** The probable number of rows in each of these parts. */
   readonly partRows?: readonly number[] | undefined
-  /** Rows in the span, where the service tells. */
+  /** The number of rows in the span, if the service returns a total. */
   readonly total?: number | undefined
-  /** Stamps of the rows that came. */
+  /** Modification times of the rows in the response. */
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
 export interface QueueOptions {
-  /** Rows that a full response holds, as far as is known. */
+  /** Number of rows on a full page, as far as known. */
   readonly pageRows: number
-  /** Spans that end no later are not cut as long as they can be read page by page. */
+  /** Spans that end at this time or earlier are not cut as long as their pages can be read one by one. */
   readonly wholeUntil?: Instant | undefined
 }
 
 interface Piece {
   readonly span: Span
-  /** Rows in it, as far as totals told. */
+  /** The number of rows in the piece, derived from totals. */
   rows?: number | undefined
-  /** Rows that probably stand in it. */
+  /** The probable number of rows in the piece. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** The rows of the piece behind it are counted with its own. */
+  /** True if the count of the next piece includes the rows of this one. */
   isHead?: boolean
 }
 
@@ -69,26 +73,26 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** Where the next slices end, when an overfull response told. */
+  /** The ends of the next slices, taken from a response that was too full. */
   #cuts: Instant[] = []
-  /** Before this, the sample of an overfull response had no row. */
+  /** The earliest modification time in that response. */
   #from: Instant | undefined
-  /** The piece that was handed out, and whether the one on top of the others is what it was cut from. */
+  /** The piece that is being read, and whether the next pending piece is the rest of the one from which it was cut. */
   #asked: Piece | undefined
   #isHead = false
-  /** Slices that overfilled their page since one was well filled. */
+  /** Number of slices with too many rows since the last good one. */
   #failures = 0
-  /** Rows of the overfull slice before, where totals are told. */
+  /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Slices in a row that were shorter than the one before and held hardly fewer rows. */
+  /** Number of slices in a row that were shorter than the one before and had nearly as many rows. */
   #stuck = 0
-  /** Slices in a row that held few rows. */
+  /** Number of slices in a row that had few rows. */
   #sparse = 0
   /** Length of the last slice that was well filled. */
   #goodLength = 0
-  /** End of the shortest slice that overfilled its page: between here and there the rows are dense. */
+  /** End of the shortest slice with too many rows: the dense rows are before it. */
   #tooFar: Instant | undefined
-  /** The one that was gone to in one leap. */
+  /** The dense place to which one slice has already reached in one step. */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -97,7 +101,7 @@ export class SpanQueue {
     this.#wholeUntil = wholeUntil ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The earliest span, no longer than planned; undefined when all are done. */
+  /** Returns the earliest span, at most as long as planned; undefined when all are proven. */
   next(): Span | undefined {
     const piece = this.#pending.pop()
     this.#asked = piece
@@ -116,26 +120,24 @@ export class SpanQueue {
     return head
   }
 
-  /**
-   * Whether spans that end early enough are still handed out whole: until one of them had to be cut for what it holds.
-   */
+  /** Returns whether old spans are still returned whole. They are no longer after one of them had to be cut. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
-  /** Rows that the span that was handed out probably holds, where totals or places of pages told. */
+  /** Returns the probable number of rows in the span that is being read, if totals or places of pages are known. */
   get rowsExpected(): number | undefined {
     return this.#asked?.expected ?? this.#asked?.rows
   }
 
-  /** Whether the span that was handed out holds a heap of rows in its last µs. */
+  /** Returns whether the span that is being read ends with a heap of rows in its last microsecond. */
   get endsInHeap(): boolean {
     return this.#asked?.isHeap === true
   }
 
   /**
-   * Whether the span seems to hold a heap of rows at one time, as a bulk import leaves it: walking it page by page,
-   * twice, then costs less than cutting it down to an instant, which would have to be walked twice as well.
+   * Returns whether the span seems to contain a heap: many rows at one time, as a bulk import leaves them. Reading its
+   * pages twice is then cheaper than cutting it down to one instant, whose pages would have to be read twice as well.
    */
   holdsHeap(span: Span): boolean {
     if (this.endsInHeap) return true
@@ -144,7 +146,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength * HEAP_SHARE
   }
 
-  /** The span was proven with `rows`; `isSingle`: by one response. */
+  /** Records that the span was proven with `rows` rows. `isSingle`: by one response. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#leaveOut(rows)
@@ -154,7 +156,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#stuck = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // More rows than a page holds came by walks over many pages: a heap says nothing of the rows around it.
+    // With more rows than a page, the span was a heap, whose density is not that of its neighbours.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -166,7 +168,7 @@ export class SpanQueue {
       this.#approach(span.until, this.#tooFar)
   }
 
-  /** The span has to be cut. */
+  /** Cuts the span because its response was too full. */
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows } = overfull
     this.#pageRows = pageRows
@@ -184,7 +186,7 @@ export class SpanQueue {
     this.#tooFar = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
     const length = span.until - span.since
-    // Back into one piece with what follows it, so that no remainder is left over to be asked for by itself.
+    // The span is joined with the rest that follows it, so that no short rest needs a request of its own.
     const rest = this.#isHead && !this.#isFarOver(total) ? this.#pending.pop() : undefined
     if (this.#isHead && rest === undefined) this.#leaveOut(total ?? 0)
     const whole = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
@@ -201,7 +203,9 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Puts the parts in the span's place; what the first one doesn't hold of the total stands in those behind it. */
+  /**
+   * Replaces the span by the parts. Rows of the total that the first part does not have are divided among the others.
+   */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -214,12 +218,12 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Whether the span is known to hold far more rows than a page: then what follows it holds as many less. */
+  /** Returns whether the span has far more rows than a page. These rows are then subtracted from the rest after it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** The rows stand in the span that was asked for, not in what follows it. */
+  /** Subtracts the rows of the span that is being read from the piece after it. */
   #leaveOut(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
@@ -233,7 +237,7 @@ export class SpanQueue {
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     const overall = rows / length
-    // Where the last slices held about as many rows as all that is left does on average, the average is known better.
+    // If the last slices had about the average density of all that is left, the average is the better estimate.
     const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
     if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
     const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
@@ -248,7 +252,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Length of the next slice after one of `length` was overfull. */
+  /** Returns the length of the next slice after one of `length` had too many rows. */
   #shorter(length: number, told: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = told
     const shrunk = shorterLength(length, this.#failures)
@@ -261,7 +265,7 @@ export class SpanQueue {
           : hint?.rate !== undefined
             ? planned / hint.rate
             : shrunk
-    // Where a shorter slice holds hardly fewer rows, they stand close together.
+    // A shorter slice with nearly as many rows shows that the rows are close together.
     const isStuck = total !== undefined && total > (this.#totalBefore ?? Infinity) * STUCK_SHARE
     this.#totalBefore = total
     this.#stuck = isStuck ? this.#stuck + 1 : 0
@@ -270,7 +274,7 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Makes the heap a piece of its own, with what little stands before it. */
+  /** Makes the heap a piece of its own, together with the few rows before it. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
@@ -278,8 +282,8 @@ export class SpanQueue {
   }
 
   /**
-   * Towards where the rows are dense: by halves, and once all the way, since nothing may stand there after all and
-   * halves of halves would creep up to it.
+   * Moves the end of the next slice towards the dense rows: by halves, and once the whole way, because there may be no
+   * rows in between, and halves alone would need many requests.
    */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparse >= 2 && this.#leapt !== to

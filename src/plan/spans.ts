@@ -1,27 +1,28 @@
 /**
  * Spans of time and how they are cut. Bounds are inclusive (spec §4, rule 1), so parts share the instant where they
- * meet: nothing falls between them, whatever the service does with the digits behind the microsecond.
+ * meet. No row can be between them, even if the service's times have more digits than microseconds.
  */
 import { type Instant, minusMs } from '../instant.ts'
 
 export interface Span {
-  /** Undefined: no lower bound is asked for. */
+  /** Undefined: no lower bound is sent. */
   readonly since: Instant | undefined
   readonly until: Instant
 }
 
 const SLICES_MAX = 1_000
 /**
- * A slice that overfilled its page, when the page says nothing of the total, is tried again this much shorter: a little
- * at first, since the rows may just be denser than before, then ever faster, since they may stand in one instant.
+ * If a response without a total was too full, the next slice is shorter by these factors, one for each failure in a
+ * row. The first is moderate, because rows may only be a little denser. The last are extreme, because all rows may be
+ * at one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
-/** Whether a span is more than one instant. */
+/** Returns whether the span is longer than one instant. */
 export const canSplit = (span: Span): span is Span & { since: Instant } =>
   span.since !== undefined && span.until - span.since >= 2
 
-/** Cuts a span that holds `total` rows into equal slices of at most about `rowsEach`. */
+/** Cuts a span of `total` rows into equal slices of at most about `rowsEach` rows. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
@@ -33,7 +34,7 @@ export function splitByTotal(span: Span & { since: Instant }, total: number, row
   return bounds.slice(1).map((until, n) => ({ since: bounds[n], until }))
 }
 
-/** Cuts a span in two at `at`; undefined when `at` doesn't lie inside it. */
+/** Cuts a span in two at `at`; returns undefined when `at` is outside of the span. */
 export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   if ((span.since !== undefined && at <= span.since) || at >= span.until) return undefined
   return [
@@ -42,10 +43,12 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   ]
 }
 
-/** The instant from which on rows may still be committed late. */
+/** Returns the time from which on rows may still be committed late. */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Length of the next slice after `failures` in a row overfilled their page, the last one of `length`. */
+/**
+ * Returns the length of the next slice after `failures` slices in a row were too full, the last one `length` µs long.
+ */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

@@ -1,50 +1,46 @@
 /**
- * What the rows of an overfull response tell of where to cut: they carry stamps, so they are a sample of where rows
- * stand in time. Only a hint, never a proof: no sort order is assumed, but where the rows look sorted the cut after the
- * last stamps that surely fit is nearly exact.
+ * Derives from the modification times in a response that was too full where to cut the span. They are a sample of the
+ * distribution of rows over time. The result is a hint, never a proof. No sort order is assumed; if the rows look
+ * sorted, the cut is nearly exact.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's stamps, best first; undefined where it has none. */
+/** A row's modification times, best first; undefined where the row has none. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** Where to end the next slices; none: most of a page stands at `heapAt`, and no cut parts it. */
+  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, so that no cut separates them. */
   readonly cuts: readonly Instant[]
   readonly heapAt: Instant | undefined
-  /** The earliest stamp of the sample: before it nothing seems to stand. */
+  /** The earliest modification time in the sample; rows before it are unlikely. */
   readonly from: Instant
-  /**
-   * Rows a µs where the sample stands, in a service that sends the latest rows first; nothing is known of the others.
-   */
+  /** Rows per microsecond in the sample, if the service sends the newest rows first; older rows are unknown. */
   readonly rate: number | undefined
 }
 
 export interface SampleQuestion {
   readonly since: Instant
   readonly until: Instant
-  /** Rows of a full page. */
+  /** Number of rows on a full page. */
   readonly pageRows: number
-  /** Rows that a slice is planned for. */
+  /** Number of rows for which a slice is planned. */
   readonly planned: number
-  /** Whether slices told a density that this response surprised only by a little. */
+  /** Whether earlier slices gave a density that differs little from this response. */
   readonly isKnown: boolean
-  /** How often in a row slices from here were overfull, this one included. */
+  /** How many slices in a row were too full, including this one. */
   readonly failures: number
 }
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/**
- * Share of the planned rows to go for while more rows may stand before the cut than were seen, by failures in a row.
- */
+/** The share of the planned rows for the next slice, by failures in a row: the sample may lack rows before the cut. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Of everything there is a page shows the shape but not the size: a thin slice first, then the density is known. */
+/** The share for an unsorted sample, which shows the distribution of rows but not their number. */
 const UNSORTED_SHARE = 0.04
 
-/** Undefined where too few rows carry a stamp inside the span. */
+/** Returns undefined if too few rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => entryOf(stamps, question) ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
@@ -58,7 +54,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], heapAt: undefined, from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // More than one page may have been read: where rows are sorted the second slice is known as well as the first.
+  // More than one page may have been read. If rows are sorted, the second slice is then as certain as the first.
   const second =
     order === 'exact'
       ? cutAfter(
@@ -70,7 +66,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
   return { cuts, heapAt: undefined, from, rate: undefined }
 }
 
-/** The first moment at which the row is in the span, if its end comes late enough: the earliest stamp inside. */
+/** Returns the earliest of the row's times in the span, if the span ends late enough to contain the row. */
 function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
   let first: Instant | undefined
   for (const at of stamps)
@@ -80,7 +76,7 @@ function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant |
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** How the rows seem to be sorted by one of their stamps; `exact` when the others say the same. */
+/** Returns how the rows seem to be sorted by one of their times. `exact`: the other times have the same order. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -98,14 +94,14 @@ function shareRising(values: readonly number[]): number {
   return rising / Math.max(1, values.length - 1)
 }
 
-/** The one instant at which nearly all rows of the page stand. */
+/** Returns the instant at which nearly all rows of the page are, if there is one. */
 function heapOf(sorted: readonly Instant[]): Instant | undefined {
   const middle = sorted[Math.floor(sorted.length / 2)] as Instant
   const there = sorted.filter((at) => at === middle).length
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-/** Rows of the sample that the next slice should hold. */
+/** Returns how many rows of the sample the next slice should contain. */
 function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
@@ -113,7 +109,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** As late as at most `wanted` rows have entered, but not before the first has. */
+/** Returns the latest end with at most `wanted` rows, but not before the first row. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -124,9 +120,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * When a later page begins, where all of its rows come after those of the first page by one of their stamps; undefined
- * where they don't, or where that lies at an edge of the span. Before it stand about the rows of the pages before that
- * page, and more of those that carry another, earlier stamp.
+ * Returns the time at which a later page begins, if by one of their times all of its rows are after those of the first
+ * page. Undefined otherwise, and if that time is a bound of the span. The rows before that time are about those of the
+ * pages before that page, and rows with another, earlier time.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -141,9 +137,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Where rows of the span would stand that are paged to behind the last page: later than those of the first and the last
- * page, or earlier where the last page's are earlier than the first one's. Where rows carry two stamps the second guess
- * is narrower.
+ * Returns the parts of the span in which rows after the last page would be: later than the first and the last page, or
+ * earlier if the last page is earlier than the first. For rows with two times, the second part is narrower.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
@@ -162,7 +157,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** When the rows entered the span and left it, by the first and the last of their stamps inside. */
+/** Returns when the rows entered the span and left it, by the first and the last of their times in the span. */
 function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows
     .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))

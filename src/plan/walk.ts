@@ -1,6 +1,6 @@
 /**
- * What one walk over the pages of a slice has seen, and what follows from its pages alone (spec §4, rule 2). The pages are
- * read elsewhere and passed in. src/plan/judge.ts decides what the walks of a slice prove.
+ * What one walk over the pages of a slice has seen, and what follows from its pages alone (spec §4, rule 2). The pages
+ * are read elsewhere. src/plan/judge.ts decides what the walks of a slice prove.
  */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
@@ -10,11 +10,11 @@ export interface PageSeen {
   readonly pageNumber: number
   readonly rowCount: number
   readonly keys: readonly (number | string)[]
-  /** Texts of the rows that carry no key. */
+  /** Texts of the rows that have no key. */
   readonly keyless?: readonly string[]
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
-  /** The page before has the same rows in the same order. */
+  /** True if the page before has the same rows in the same order. */
   readonly isRepeat?: boolean
   /** The error with which the service refused the page, which counts as empty. */
   readonly refusal?: SyncError | undefined
@@ -28,11 +28,11 @@ export interface PageSeen {
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
-  /** Rows carry a key of their own; audit entries do not. */
+  /** True if rows have a key; audit entries have none. */
   readonly keyed: boolean
-  /** Rows a page that this walk requests. */
+  /** The page size that this walk requests, in rows. */
   readonly rowsAsked: number
-  /** Rows a page that walks request unless there is a reason for another size. */
+  /** The page size that walks request normally, in rows. */
   readonly rowsUsual: number
 }
 
@@ -40,23 +40,23 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** A row that is twice on one page counts once: nothing moved. */
+  /** Rows so far. A row that one page contains twice counts once, since it did not move between pages. */
   rows = 0
-  /** Rows whose key came before in this walk, on another page. */
+  /** Rows whose key was already on another page of this walk. */
   repeats = 0
-  /** New rows of the page that was seen last. */
+  /** New rows on the page that was read last. */
   freshOnLastPage = 0
   /** Different rows of the first page, and of the page with the highest number. */
   firstRows = 0
   lastRows = 0
   /** The total on page 1. */
   firstTotal: number | undefined
-  /** Rows as they were sent, of the first page and of the one that was seen last. */
+  /** Rows as sent, of the first page and of the page that was read last. */
   firstRowsSent = 0
   lastRowsSent = 0
   /** Rows of the longest page. */
   mostRows = 0
-  /** The second page was the first one once more. */
+  /** True if the second page was the same as the first. */
   isShownAgain = false
   /** The first refusal. */
   refusal: SyncError | undefined
@@ -66,7 +66,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** Rows without a key, by their text, with the page on which each was seen first. */
+  /** Rows without a key: their text, and the first page that contained it. */
   readonly #keyless = new Map<string, number>()
   #keylessAgain = 0
   #reachedEnd = false
@@ -77,17 +77,17 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** The total on the pages, when they agree. */
+  /** The total, if all pages have the same one. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
 
-  /** Distinct rows: by key, and those without a key one by one. */
+  /** The number of distinct rows, by key. Rows without a key are counted one by one. */
   get distinct(): number {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** Rows of a full page: the page size of the answer counts, not the requested one, and the rows that came even more. */
+  /** The rows of a full page, by the page size in the response (not the requested one) and by the rows that came. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -136,8 +136,9 @@ export class Walk {
   }
 
   /**
-   * Some services answer a number behind the last page with the last page. Its rows count as repeats unless the rows before
-   * meet the total. Without a total, page 1 that comes again may as well mean that page numbers are ignored.
+   * Records a page that repeats the one before: some services return the last page for every number after it. Its rows
+   * count as repeats unless the earlier rows meet the total. Without a total, a repeated page 1 may also mean that page
+   * numbers are ignored.
    */
   #sawAgain({ rowCount, totalCount }: PageSeen): void {
     const isBehindLast =
@@ -148,73 +149,76 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** Number of the last page that the total calls for, after the first page. */
+  /** Returns the number of the last page according to the total, after the first page was read. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
   /**
-   * Whether the total is met exactly: every row came, none twice, and every page has the same total. A row without a key
-   * whose text was on another page too may have come twice, in the place of a row that never came: then it is not met.
+   * Returns whether the total is met exactly: all rows came, none of them twice, and every page has the same total. Not
+   * met if a row without a key has a text that was on another page too: it may be the same row again, in the place of a
+   * missing one.
    */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)
   }
 
-  /** Whether `total` different rows came. */
+  /** Returns whether the walk has `total` different rows. */
   brings(total: number): boolean {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Whether the last page is full by the page size of the answer, or else as long as the first page. */
+  /** Returns whether the last page is full by the page size in the response, or else as long as the first page. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
 
-  /** Whether both walks brought the same keys. */
+  /** Returns whether both walks have the same keys. */
   agreesWith(other: Walk): boolean {
     if (this.rows !== other.rows || this.distinct !== other.distinct) return false
     for (const key of this.keys) if (!other.keys.has(key)) return false
     return true
   }
 
-  /** As many rows as were requested, or as pages had that others followed. */
+  /** The rows of a full page: as requested, or as many as pages had that were followed by others. */
   #fullRows({ fullPageRows }: PagingProfile): number {
     const { rowsAsked } = this
     return Math.min(rowsAsked, rowsAsked === this.#kind.rowsUsual ? (fullPageRows ?? rowsAsked) : rowsAsked)
   }
 
   /**
-   * Whether rows may follow the last page although the total does not count them: the page is full, has as many rows as
-   * were requested, or as pages had that others followed.
+   * Returns whether rows may follow the last page although the total does not count them: the page is full, or has as
+   * many rows as requested, or as pages had that were followed by others.
    */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
 
-  /** Whether no page can follow: the last one brought nothing new, or the total is met by a page with room left. */
+  /** Returns whether no page can follow: the last one had no new row, or the total is met and the last one not full. */
   isAtEnd(profile: PagingProfile): boolean {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Whether the walk came to its end without a row twice, or read all there is of a service that ignores page numbers. */
+  /** Returns whether the walk ended without a repeated row, or has all rows of a service that ignores page numbers. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged)
   }
 
-  /** Every page repeats the first one, which had room for more or had more rows than were requested: it is all there is. */
+  /** Returns whether all pages repeat the first one, and that one had space left or more rows than requested. */
   get #isUnpaged(): boolean {
     const { firstRows, rowsAsked } = this
-    // A full page whose total counts more rows is one of a service that clamps the page size as well.
+    // A full page whose total is higher belongs to a service that also reduces the page size.
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind
-    // A larger page than usual counts only if it is larger: otherwise it may be cut as the usual one.
+    // A larger page counts only if it has more rows; otherwise the service may have reduced it to the usual size.
     return firstRows > rowsAsked || (firstRows < rowsAsked && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
   }
 
-  /** The refusal of a page that may have rows: the total misses some or, without a total, the page before is full. */
+  /**
+   * Returns the refusal of a page that may have rows: the total is not met or, without one, the page before is full.
+   */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
     const mayFollow =

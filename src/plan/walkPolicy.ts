@@ -1,23 +1,23 @@
-/** What follows for a walk from the reason for which rows are read: one line for each reason. */
+/** The policy of a walk, by the reason for which rows are read. */
 
 export interface WalkPolicy {
-  /** What to do where one response does not hold a span. `never`: rows without a key would come twice where two parts meet. */
+  /** Whether a span may be cut. `never`: rows without a key on the shared bound of two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
-  /** Whether the stored paging profile is checked before a run relies on it: the service may have lowered its clamp. */
+  /** Whether a stored paging profile is checked before use: the service may have reduced its page size since. */
   readonly checksProfile: boolean
 }
 
 export const WALK_POLICIES = {
-  /** What changed since the mark. */
+  /** Changes since the mark. */
   changes: { cuts: 'freely', checksProfile: true },
-  /** The first request of a report without bounds: everything, if one response holds it. */
+  /** The first request of a report without bounds: one response with everything, if the service returns that. */
   'first look': { cuts: 'only one response is wanted', checksProfile: true },
-  /** What was read before the question changed, or is read to be compared. */
+  /** Rows that are read again, after a change of the configuration or to compare them. */
   reread: { cuts: 'freely', checksProfile: true },
-  /** Everything, to find what the warehouse missed. */
+  /** All rows, to find those that are missing in the warehouse. */
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** One of many windows. Incremental runs check the profile at the same time, so each window saves a request. */
+  /** One of many windows. Incremental runs check the profile at the same time, so each window saves that request. */
   backfill: { cuts: 'freely', checksProfile: false },
-  /** The entries of one record. */
+  /** The audit entries of one record. */
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>

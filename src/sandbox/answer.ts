@@ -1,4 +1,4 @@
-/** An answer before it is sent, and the refusals that the specification lists (§7). */
+/** Responses before they are sent, and the refusals in the specification (§7). */
 import type { PropertyErrors } from './validate.ts'
 
 export interface Answer {

@@ -1,6 +1,7 @@
 /**
- * Who did what to which row (spec §2, audit entry). Entries from before the start follow from `history`; those of live
- * changes are kept. Some entries appear twice at the same instant, which the specification does not exclude.
+ * Audit entries: who changed what in which row (spec §2). Entries from before the start are computed from `history`;
+ * those of live changes are stored. Some entries occur twice at the same instant, which the specification does not
+ * exclude.
  */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'

@@ -1,6 +1,6 @@
 /**
- * The authentication interface (spec §5): short-lived JWTs against client id and secret, a limit on token requests,
- * and the check of the Bearer header. Verified tokens are remembered, because every request carries one.
+ * The authentication interface (spec §5): it issues short-lived JWTs for client id and secret, limits token requests,
+ * and checks the Bearer header. Verified tokens are cached, because every request has one.
  */
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
@@ -65,9 +65,7 @@ export class Auth {
     })
   }
 
-  /**
-   * 401 when the token is missing, expired or lacks the scope; 403 when the client may not read the report (spec §5).
-   */
+  /** Returns 401 for a token that is missing, expired or without the scope; 403 for a forbidden report (spec §5). */
   async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)
@@ -156,7 +154,7 @@ function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] 
   return asked.length === 0 ? client.scopes : asked
 }
 
-/** The enquiry audit needs both: to view the enquiry, and to view audit data (spec §7). */
+/** The enquiry audit needs two permissions: to view enquiries and to view audit data (spec §7). */
 function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'

@@ -1,6 +1,7 @@
 /**
- * What can happen to a row, each change with its stamps and its audit entry. Changes draw from one seeded sequence;
- * stamps come from the service's clock. A child edit of an event moves `aggregateRecordModified` only (spec §2).
+ * The changes of rows, each with its modification times and its audit entry. Changes are drawn from one seeded
+ * sequence; times come from the service's clock. An edit of an event's child changes only `aggregateRecordModified`
+ * (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -16,7 +17,7 @@ export interface ChangeMade {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
-  /** The field or collection that changed, where it was one. */
+  /** The field or collection that changed, if it was a single one. */
   readonly field?: string
 }
 
@@ -27,13 +28,13 @@ interface Target {
 
 interface ItemsChange {
   readonly action: string
-  /** The collection; undefined: one is drawn. */
+  /** The collection; undefined: a random one. */
   readonly field: string | undefined
   readonly needsItems: boolean
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** Which change a tick makes, out of a hundred. */
+/** How often a tick makes each kind of change, in percent. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -51,7 +52,7 @@ export class Changes {
   readonly #makings: Makings
   readonly #now: () => Ticks
   readonly #random: RandomGenerator
-  /** Rows that a change deleted, oldest first; ticks take some of them back. */
+  /** Rows that a change deleted, oldest first; ticks restore some of them. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, now: () => Ticks) {
@@ -68,7 +69,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** An edit that moves no stamp. */
+  /** Edits a row without a new modification time. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -81,7 +82,9 @@ export class Changes {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /** Puts raw JSON text into fields and collections, and stamps the row; an empty text leaves the field out. */
+  /**
+   * Sets fields and collections to raw JSON text and updates the modification time. An empty text removes the field.
+   */
   putRow(report: WorldReport, key: number, fields: RawFields): ChangeMade {
     const target = this.#target(report, key)
     const collections = new Set(target.table.definition.collections.map(({ field }) => field))
@@ -128,7 +131,7 @@ export class Changes {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row with a stamp from before, like a transaction that was committed late. */
+  /** Inserts a row with an earlier modification time, like a transaction that was committed late. */
   lateCommit(report: WorldReport, ageMs: number): ChangeMade {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -138,7 +141,7 @@ export class Changes {
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
-  /** Moves the stamps of a row without any other change; `NEVER` makes it a row that was never edited. */
+  /** Sets the modification times of a row and changes nothing else. `NEVER`: the row was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const { table, row } = this.#target(report, key)
     row.modified = at
@@ -193,7 +196,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // A child edit of a row without children adds a first child, so that a stamp never moves without a change.
+    // For a row without children, adds a first child: a new modification time always belongs to a change.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -205,7 +208,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
-  /** Draws a collection of the row, one with items where the change needs some. */
+  /** Returns a random collection of the row. If the change needs items, it has some. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -213,7 +216,7 @@ export class Changes {
     return among[this.#below(among.length)] as string
   }
 
-  /** Draws a field that an edit may change, and a value that it does not have. */
+  /** Returns a random field that an edit may change, and a new value. */
   #newValue({ table, row }: Target): [string, string] {
     const { edits } = table.definition
     const fields = Object.keys(edits)
@@ -240,7 +243,7 @@ export class Changes {
     return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The clock has microseconds; the seventh digit is drawn. */
+  /** The clock has microseconds; the seventh digit is random. */
   #nowTicks(): Ticks {
     return this.#now() + this.#below(10)
   }

@@ -1,6 +1,6 @@
 /**
- * The control endpoint of a running sandbox, for callers on loopback: faults, pace of changes, single changes, and the
- * requests so far. It is no part of the specified service.
+ * The control endpoint of a running sandbox, for callers on loopback: faults, rate of changes, single changes, and the
+ * logged requests. It is no part of the specified service.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

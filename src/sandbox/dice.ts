@@ -1,6 +1,6 @@
 /**
- * Chance without state: a draw is a hash of (seed, number, purpose). Equal seeds therefore give equal rows, in whichever
- * order the rows are made.
+ * Random numbers without state: each is a hash of (seed, number, purpose). So equal seeds give equal rows, in any order
+ * of creation.
  */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
@@ -18,7 +18,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Turns a name into a number, so that purposes and reports can be written as words. */
+/** Returns a hash of a name, so that purposes and reports can be written as words. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -26,10 +26,10 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: believable prices with two decimals. `long`: up to nine decimals, some with more digits than a double holds. */
+/** `cents`: realistic prices with two decimals. `long`: up to nine decimals, some too long for a double. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** What all rows of a world have in common. */
+/** What all rows of a world share. */
 export interface Makings {
   readonly seed: number
   readonly pools: Pools
@@ -41,7 +41,7 @@ export interface Makings {
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The draws of one row, or of one item of a collection. The same purpose always returns the same value. */
+/** The random values of one row, or of one item of a collection. Equal purposes give equal values. */
 export class Dice {
   readonly makings: Makings
   readonly #seed: number
@@ -102,7 +102,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Writes a date-time. Its style is drawn once per field, and per row where that style is `mixed`. */
+  /** Writes a date-time. Its style is chosen once for each field; in the style `mixed`, once for each row. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.makings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

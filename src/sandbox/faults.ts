@@ -1,13 +1,13 @@
 /**
- * What can go wrong on request. A fault is written `name[*count][@report][:argument]`: `5xx*3@events` answers three
- * events requests with 503. Without `@report` it concerns every report endpoint; `@token` means the token endpoint.
+ * Faults on request. A fault is written `name[*count][@report][:argument]`: with `5xx*3@events`, three requests for
+ * events get status 503. Without `@report` it concerns all reports; `@token` is the token endpoint.
  */
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** What `:argument` is when it is left out; undefined when there is none. */
+  /** The default of `:argument`; undefined when the fault takes none. */
   readonly argument?: number | string
 }
 
@@ -78,13 +78,13 @@ export interface Fault {
   readonly text: string
   readonly place: FaultPlace | undefined
   readonly argument: string
-  /** How often it still happens. */
+  /** How many more requests it concerns. */
   left: number
 }
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Reads one fault; refuses a name, place or argument that would silently do nothing. */
+/** Parses one fault. Throws for an unknown name, endpoint or argument, which would otherwise do nothing. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -133,7 +133,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** The fault's argument if it strikes at this place now; counts it. */
+  /** Returns the fault's argument if the fault applies to this request, and counts it. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -146,12 +146,12 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** The same without counting, for faults that last. */
+  /** Returns the argument without counting, for faults that concern every request. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }
 
-  /** A fault without a place concerns the report endpoints, not the token endpoint; skew and no-date concern both. */
+  /** Without an endpoint, a fault concerns the reports but not the token; `skew` and `no-date` concern both. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

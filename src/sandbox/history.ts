@@ -1,11 +1,13 @@
 /**
- * What happened to a row before the sandbox started: when it was created, edited, deleted. Pure functions of the seed,
- * so that the rows and the audit trail always agree.
+ * What happened to a row before the start of the sandbox: when it was created, edited, deleted. Pure functions of the
+ * seed, so that rows and audit entries always agree.
  */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** History ends here, so that equal seeds give equal rows on any day; an earlier clock moves the end back. */
+/**
+ * The end of all histories. It is fixed, so that equal seeds give equal rows on any day, unless the clock is earlier.
+ */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -47,7 +49,7 @@ export class History {
   modified(row: number): Ticks {
     const created = this.created(row)
     if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
-    // A bulk import stamps many rows with one instant: no window can be cut between them.
+    // A bulk import gives many rows the same time, so no window can be cut between them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }

@@ -1,11 +1,11 @@
 /**
- * Exact amounts (spec §2: `decimal`) and the currencies that the service knows. Amounts are whole nano-units and become
- * JSON numbers as text, so that a reader that parses them as doubles loses digits and is noticed.
+ * Exact amounts (spec §2: `decimal`) and the currencies of the service. Amounts are whole nano-units and are written
+ * digit by digit, so that a reader that parses them as doubles loses digits, which tests notice.
  */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Node has it; the types do not yet. */
+/** Node has JSON.rawJSON, but TypeScript's types do not. */
 const rawJson = JSON as JSON & { rawJSON(text: string): unknown }
 
 /** Returns a number that JSON.stringify writes digit by digit as `text`. */
@@ -19,7 +19,7 @@ export function decimalText(nano: bigint): string {
   return `${nano < 0n ? '-' : ''}${size / BigInt(NANO)}${digits}`
 }
 
-/** Rough value of one euro in millionths. */
+/** Approximate value of one euro, in millionths. */
 export const PER_EURO_MICROS = {
   EUR: 1_000_000,
   USD: 1_084_300,

@@ -12,7 +12,7 @@ export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Reports that answer this client with 403. */
+  /** Reports for which this client gets a 403. */
   readonly forbidden?: readonly ReportName[]
   readonly disabled?: boolean
 }
@@ -25,12 +25,12 @@ export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface SandboxOptions {
-  /** Events; budgets and MERF submissions are as many, the other reports half as many. Default 500. */
+  /** The number of events. Budgets and MERF submissions are as many; other reports have half as many. Default 500. */
   readonly rows?: number | undefined
   readonly seed?: number | undefined
   /** Default 0: any free port. */
   readonly port?: number | undefined
-  /** Random changes that happen by themselves. Default 0. */
+  /** Random changes per second. Default 0. */
   readonly changesPerSecond?: number | undefined
   readonly clock?: Clock | undefined
   readonly eventShape?: EventShape | undefined
@@ -43,7 +43,7 @@ export interface SandboxOptions {
   readonly faults?: readonly string[] | undefined
   /** How bodies above 1 KB are compressed for clients that accept it. Default none. */
   readonly compress?: Compression | undefined
-  /** Items in every array collection. Default: 0 to 5, drawn per row. */
+  /** Items in every array collection. Default: 0 to 5, random per row. */
   readonly itemsPerCollection?: number | undefined
   /** False: every collection is empty. */
   readonly collections?: boolean | undefined
@@ -57,7 +57,7 @@ export interface SandboxOptions {
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults. The seed decides those that stay undefined. */
+/** The options with their defaults. Where they stay undefined, the seed decides. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>

@@ -1,6 +1,6 @@
 /**
- * Which slice of a selection a request gets, and what the answer says about it (spec §4, rule 2). The faults of paging
- * live here, so that the reports themselves stay plain.
+ * Selects the rows of a page and the paging fields of the response (spec §4, rule 2). Faults of paging are here too, so
+ * that the reports themselves stay simple.
  */
 import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
@@ -15,13 +15,13 @@ export interface PageLimits {
 export interface Page {
   readonly start: number
   readonly count: number
-  /** What the envelope shows. */
+  /** Page number in the envelope. */
   readonly pageNumber: number
   readonly pageSize: number
   readonly totalCount: number
-  /** There are rows beyond this page or before it. */
+  /** True if there are rows on other pages. */
   readonly isPartial: boolean
-  /** The page lies behind the last one, or reaches beyond what can be paged to. */
+  /** True if the page is after the last one, or after the last page that the service allows. */
   readonly isBeyond: boolean
 }
 
@@ -54,7 +54,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   }
 }
 
-/** With a short page the second one ends early and every later page starts that much earlier: no row is lost. */
+/** With the fault `short-page` the second page ends early, and all later pages begin earlier: no row is lost. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0
@@ -62,7 +62,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** The places of a slice in an order that is another one at every request. */
+/** Returns the positions of a page in an order that differs in each request. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -70,7 +70,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Multiplying by a number without a common divisor visits every place once. */
+/** Returns a number without a common divisor with `total`: its multiples reach every position once. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

@@ -1,7 +1,7 @@
 /**
- * The rate table behind `targetCurrencyCode` and `currencyCode`. The seed moves each rate by a few percent. Another
- * generation of the table (the `fx` fault) changes converted amounts without an edit of any row, which the
- * specification allows.
+ * The exchange rates for `targetCurrencyCode` and `currencyCode`. The seed moves each rate by a few percent. With the
+ * fault `fx` the rates change, and with them converted amounts without an edit of any row, which the specification
+ * allows.
  */
 import { type Amounts, draw } from './dice.ts'
 import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
@@ -11,7 +11,7 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  /** With `cents`, converted amounts are cut to two decimals. */
+  /** With `cents`, converted amounts have two decimals. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
@@ -27,7 +27,7 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
-  /** Converts nano-units; an amount in its own currency stays as it is. */
+  /** Converts nano-units. An amount in the target currency is returned unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

@@ -1,4 +1,6 @@
-/** Answers report requests that were admitted and checked: select, page, write the rows, close the envelope (spec §4). */
+/**
+ * Answers report requests after authentication and validation: selects rows, pages, writes rows and envelope (spec §4).
+ */
 import { type Answer, json } from './answer.ts'
 import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
 import { draw } from './dice.ts'
@@ -34,7 +36,7 @@ export class Reporting {
     this.#faults = faults
   }
 
-  /** `enquiryId` is the number in the path of the enquiry audit. */
+  /** `enquiryId`: the number in the path of the enquiry audit. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -53,8 +55,8 @@ export class Reporting {
   }
 
   /**
-   * One record's entries in a period, in chronological order. The enquiry audit is the same trail, limited to enquiries
-   * and without `entityType` (spec §2, §4).
+   * Returns one record's entries in a period, in chronological order. The enquiry audit has the same entries, for
+   * enquiries only and without `entityType` (spec §2, §4).
    */
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
@@ -121,7 +123,7 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** In the `mixed` shape, each event always has the same of the two shapes. */
+/** Returns whether the event has the summary shape. In the setting `mixed`, it depends on the event's number only. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
@@ -134,8 +136,8 @@ function summaryText(world: World, row: Row, values: Values): string {
 }
 
 /**
- * What the `bad-rows` fault puts into a row, chosen by the row's number. An empty text leaves the field out; text that
- * goes on after the value adds a second member of the same name.
+ * Malformed fields of the fault `bad-rows`, chosen by the row's number. An empty text removes the field. Text that
+ * continues after the value adds a second member of the same name.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

@@ -1,4 +1,4 @@
-/** Every request that the sandbox saw: the last ones in full, all of them as counts per path. */
+/** Every request to the sandbox: the last ones in full, all of them as counts per path. */
 import type { Instant } from '../instant.ts'
 
 export interface LoggedRequest {
@@ -25,7 +25,7 @@ export class RequestLog {
     this.#next += 1
   }
 
-  /** Oldest first; the newest two thousand at most. */
+  /** Returns the last requests (at most two thousand), oldest first. */
   list(): LoggedRequest[] {
     const start = this.#next % KEPT_MAX
     return this.#next <= KEPT_MAX ? [...this.#kept] : [...this.#kept.slice(start), ...this.#kept.slice(0, start)]

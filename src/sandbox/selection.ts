@@ -1,4 +1,4 @@
-/** Which rows a request selects (spec §4): the window, deleted rows or not, and the other filters. */
+/** Selects the rows of a request (spec §4) by the window, the deletion flag, and the other filters. */
 import type { Row, Table } from './table.ts'
 import { parseTicks } from './ticks.ts'
 import type { Value } from './validate.ts'
@@ -6,7 +6,7 @@ import type { Value } from './validate.ts'
 type Test = (row: Row) => boolean
 type Values = ReadonlyMap<string, Value>
 
-/** Parameters that choose no rows. */
+/** Parameters that are no filters. */
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
 /** Returns the rows that match every filter (spec §4, rule 3), in the order of the table. */
@@ -18,8 +18,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Events match by either stamp (spec §4, rule of the events report); elsewhere both are the same. Without a
- * modification filter, rows that were never edited belong to the answer too.
+ * Events match by either modification time (spec §4, rule of the events report); other rows have only one. Without a
+ * modification filter, rows that were never edited match too.
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
@@ -53,7 +53,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Text is compared without regard to case, as databases usually do; an array means any of its values. */
+/** Text is compared without case, as in most databases. An array matches any of its values. */
 function isAsWanted(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

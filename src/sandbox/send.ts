@@ -1,7 +1,4 @@
-/**
- * Sends an answer, and does on the wire what the transport faults ask for: cut, broken, slow, endless or silent
- * bodies, a wrong or missing Date header.
- */
+/** Sends a response with the transport faults: cut, broken, slow, endless or missing bodies, a wrong Date header. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -71,7 +68,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Returns true when a fault has sent the body, or does not send it at all. */
+  /** Returns true when a fault has sent the body or prevents it. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)
@@ -97,7 +94,7 @@ export class Sender {
     return true
   }
 
-  /** Sends one byte at a time, and blanks for ever after the end of the body. */
+  /** Sends one byte at a time, and then blanks without end. */
   #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -1,6 +1,6 @@
 /**
  * The sandbox service: a local implementation of the specified service over HTTP, written from the specification
- * alone, so that a misreading on the client's side shows. `startSandbox` is all that others need.
+ * without code of the client, so that errors in the client become visible. Callers need only `startSandbox`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,7 +27,7 @@ export type { TrailEntry } from './auditTrail.ts'
 export type { World } from './world.ts'
 
 export interface Sandbox extends AsyncDisposable {
-  /** `http://127.0.0.1:PORT`: the base_url. */
+  /** The base_url. Example: `http://127.0.0.1:7800`. */
   readonly url: string
   readonly world: World
   readonly requests: RequestLog
@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** Idle connections live long: a client that reuses one must not meet a close by chance. */
+/** Long, so that a client that reuses an idle connection does not find it closed. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -58,7 +58,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
-/** Everything but the socket. */
+/** Builds everything except the socket. */
 function assemble(settings: Settings): Parts {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
@@ -95,7 +95,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // A defect of the sandbox must not look like a fault of the service that was asked for.
+      // An internal error is also written as a warning, so that nobody takes it for a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })
@@ -149,7 +149,7 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
   return { answer, problems: [] }
 }
 
-/** Undefined when the caller went away or sent more than any request of the specification can need. */
+/** Returns undefined when the client disconnected, or sent more bytes than any specified request needs. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -1,6 +1,6 @@
 /**
- * From a request to an answer: route, faults that replace the answer, authentication, validation, report. It knows
- * nothing of sockets; `server.ts` reads requests and `send.ts` writes answers.
+ * From a request to a response: route, faults that replace the response, authentication, validation, report. The
+ * sockets are in `server.ts` (requests) and `send.ts` (responses).
  */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
@@ -28,7 +28,7 @@ export interface ServiceParts {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes, so that no answer waits on. */
+  /** Aborts when the sandbox closes, which ends delayed responses. */
   readonly closing: AbortSignal
 }
 
@@ -84,7 +84,7 @@ export class Service {
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
 
-  /** `401-always@token` stands for wrong credentials, whatever was sent. */
+  /** `401-always@token` simulates wrong credentials for every token request. */
   #tokenDenied(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
@@ -93,7 +93,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Faults that answer in place of the service, before it looks at the request. */
+  /** Returns the response of a fault that replaces the service's, before the request is checked. */
   async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)
@@ -138,7 +138,7 @@ const tokenBodyInvalid = (): Answer =>
     ValidationFailure: [{ property: '$', message: 'The request body must be a JSON object.' }],
   })
 
-/** The enquiry of the path; a number in the body that says something else is refused. */
+/** Returns the enquiry in the path. A different number in the body is an error. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
   const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (Number.isNaN(id)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

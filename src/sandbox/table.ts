@@ -1,6 +1,6 @@
 /**
- * One report's rows in memory, and how a row is written. Made for some thousands of rows: the order is sorted again
- * after a change, and a filter looks at every row.
+ * One report's rows in memory, and how a row is written. Suitable for some thousands of rows: rows are sorted again
+ * after each change, and a filter reads every row.
  */
 import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
@@ -11,10 +11,10 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-/** Raw JSON text by field; an empty text means that the row does not carry the field. */
+/** Raw JSON text by field; an empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** Raw text of the items; a string where raw text replaces the whole collection. */
+/** Raw text of the items, or one text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
@@ -22,25 +22,25 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** Soft-deleted: returned with `includeDeleted` where the report has that, else never. */
+  /** Soft-deleted: returned only with `includeDeleted`, if the report has that parameter. */
   deleted: boolean
   /** The amount in the row's own currency, in nano-units. */
   nano: bigint
   /** Fields that were changed since the row was made. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** What the row was made with; dropped when a stamp moves. */
+  /** The generated fields of the row; removed when a modification time changes. */
   made: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
-  /** Items in every array; undefined: 0 to 5, drawn per row. */
+  /** Items in every array; undefined: 0 to 5, random per row. */
   readonly items: number | undefined
   /** False: every collection is empty. */
   readonly filled: boolean
 }
 
-/** How a row is to be written. */
+/** How a row is written. */
 export interface Manner {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
@@ -56,7 +56,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** An item's number is its id and what its content is drawn with. */
+/** An item's number is its id and the seed of its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -64,11 +64,11 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly history: History
-  /** Rows from before the start; `history` contains what happened to them. */
+  /** Rows from before the start, whose past is in `history`. */
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** Kept between changes, because sorting an almost sorted list is quick. */
+  /** Kept sorted between changes, because sorting an almost sorted list is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -100,7 +100,7 @@ export class Table {
     return this.definition.keepsDeleted ? this.#order : this.#order.filter(({ deleted }) => !deleted)
   }
 
-  /** The fields that a row carries, in their order. */
+  /** The fields of a row, in order. */
   get fields(): readonly string[] {
     return [...this.#made(this.#rows[0] as Row).keys()]
   }
@@ -113,7 +113,7 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Replaces fields of a row. To be called after every change of stamps or state, too. */
+  /** Replaces fields of a row. Must also be called after each change of times or state. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
     row.made = undefined
@@ -131,12 +131,12 @@ export class Table {
     return `{${members.join(',')}}`
   }
 
-  /** Returns the raw text of a field, or undefined when the row does not carry it. */
+  /** Returns the raw text of a field, or undefined when the row does not have it. */
   raw(row: Row, field: string): string | undefined {
     return row.changed[field] ?? this.#made(row).get(field)
   }
 
-  /** Returns the value of a field as a filter sees it; undefined for malformed text. */
+  /** Returns the value of a field for filters; undefined for malformed text. */
   value(row: Row, field: string): unknown {
     try {
       return JSON.parse(this.raw(row, field) ?? 'null')
@@ -155,7 +155,7 @@ export class Table {
     row.collections.set(field, content)
   }
 
-  /** Returns a new item for the end of a collection, with an identifier of its own. */
+  /** Returns a new item with its own identifier, for the end of a collection. */
   newItem(row: Row, field: string): string {
     const number = this.#nextItem
     this.#nextItem += 1
@@ -228,5 +228,5 @@ export class Table {
   }
 }
 
-/** Also for the stamp of rows that were never edited, which is minus infinity. */
+/** Subtraction would fail for the time of rows that were never edited, which is minus infinity. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -1,13 +1,13 @@
 /**
- * The service's own time: ticks of 100 ns since 2020, so that a seventh fractional digit is real and an inclusive
- * bound (spec §4, rule 1) can be missed by one tick. Counted from 2020 because 2^53 ticks since 1970 end in 1998.
+ * The service's times: ticks of 100 ns since 2020, so that times have a seventh fractional digit, and an inclusive
+ * bound (spec §4, rule 1) can be missed by one tick. Counted from 2020 because ticks since 1970 exceed 2^53.
  */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** 100 ns steps since 2020-01-01T00:00:00Z; a safe integer between 1991 and 2048. */
 export type Ticks = number
 
-/** Never edited: earlier than every bound, so it sorts first and matches no modification filter. */
+/** The time of a row that was never edited: it is before every bound, so it matches no modification filter. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000
@@ -31,7 +31,7 @@ export const ticksOf = (instant: Instant): Ticks => (instant - EPOCH_MICROS) * 1
 
 export const ticksOfMillis = (ms: number): Ticks => (ms - EPOCH_MS) * TICKS_PER_MS
 
-/** Reads ISO 8601 to seven fractional digits; undefined for anything that is no date-time. */
+/** Parses ISO 8601 with up to seven fractional digits; returns undefined for other text. */
 export function parseTicks(text: string): Ticks | undefined {
   const instant = parseInstant(text)
   if (instant === undefined) return undefined
@@ -39,7 +39,7 @@ export function parseTicks(text: string): Ticks | undefined {
   return ticksOf(instant) + Number(seventh)
 }
 
-/** The date-time without quotes, with seven fractional digits unless it is a whole second. */
+/** Returns the date-time without quotes. It has seven fractional digits unless it is a whole second. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
   const day = Math.floor(local / TICKS_PER_DAY)
@@ -56,7 +56,7 @@ const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bar
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 const dates = new Map<number, string>()
 
-/** Remembered: a million rows share a few thousand days. */
+/** Cached, because many rows share a day. */
 function dateText(day: number): string {
   const known = dates.get(day)
   if (known !== undefined) return known

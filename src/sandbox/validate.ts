@@ -1,6 +1,6 @@
 /**
- * Checks a request body against the parameters that the specification lists (§4) and reads the values. Whatever is
- * wrong is told per property, as §7 asks. An empty or omitted filter means all values (§4, rule 3).
+ * Validates a request body against the specified parameters (§4) and parses the values. Errors are reported per
+ * property (§7). An empty or omitted filter means all values (§4, rule 3).
  */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
@@ -12,7 +12,7 @@ export type PropertyErrors = Record<string, string[]>
 export type Value = number | string | boolean | readonly number[]
 
 export interface ReportRequest {
-  /** Date-times are ticks here; parameters that were left out or empty are missing. */
+  /** Date-times are ticks here. Parameters that were omitted or empty are missing. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }

@@ -5,7 +5,7 @@
  */
 import type { Kinds } from '../plan/kinds.ts'
 
-/** The maximum size of a trie. A larger one is dropped: its keys are data, such as a map by identifier. */
+/** A trie with more nodes is dropped: its field names are data, as in a map by identifier. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -22,7 +22,7 @@ export interface CatalogField {
   elementKinds: Kinds
 }
 
-/** A catalogue as plain values, for a load in another process; fields in the order in which they were met. */
+/** A catalogue as plain values, for a load in another process. Fields are in the order of their first occurrence. */
 export interface CatalogText {
   readonly fields: readonly {
     readonly name: string
@@ -41,7 +41,7 @@ export interface TrieNode {
   readonly twice: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child of the last step, which is probably the child of the next step. */
+  /** The child of the previous step, which is probably the next one too. */
   likely: TrieNode | undefined
   shape: number | undefined
 }

@@ -1,7 +1,7 @@
 /**
- * The items of a page's collections as lines of their own, one file a collection: the row's ordinal, the position in
- * the collection, the item as it came, and what its fields hold, with tabs between. So nothing has to parse an item
- * again, and the row itself stays small. No tab or line break stands in a JSON string, so none has to be quoted.
+ * Writes the items of a page's collections as lines, with one file for each collection: the row's ordinal, the position
+ * in the collection, the item as sent, and the values of its fields, separated by tabs. So an item is parsed only once,
+ * and the row itself stays small. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
@@ -10,8 +10,8 @@ import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 /**
- * What is known of the items' own identifiers: none has one; each has one and none stands twice in its collection; or
- * neither is sure, and whoever loads them has to look.
+ * Whether the items have identifiers. `none`: no item has one. `unique`: each has one, and none occurs twice in its
+ * collection. `unsure`: neither is certain, and the load has to check.
  */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
@@ -21,7 +21,7 @@ export interface CollectionPage {
   readonly rows: number
   readonly ids: ItemIds
   readonly lineBytesMax: number
-  /** The items, one a line. The buffer is the caller's own: once it was released, they are gone. */
+  /** The items, one per line. The buffer belongs to the caller, who releases it. */
   lines(pageIndex: number): Buffer
 }
 
@@ -32,11 +32,11 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to so many items are compared one by one; up to so many bytes are copied one by one. */
+/** Up to this many items are compared one by one, and up to this many bytes are copied one by one: faster for few. */
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
-/** Where the fields of the item that is read now stand; a field that it carries twice counts where it stood first. */
+/** The positions of the present item's fields. If a field occurs twice, its first position counts. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)
@@ -48,7 +48,7 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** `end` is negative where the value holds escapes. */
+  /** `end` is negative if the value contains escapes. */
   saw(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -57,13 +57,13 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** 0: the item doesn't carry it. */
+  /** Returns the position of a field; 0 if the item does not have it. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/** Bytes of a collection's lines on the page before: the next one is about as long. */
+/** Bytes of a collection's lines on the previous page, as the first buffer size for the next page. */
 const bytesBefore = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
@@ -74,7 +74,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** Row of each item, and where its line begins. */
+  /** Row of each item, and the beginning of its line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -94,7 +94,7 @@ class Collection implements CollectionPage {
   }
 
   add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
-    // A field's value is part of the item; every one may get two quotes or stand for nothing.
+    // Each field's value is part of the item and may need two more quotes or the mark for a missing value.
     this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
     const { bytes } = this.#json
     const start = this.#end
@@ -113,7 +113,7 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** A text stands without its quotes, unless escapes in it have to be resolved. */
+  /** Writes a text without its quotes, and resolves escapes in it. */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
     const { bytes } = this.#json
@@ -135,7 +135,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** The identifiers of one row's items; undefined where an item's is no plain number, null where it has none. */
+  /** Records the identifiers of one row's items: null without one, undefined for one that is no plain number. */
   sawIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -144,13 +144,13 @@ class Collection implements CollectionPage {
     if (!isDistinct(ids)) this.#unsure = true
   }
 
-  /** Forgets the items of a row that is set aside. */
+  /** Removes the items of a row that is rejected. */
   drop(row: number): void {
     while (this.rows > 0 && this.#rowOf.at(-1) === row) {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // How many of the dropped ones had identifiers isn't known any more.
+      // It is unknown how many of the removed items had identifiers.
       this.#unsure = true
     }
   }
@@ -178,7 +178,7 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** Where halves of surrogate pairs stand in it. */
+  /** Positions of halves of surrogate pairs in the item. */
   readonly halves: readonly Splice[]
 }
 

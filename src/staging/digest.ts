@@ -1,6 +1,6 @@
 /**
- * A digest of bytes as two whole numbers of 31 bits. In a staged row it replaces a collection, so that a changed collection
- * changes the row. It is not cryptographic.
+ * A digest of bytes as two whole numbers of 31 bits. It replaces a collection in a staged row, so that the row differs
+ * when its collection differs. It is not cryptographic.
  */
 import { writeDigits } from './digits.ts'
 

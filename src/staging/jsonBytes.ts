@@ -1,22 +1,22 @@
 /**
- * JSON's grammar over bytes: where a value ends and what kind it is, without building it. Every function takes the
- * position of a token and gives the position behind it. Beside the grammar it finds what DuckDB's reader would not
- * take or not keep: half surrogate pairs, numbers with more digits than a double holds, and very small ones.
+ * Parses JSON in bytes: finds the end and the kind of each value without building it. Functions take the position of a
+ * token and return the position after it. The parser also finds values that DuckDB's reader would reject or change:
+ * half surrogate pairs, numbers with more digits than a double can store, and very small ones.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { MalformedJson } from './malformedJson.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const DEPTH_MAX = 200
-/** Digits that survive the way through a binary double. */
+/** Digits of a number that stay exact when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** Powers of ten that a double surely holds with all of those digits. */
+/** Up to this power of ten, a double can store a number with all of those digits. */
 const DOUBLE_POWER_MAX = 290
-/** Numbers from here on, and zero, are written without an exponent when a double was made of them. */
+/** A double of at least this size, and zero, is written without an exponent. */
 const DOUBLE_PLAIN_MIN = 1e-4
-/** Whole numbers of up to this many digits surely fit 64 bits. */
+/** Whole numbers of up to this many digits fit 64 bits. */
 const INT64_SURE_DIGITS = 18
-/** DECIMAL(38,9): nine digits behind the point, twenty-nine before it. */
+/** DECIMAL(38,9): nine digits after the point, twenty-nine before it. */
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
@@ -30,29 +30,31 @@ const DOT = 0x2e
 const ZERO = 0x30
 const NINE = 0x39
 
-/** 1 for each byte that may stand in a string as it is. */
+/** 1 for each byte that needs no escape in a string. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
 
 export interface Splice {
-  /** Position in the page where `remove` bytes give way to `insert`. */
+  /** Position in the page at which `remove` bytes are replaced by `insert`. */
   readonly at: number
   readonly remove: number
   readonly insert: Buffer | Digest
 }
 
-/** Stands before half of a surrogate pair, which so is kept as its escape. */
+/** Inserted before half of a surrogate pair, so that it stays as the text of its escape. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** How many bytes the splices add at most. */
+/** Returns the maximum number of bytes that the splices add. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
   return sum
 }
 
-/** Copies `from` to `to` with its splices, which stand in order; gives the position behind what was written. */
+/**
+ * Copies `from` to `to` and applies the splices, which must be in order. Returns the position after the written bytes.
+ */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -69,28 +71,28 @@ export function copySpliced(
   return at + bytes.copy(out, at, done, to)
 }
 
-/** Walks over one page's bytes; `kind` and `whole` describe the value passed last. */
+/** Parses one page's bytes. `kind` and `whole` describe the last value. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Escapes passed so far. */
+  /** Number of escapes so far. */
   escapes = 0
-  /** Kind of the value passed last. */
+  /** Kind of the last value. */
   kind: Kinds = 0
-  /** The number passed last, when it is a whole one of at most 15 digits; else NaN. */
+  /** The last number, if it is a whole one of at most 15 digits; else NaN. */
   whole = Number.NaN
   readonly #markOpen: Buffer
   readonly #markClose = Buffer.from('"')
 
-  /** `mark` goes before every number that a double can't hold, so that it travels as text and is exact. */
+  /** `mark` is put before every number that a double cannot store, so that it is read as text and stays exact. */
   constructor(bytes: Buffer, mark: string) {
     this.bytes = bytes
     this.#markOpen = Buffer.from(`"${mark}`)
   }
 
-  /** Forgets the splices from the given one on. */
+  /** Removes the splices from the given index on. */
   dropSplices(from: number): void {
-    // Setting a length is slow, also to what it is already.
+    // Setting a length is slow, even to the same value.
     if (this.splices.length > from) this.splices.length = from
   }
 
@@ -99,8 +101,8 @@ export class JsonBytes {
   }
 
   /**
-   * Skips white space. What is no blank becomes one: the staged files have one row a line, with tabs between columns.
-   * Never reads behind the last byte: one such read, at the end of a page, and the engine reads slowly from there on.
+   * Skips white space and replaces it by blanks, because staged files have one row per line and tabs between columns.
+   * Never reads after the last byte: V8 makes such a loop permanently slower after one read out of bounds.
    */
   space(from: number): number {
     const bytes = this.bytes
@@ -118,7 +120,7 @@ export class JsonBytes {
     return i
   }
 
-  /** Passes one value of any kind and notes its kind. */
+  /** Parses one value of any kind and sets `kind`. */
   value(at: number, depth = 0): number {
     switch (this.bytes[at] ?? 0) {
       case QUOTE:
@@ -139,7 +141,9 @@ export class JsonBytes {
     }
   }
 
-  /** The bytes from `from` to `to` as text, with half pairs kept as their escapes, where `splices` say so. */
+  /**
+   * Returns the bytes from `from` to `to` as text. Half surrogate pairs stay as their escapes, according to `splices`.
+   */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const halves = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -148,7 +152,7 @@ export class JsonBytes {
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }
 
-  /** Passes a string that opens at `at`. */
+  /** Parses a string that opens at `at`. */
   string(at: number): number {
     const bytes = this.bytes
     if (bytes[at] !== QUOTE) throw this.malformed(at, 'a string')
@@ -168,7 +172,7 @@ export class JsonBytes {
     this.escapes += 1
     const c = this.bytes[at + 1]
     if (c === LETTER_U) return this.#unicodeEscape(at)
-    // " \ / b f n r t
+    // The escapes " \ / b f n r t
     if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
     if (c === 0x72 || c === 0x74) return at + 2
     throw this.malformed(at + 1, 'an escape that JSON knows')
@@ -180,7 +184,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // Half a pair is no character: it is kept as the six characters of its escape instead of failing the page.
+    // Half a pair is no valid character. It is stored as the text of its escape, so that the page does not fail.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -243,7 +247,7 @@ export class JsonBytes {
     return i
   }
 
-  /** Whether a double of it is written with an exponent: by DuckDB in one way as text, in another as JSON. */
+  /** Returns whether a double needs an exponent, which DuckDB writes in different forms as text and as JSON. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))
@@ -322,7 +326,7 @@ export class JsonBytes {
     return i
   }
 
-  /** Passes the colon behind a name; gives where its value starts. */
+  /** Parses the colon after a name. Returns the position of the value. */
   colon(at: number): number {
     const i = this.space(at)
     if (this.bytes[i] !== 0x3a) throw this.malformed(i, 'a colon')

@@ -12,7 +12,7 @@ export class MalformedJson extends Error {
     this.expected = expected
   }
 
-  /** True when the bytes end before the JSON does: the answer was cut off. */
+  /** True when the bytes end before the JSON does: the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }

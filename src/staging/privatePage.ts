@@ -1,7 +1,7 @@
 /**
- * Takes out of a page what may not be kept in clear, before anything else sees the page's rows: hashed values become
- * text, dropped ones null. It writes the page anew, so that keys, fingerprints, staged files, refused rows and messages
- * cannot hold what was taken out; a report without such rules never comes here.
+ * Removes private values from a page before other code reads its rows: hashed values become text, dropped ones null. It
+ * writes a new page, so that keys, fingerprints, staged files, rejected rows and messages cannot contain the values.
+ * Not used for a report without such rules.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
@@ -12,7 +12,7 @@ import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
   readonly rules: RowRules
-  /** Needed where a rule hashes. */
+  /** Required if a rule hashes. */
   readonly hashKey: Secret | undefined
 }
 
@@ -24,15 +24,15 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
-/** Values whose hash is remembered: the same persons come again and again. */
+/** Number of values whose hash is cached, since the same persons occur often. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
-/** A hash as it stands in the tables: HMAC-SHA-256 of the value as it was sent, in hexadecimal digits. */
+/** Returns a hash as in the tables: HMAC-SHA-256 of the value as sent, in hexadecimal digits. */
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
-/** Tells one key from another without saying what it is. */
+/** Returns a fingerprint of the key, which does not reveal the key. */
 export const keyPrint = (key: Secret | undefined): string | undefined =>
   key === undefined ? undefined : keyedHash('tidemark hash key', key).slice(0, KEY_PRINT_LENGTH)
 
@@ -44,7 +44,7 @@ export class PrivatePages {
     this.#plan = plan
   }
 
-  /** The page without what may not be kept. Throws `MalformedJson` when the bytes are no JSON that we can take. */
+  /** Returns the page without private values. Throws `MalformedJson` for bytes that are no valid JSON. */
   of(bytes: Buffer): Buffer {
     const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()
@@ -64,7 +64,7 @@ export class PrivatePages {
   }
 }
 
-/** Where one page has to change, in its order. */
+/** The changes to one page, in order. */
 class PageEdits {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
@@ -111,7 +111,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** An item that is no object has no columns: nobody can say which of the rules is meant, so it is not kept. */
+  /** An item that is no object has no fields that rules could name, so it is dropped. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)
@@ -121,7 +121,7 @@ class PageEdits {
     })
   }
 
-  /** A null says nothing of anybody and stays. */
+  /** A null reveals nothing and stays. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === NULL_LETTER) return end
@@ -129,7 +129,7 @@ class PageEdits {
     return end
   }
 
-  /** What is hashed: a text without quotes and escapes, anything else as it was written. */
+  /** Returns the text to hash: a string without quotes and escapes, any other value as sent. */
   #sent(at: number, end: number): string {
     const written = this.#bytes.toString('utf8', at, end)
     return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written

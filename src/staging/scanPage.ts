@@ -17,7 +17,7 @@ export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Wire names of the key fields that a row carries itself; none for audit entries. */
+  /** Names of the key fields that are in the row; empty for audit entries. */
   readonly key: readonly string[]
   readonly catalog: ObjectCatalog
   /** The prefix of numbers that are staged as text. A random text that no service can send. */
@@ -53,7 +53,7 @@ export interface ScannedPage {
   readonly rowBytesMax: number
   /** The items of the rows' collections, which have lines of their own. */
   readonly collections: readonly CollectionPage[]
-  /** The rows to load, one a line; `pageIndex` goes into each. The caller owns the buffer. */
+  /** Returns the rows to load, one per line with `pageIndex`. The caller owns the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -107,7 +107,7 @@ const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
-  /** The same bytes, four at a time. */
+  /** The same bytes, read four at a time. */
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
@@ -169,7 +169,7 @@ class PageScan {
       } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Some services write an empty list so. Without a total beside it, it may as well be a list that could not be read.
+    // Some services write an empty list as null. Without a total, null could also mean a list that could not be read.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1
@@ -178,7 +178,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written, so only their splices count.
+    // Only rows are written, so splices outside of rows are removed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
@@ -232,7 +232,9 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Passes a row's or an element's members; leaves the trie's last node in `#lastNode` and key values in `found`. */
+  /**
+   * Parses the members of a row or element. Sets `#lastNode` to the trie's last node and adds key values to `found`.
+   */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
@@ -266,7 +268,7 @@ class PageScan {
     return i + 1
   }
 
-  /** Passes one member whose name ends at `nameEnd`; gives the position of what follows it. */
+  /** Parses one member whose name ends at `nameEnd`. Returns the position after it. */
   #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
     const json = this.#json
     const at = json.colon(nameEnd)
@@ -292,14 +294,14 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** Asked for each field of each row. */
+  /** Called for each field of each row, so it must be fast. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
   /**
-   * Passes a declared collection: its items' fields and kinds are catalogued too. The items go to lines of their own;
-   * in the row stay what kind of collection it is and a fingerprint of it, or the value as it is when there is no item.
+   * Parses a declared collection and catalogues the fields and kinds of its items. The items go to lines of their own.
+   * In the row, the collection is replaced by a digest with its kind, but stays as sent if it has no items.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
@@ -332,13 +334,13 @@ class PageScan {
     return i + 1
   }
 
-  /** Items of the collection that is passed, and the identifiers that they carry. */
+  /** Number of items of the present collection so far, and their identifiers. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** The identifier of the item that is passed: null while none was met, undefined when it is no plain number. */
+  /** The identifier of the present item: null without one, undefined if it is no plain number. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Halves of surrogate pairs in the items of the row that is passed. */
+  /** Halves of surrogate pairs in the items of the present row. */
   readonly #halvesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
@@ -361,7 +363,7 @@ class PageScan {
     return end
   }
 
-  /** Sets a row aside, and forgets its items and the splices that lie in it. */
+  /** Rejects a row, and removes its items and its splices. */
   #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
@@ -380,7 +382,7 @@ function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
 
 const isDigit = (c = 0): boolean => c >= 0x30 && c <= 0x39
 
-/** Tells dates and date-times from other text by their look; whether they exist is found when they are cast. */
+/** Recognises dates and date-times by their form. Whether they exist is checked when they are cast. */
 function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const length = end - at - 2
   if (length < 10 || length > 40 || bytes[at + 5] !== 0x2d || bytes[at + 8] !== 0x2d) return Kind.text

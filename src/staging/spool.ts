@@ -15,13 +15,13 @@ import { stagedMissing } from './stagedFiles.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The maximum of the first load. Each later load may be twice as large as the one before. */
+  /** The maximum of the first load in bytes. Each later load may be twice as large as the previous one. */
   readonly firstLoadBytesMax?: number
   /** False: a segment ends only at a call of `cutWhenFull`, since the rows up to there must be loaded together. */
   readonly cutsBetweenPages?: boolean
 }
 
-/** What all rows of a page have in common: the time of the answer, and values from the request. */
+/** What all rows of a page share: the time of the response, and values from the request. */
 export interface StagedPage {
   readonly index: number
   readonly observedAt: Instant
@@ -134,7 +134,7 @@ export class Spool implements AsyncDisposable {
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Removes all rows of the open segment after `point`. Segments that were full since then stay as they are. */
+  /** Removes all rows of the open segment after `point`. Segments that were completed since then stay. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }

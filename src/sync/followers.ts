@@ -1,11 +1,11 @@
-/** Which audit reports follow a report, and under which scope a record's mark stands. */
+/** Finds the audit reports that follow a report, and the scopes of their records' marks. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/changedRecords.ts'
 
 type Reports = Readonly<Record<ReportName, ReportConfig>>
 
-/** Audit reports that are switched on and follow `report`. */
+/** Returns the enabled audit reports that follow `report`. */
 export function followersOf(report: ReportName, reports: Reports): Follower[] {
   const enquiryAudit = reports.enquiry_audit_entries
   const audit = reports.audit_entries

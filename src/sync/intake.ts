@@ -1,6 +1,6 @@
 /**
- * From scanned pages to committed loads. Pages are written to a spool; a full segment is loaded while the next one
- * fills. The load that closes a window contains the window's last row or follows the load that does.
+ * Turns scanned pages into committed loads. Pages are written to a spool. A full segment is loaded while the next one
+ * is filled. A window is closed by the load with its last row, or by a later load.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -55,7 +55,7 @@ const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Applies to the loads that begin after it was set: commit first, where rows were added before. */
+  /** Used for loads that begin after it was set. If rows were added before, commit them first. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
@@ -127,7 +127,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** One load at a time runs beside the walk; the walk waits only when the next segment is full before it ends. */
+  /** Runs at most one load during the walk. The walk waits only when the next segment is full before that load ends. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -224,7 +224,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** Several processes share the staging directory, also for one run. */
+/** Part of the folder's name, because several processes may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

@@ -1,7 +1,7 @@
 /**
  * One run of one report and its record in the books. The record is `running` from the first load on, then `done`,
- * `failed` or `stopped`; a run that finds nothing new is recorded once, at its end. A refusal for good pauses the
- * report.
+ * `failed` or `stopped`. A run that finds nothing new is recorded only at its end. A permanent refusal by the service
+ * pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -26,10 +26,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/**
- * Runs the story, which records its own success in the transaction of its last rows. Never throws: the outcome
- * contains the error.
- */
+/** Runs `story`, which records its own success with its last rows. Never throws: the outcome contains the error. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,

@@ -13,10 +13,7 @@ const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CRE
 /** The errors of work whose report is paused or becomes paused by it. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
 
-/**
- * Returns the paused reports, each with the error that paused it. Resumes reports that the service refused to another
- * client.
- */
+/** Returns the paused reports with their errors. Resumes those that the service refused to another client. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
   // A pause by an operator stays. A report that was refused to another client is tried again.
@@ -38,8 +35,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 }
 
 /**
- * Throws the refusal of the report or of the credentials, for requests outside of a run. A pause by an operator does
- * not count here.
+ * Throws the refusal of the report or of the credentials, for requests outside of a run. Ignores pauses by operators.
  */
 export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
   const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
@@ -48,7 +44,7 @@ export function refuseAgain(held: readonly Pause[], report: ReportName, { identi
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Repeats the reason of a pause; the service was not asked. */
+/** Repeats the error of a pause without a request to the service. */
 class PauseError extends SyncError {}
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
@@ -64,8 +60,7 @@ export async function pauseAfter(context: SyncContext, report: ReportName, error
   const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
   if (!PAUSING.includes(error.code) || ofRecords || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // An operator may have paused the report during the run. That pause stays, since a successful check removes only
-  // pauses by the service.
+  // A pause by an operator during the run stays, since a successful check removes only pauses by the service.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -1,7 +1,7 @@
 /**
- * A reconcile compares a whole report with the service: first an incremental run, so that what is merely new isn't
- * taken for an error, then every row there is, in proven slices. What differs is repaired by the same merge as ever and
- * counted: that count is Tidemark's own error rate. Rows that don't come twice in a row are deleted.
+ * A reconcile compares a whole report with the service. It begins with an incremental run, so that new rows do not
+ * count as errors, and then reads all rows in proven slices. Rows that differ are merged as in any load and counted;
+ * the count is Tidemark's own error rate. A row that is missing in two reconciles in a row is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -16,29 +16,29 @@ import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
-/** A row may be stamped by a clock that is far ahead: as long as it is shown, it isn't deleted. */
+/** How far in the future rows are read, for rows that were stamped by a wrong clock. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Does the incremental run before it; the scheduler keeps it from meeting another one. */
+  /** Does the incremental run before the reconcile. In a worker, the schedule runs no second one at the same time. */
   readonly before?: () => Promise<ReportRun>
 }
 
 export interface ReconcileFound {
-  /** Distinct rows that the service has. */
+  /** Number of distinct rows in the service. */
   readonly rows: number
-  /** Rows that the warehouse had missed. */
+  /** Number of rows that were missing in the warehouse. */
   readonly missed: number
-  /** Rows that had changed without a sign. */
+  /** Number of rows that differed although their modification time had not changed. */
   readonly differed: number
-  /** Rows that the service didn't return, for the first time. */
+  /** Number of rows that the service did not return, for the first time. */
   readonly absent: number
   readonly deleted: number
 }
 
-/** Reconciles one windowed report in all of its scopes. Errors: those of a run; MASS_DELETE_STOPPED. */
+/** Reconciles one windowed report in all of its scopes. Throws the errors of a run, and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -51,7 +51,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // What the run itself has written; a reconcile that was stopped has found more.
+  // What this run has written. A reconcile that continues has found more in earlier runs.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -102,7 +102,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads everything: in slices of time that are proven one by one, then what changed while they were read. */
+/** Reads all rows: by slices of time, and then the rows that changed meanwhile. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
@@ -110,22 +110,22 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
-  // What came or moved meanwhile. A row that is stamped in the future is there all the same.
+  // Rows that were added or edited meanwhile, including those with a time in the future.
   const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
   const since = youngFrom(open.startedAt, config.overlapMs)
   await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
   await reading.intake.commit()
   if (isBounded) return
-  // The total without bounds shows whether the slices hold every row there is.
+  // The total without bounds shows whether the slices contain every row.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
-  // Rows may have come or gone since: then it is enough that every row has a time of creation.
+  // If rows were added or removed since, it is enough that every row has a time of creation.
   if ((await totalOfCreated(reading)) === undefined) await readUnbounded(reading)
 }
 
 /**
- * Reads spans by time of creation, if the report can be asked so: it never changes, so no row moves from slice to slice. A
- * slice is known to be complete up to the service's clock, even where it asked for a later time.
+ * Reads spans by time of creation if the report has that filter: such times never change, so no row moves between
+ * slices. A slice is complete up to the service's clock, even if a later time was requested.
  */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'

@@ -1,4 +1,4 @@
-/** A reconcile as a run: skipped while its report is paused, recorded in the books, never thrown. */
+/** A reconcile as a run. It is skipped while its report is paused, recorded in the books, and never throws. */
 import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { type ReconcileFound, type ReconcileOptions, reconcileReport } from './reconcile.ts'

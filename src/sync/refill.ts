@@ -1,6 +1,6 @@
 /**
- * Reads again what was read before the configuration changed (more collections, other filters, an earlier start):
- * newest first, behind the changes of the same run. Done parts are remembered; marks stay where they are.
+ * Reads rows again after a change of the configuration (more collections, other filters, an earlier start): newest
+ * first, after the changes of the same run. Finished parts are recorded; marks do not move.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -13,13 +13,13 @@ import type { Reading } from './walk/reading.ts'
 /** What has to be read again: everything up to `until`. */
 export interface Refill {
   readonly until: Instant
-  /** Stores up to when it still has to be read; undefined when it is done. */
+  /** Stores up to when rows have to be read again; undefined when all are read. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
 /**
- * Compares what was asked with what is asked now, before the run reads anything: what lies up to `mark` was read with the old
- * question. Returns what the run has to read again after its changes.
+ * Compares the earlier configuration with the present one, before the run reads anything: rows up to `mark` were read
+ * with the earlier one. Returns what the run has to read again after its changes.
  */
 export async function openCoverage(
   context: SyncContext,
@@ -36,8 +36,8 @@ export async function openCoverage(
 }
 
 /**
- * Remembers the question where a backfill brings rows before the first run of their scope: that run then knows in which
- * form they are kept. Rows that are held in another form lose what has become private.
+ * Records the configuration when a backfill stores rows before the first run of their scope. That run then knows under
+ * which privacy rules they were stored. Stored values that have become private are removed.
  */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
@@ -54,7 +54,7 @@ function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-/** Reads the parts again, newest first. Their rows lie behind the mark: they move no mark, and none of them is late. */
+/** Reads the parts again, newest first. Their rows are before the mark: they move no mark and do not count as late. */
 export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
   const { config, declaration } = reading.plan
   await reading.intake.commit()

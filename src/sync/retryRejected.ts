@@ -43,7 +43,7 @@ const ROWS_A_LOAD = 5_000
 /** The highest number of attempts. */
 const TRIES_MAX = 10
 
-/** Loads the report's rejected rows again. It may run beside other loads, but only once at a time for a report. */
+/** Loads the report's rejected rows again. Other loads may run at the same time, but no second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.rejectingLoads(report)
@@ -124,7 +124,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Rows that were removed during the reading shift the offsets of the others.
+  // Some rows were removed during the reading, which shifts the offsets of the others.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -176,10 +176,7 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /**
-   * Returns the keys of rows that were deleted at the service when they were rejected, which the rows themselves do
-   * not show.
-   */
+  /** Returns the keys of rows that were already deleted at the service when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }

@@ -14,10 +14,7 @@ import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
 
-/**
- * The number of reports that run at the same time: enough to use the time of waiting for the service, few enough to
- * bound memory.
- */
+/** Reports that run at the same time: enough to use the waits for the service, few enough to bound memory. */
 const REPORTS_AT_ONCE = 3
 
 /**

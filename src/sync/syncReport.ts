@@ -1,6 +1,6 @@
 /**
- * One incremental run of one windowed report: cut the window on the service's clock, prove it piece by piece, load what
- * came, and move the mark in the transaction that holds the last row before it.
+ * One incremental run of one windowed report: cuts the window by the service's clock, proves it slice by slice, loads
+ * the rows, and moves the mark in the transaction of the last row before it.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -25,7 +25,7 @@ export interface ReportRun {
   readonly figures: Figures
 }
 
-/** Runs the report once in each of its scopes (currencies, or one). Errors: those of walks and loads. */
+/** Runs the report once in each of its scopes (currencies, or one). Throws the errors of walks and loads. */
 export async function syncReport(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -43,17 +43,17 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
 interface ScopePull {
   readonly declaration: Declaration
   readonly scope: string
-  /** The run so far: figures of the scopes before. */
+  /** The run so far, with the figures of the earlier scopes. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
 
-/** Reads what changed, then what has to be read again since the question changed. The last load stores the run's record. */
+/** Reads changes, then rows to read again after a change of configuration. The last load stores the run's record. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the service's: the time that the request took has passed as well.
+  // Our clock is read after the service's response, so that the time of the request is included.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
@@ -65,7 +65,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Cuts the window on the service's clock. */
+/** Cuts the window by the service's clock. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,
@@ -79,7 +79,7 @@ async function openReading(
   return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
 }
 
-/** Closes each proven slice with the marks that it moves. */
+/** Reads the changes. Each proven slice is closed together with the marks that it moves. */
 async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
   const { declaration, window, config } = reading.plan
   const { since, until } = window

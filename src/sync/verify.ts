@@ -1,7 +1,6 @@
 /**
- * Checks a past window against the service without writing anything that stays: the window is read and proven as ever,
- * into a warehouse of its own that is thrown away, with the same scan and the same staging, so that equal rows have
- * equal fingerprints. What is compared is what readers have.
+ * Compares a past window with the service and writes nothing permanent. The window is read, proven and staged like any
+ * other, but into a temporary warehouse, so equal rows have equal fingerprints. It is compared with the published copy.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
@@ -17,16 +16,16 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Undefined: from where the report is configured to start. */
+  /** Undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** Undefined: up to the mark. */
+  /** Undefined: the mark. */
   readonly to: Instant | undefined
   readonly runId: string
-  /** The mark of a scope (a currency, or ''), as readers have it. */
+  /** Returns the mark of a scope (a currency, or '') in the published copy. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
-  /** What is paused, as the books have it. */
+  /** The pauses in the books. */
   readonly pauses: readonly Pause[]
-  /** Compares what was read of a scope with what readers have of it. */
+  /** Compares the rows of a scope with the published copy. */
   readonly compare: (ask: CompareAsk) => Promise<WindowComparison>
 }
 
@@ -38,7 +37,7 @@ export interface ComparedScope {
 }
 
 export interface CompareAsk extends ComparedScope {
-  /** Up to here readers have every change. */
+  /** The mark: the copy has every change up to this time. */
   readonly mark: Instant
 }
 
@@ -46,7 +45,7 @@ export interface Verified extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Every scope of the report. Errors: those of walks; USAGE_INVALID for a report or a window that can't be checked. */
+/** Verifies every scope of the report. Throws errors of walks, and USAGE_INVALID if it can't be verified. */
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<Verified[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
@@ -66,7 +65,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // What was edited since lies behind the window by now: it is neither gone nor wrong.
+  // A row that was edited later has left the window. It counts neither as missing nor as different.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })
@@ -83,7 +82,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // What was not given is the report's own, and has to be named: nobody sees it on the command line.
+  // A bound that was not given comes from the report. The message names it, since the command line does not contain it.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)
@@ -100,7 +99,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
-/** Reads one window into the scratch warehouse; gives the pages that it took. */
+/** Reads one window into the temporary warehouse. Returns the number of pages. */
 async function readInto(
   context: SyncContext,
   { report, scope, since, until, runId }: ComparedScope & { runId: string },

@@ -136,8 +136,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The name begins like that of a spill folder, so that what a killed process left is removed with its spill
-    // folder.
+    // The name begins like that of a spill folder, so that both are removed after this process was killed.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -189,7 +188,7 @@ export class Warehouse implements AsyncDisposable {
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake nobody knows whether the older run still lives. It can commit nothing from now on.
+      // In a lake it is unknown whether the older run is alive. It can commit nothing from now on.
       if (this.#database.isShared) await endOrphans(sql, ask)
       return fence
     })
@@ -222,10 +221,7 @@ export class Warehouse implements AsyncDisposable {
     return dueRecords(this.#database, ask)
   }
 
-  /**
-   * Returns records whose trail was last read with another configuration, newest first. Their whole trail is read
-   * again.
-   */
+  /** Returns records whose trail was read with another configuration, newest first. Their whole trail is read again. */
   recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
   }
@@ -235,10 +231,7 @@ export class Warehouse implements AsyncDisposable {
     return lastAsked(this.#database, report, scopePrefix)
   }
 
-  /**
-   * Returns the loads that rejected rows of the report, oldest first, with the number of rows that are still
-   * rejected.
-   */
+  /** Returns the loads that rejected rows of the report, oldest first, with the number of rows still rejected. */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
   }
@@ -350,7 +343,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes from the books what ended before the time and is not needed. */
+  /** Removes entries of the books that ended before `before` and that no figure needs. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

@@ -46,10 +46,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/**
- * Returns why the request is rejected; undefined if it may pass. Returned, not thrown: plugins have their own error
- * handlers.
- */
+/** Returns why the request is rejected; undefined if it may pass. Not thrown: plugins have their own error handlers. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined

@@ -11,10 +11,7 @@ import { isDark } from './theme.js'
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/**
- * The lag over time: it grows between runs and falls with each run.
- * @param {readonly MarkPoint[]} marks
- */
+/** The lag over time: it grows between runs and falls with each run. @param {readonly MarkPoint[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -22,8 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // A point just before the run with the lag of that moment; without it the line would fall slowly instead of
-    // steeply.
+    // A point just before the run with the lag of that moment; without it the line would fall slowly, not steeply.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

@@ -55,10 +55,7 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="quiet" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/**
- * The browser sets the dialog's return value to the pressed button; Escape leaves it empty. @param {State['question']}
- * question
- */
+/** The browser returns the value of the pressed button; Escape returns none. @param {State['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${

@@ -18,8 +18,7 @@ export function notice(text, tone = 'good') {
 }
 
 /**
- * Removes the notice after a time. While the window is hidden the notice stays, since nobody has read it. @param
- * {Notice} old
+ * Removes the notice after a time, but not while the window is hidden, where nobody has read it. @param {Notice} old
  */
 function removeLater(old) {
   after(SHOWN_MS, () => {

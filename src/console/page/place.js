@@ -9,10 +9,7 @@ export function placeNow() {
   return { view, name: decoded(name), query: new URLSearchParams(query) }
 }
 
-/**
- * Decodes the name. A broken encoding, as in an address that was copied in part, is returned as it is. @param {string}
- * name
- */
+/** Decodes the name. Returns a broken encoding, as in an incomplete copied address, unchanged. @param {string} name */
 function decoded(name) {
   try {
     return decodeURIComponent(name)

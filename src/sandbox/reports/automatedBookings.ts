@@ -1,4 +1,4 @@
-/** Automated bookings (spec §2, §4): prices are written in the `currencyCode` of the request. */
+/** Automated bookings (spec §2, §4): prices are in the request's `currencyCode`. */
 import { booked, bookingTypeOf } from './booked.ts'
 import { approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, paging, plain, stay } from './definition.ts'

@@ -1,6 +1,6 @@
 /**
- * What enquiries, automated bookings and office reservations have in common: a booker, a status and a stay (spec §2).
- * None of them carries a modification time, so a reader cannot see in the row when it changed.
+ * The common part of enquiries, automated bookings and office reservations: a booker, a status and a stay (spec §2).
+ * None of them has a modification time, so a row does not show when it changed.
  */
 import { type Dice } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
@@ -14,7 +14,7 @@ interface Booked {
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** Fields that only this report has; the first is an amount that edits may change. */
+  /** Fields that only this report has. The first one is an amount that edits may change. */
   readonly own: (row: RowSource) => Fields
   readonly amount: string
 }
@@ -23,7 +23,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** The fields, edits and comparisons of a report with a booker. */
+/** Returns the fields, edits and comparisons of a report with a booker. */
 export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   return {

@@ -1,7 +1,4 @@
-/**
- * Budgets: nothing in a row shows that it is deleted (spec §2), and its total is written in the currency that the
- * request asks for.
- */
+/** Budgets: a deleted row has no flag (spec §2), and the total is in the requested currency. */
 import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate } from './contents.ts'
 import { type Definition, many, modified, paging, plain } from './definition.ts'
 import { FIRST_EVENT } from './events.ts'

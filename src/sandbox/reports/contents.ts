@@ -1,6 +1,6 @@
 /**
- * Contents that rows and collections of several reports share. The specification shows no inner fields of collections
- * (§2, gaps), so these are plausible ones: scalars, one level of nesting, items with and without an `id`.
+ * Contents that rows and collections of several reports share. The specification does not define the fields in
+ * collections (§2, gaps), so these are assumptions: scalars, one level of nesting, items with and without an `id`.
  */
 import type { Dice } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
@@ -11,14 +11,14 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** The affiliate group, for the rows that have one ("if applicable", spec §2). */
+/** Returns the affiliate group; null for rows without one ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
-/** The currency of the row's own amounts. */
+/** Returns the currency of the row's own amounts. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** The identifier of one of the events of the world. */
+/** Returns the identifier of a random event of the world. */
 export const eventOf = (dice: Dice, firstEvent: number): number =>
   firstEvent + dice.below(Math.max(1, dice.makings.events), 'event')
 

@@ -1,6 +1,6 @@
 /**
- * What the sandbox knows of one report: its endpoint as the specification states it (§4), and how its rows and
- * collections are made up where the specification is silent. One file per report; `index.ts` lists them.
+ * What the sandbox knows of one report: its endpoint as specified (§4), and how its rows and collections are generated
+ * where the specification has a gap. One file per report; `index.ts` lists them.
  */
 import type { Dice } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
@@ -8,7 +8,7 @@ import type { Ticks } from '../ticks.ts'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
 
 export interface Endpoint {
-  /** Below `{base_url}/reportingapi`; `{enquiryId}` is the place of a number. */
+  /** Path below `{base_url}/reportingapi`; `{enquiryId}` is replaced by a number. */
   readonly path: string
   readonly scope: string
   /** False: the response is a bare array. */
@@ -27,13 +27,13 @@ export const booker = { bookerEmail: 'string', bookerCompany: 'string', bookerNa
 /** Values by field; undefined leaves the field out. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What a row is made from: its key, its stamps and its draws. */
+/** What a row is generated from: its key, its times and its random values. */
 export interface RowSource {
   readonly key: number
   readonly dice: Dice
   readonly created: Ticks
   readonly modified: Ticks
-  /** Events only; elsewhere the same as `modified`. */
+  /** Events only; for other reports the same as `modified`. */
   readonly aggregate: Ticks
   readonly deleted: boolean
 }
@@ -45,16 +45,18 @@ export interface Definition {
   readonly firstKey: number
   /** Rows for each event of the world. Example: 0.5. */
   readonly rowsPerEvent: number
-  /** How the audit names the rows; the numbers are ours, because the specification states none. */
+  /** The row's entity in the audit. The specification defines no numbers, so these are ours. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** True: rows have a modification time from their creation on, and deleted ones come back with `includeDeleted`. */
+  /**
+   * True: rows have a modification time from their creation on, and deleted ones are returned with `includeDeleted`.
+   */
   readonly keepsDeleted: boolean
   readonly fields: (row: RowSource) => Fields
-  /** Fields that an edit may change, each with a function that draws a new value. */
+  /** Fields that an edit may change, each with a function that returns a new value. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
-  /** The field with an amount in the currency of the request; `currencyCode` goes with it. */
+  /** The field with an amount in the currency of the request, next to `currencyCode`. */
   readonly amount?: string
-  /** Fields of the row that a parameter compares with, where the names differ. */
+  /** For parameters whose name is not the field's: the field with which the parameter is compared. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
@@ -64,14 +66,14 @@ export interface CollectionKind {
   readonly flag: string
   /** `one`: an object or null. */
   readonly holds: 'many' | 'one'
-  /** Items carry an `id` of their own. */
+  /** Whether items have an `id` of their own. */
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
 }
 
 type Content = CollectionKind['content']
 
-/** An array of items with identifiers. */
+/** Declares an array of items with identifiers. */
 export const many = (field: string, content: Content): CollectionKind => ({
   field,
   flag: field,
@@ -80,11 +82,11 @@ export const many = (field: string, content: Content): CollectionKind => ({
   content,
 })
 
-/** An array of items without identifiers. */
+/** Declares an array of items without identifiers. */
 export const plain = (field: string, content: Content): CollectionKind => ({
   ...many(field, content),
   identified: false,
 })
 
-/** An object or null. */
+/** Declares an object or null. */
 export const one = (field: string, content: Content): CollectionKind => ({ ...many(field, content), holds: 'one' })

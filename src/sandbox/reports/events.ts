@@ -1,6 +1,6 @@
 /**
  * Events: every field of the EventReporting object (spec §2) and a few undocumented ones, since a real service sends
- * more than its documentation shows. What is over is completed or cancelled; what lies ahead is planned.
+ * more fields than documented. Past events are completed or cancelled; future ones are planned.
  */
 import type { Dice } from '../dice.ts'
 import { HISTORY_END } from '../history.ts'

@@ -1,6 +1,6 @@
 /**
- * The registry of the sandbox: one line per report with rows of its own, and the two audit reports, which are about
- * these rows. What follows from it: endpoints, scopes, routes and the entities of the audit.
+ * The registry of the sandbox: one line per report with rows of its own, and the two audit reports of these rows.
+ * Endpoints, scopes, routes and the entities of the audit are derived from it.
  */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
@@ -25,7 +25,7 @@ export type WorldReport = keyof typeof definitions
 export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
 export const WORLD_REPORTS = Object.keys(definitions) as readonly WorldReport[]
 
-/** Makes one value per report. */
+/** Returns one value per report. */
 export const perReport = <T>(make: (report: WorldReport) => T): Readonly<Record<WorldReport, T>> =>
   Object.fromEntries(WORLD_REPORTS.map((report) => [report, make(report)])) as Record<WorldReport, T>
 
@@ -43,7 +43,7 @@ const AUDITS = {
     path: '/v1/EnquiryReport/{enquiryId}/Audit',
     scope: 'enquiries.read',
     envelope: true,
-    // The specification lists enquiryId among the parameters although the sample body omits it: both are accepted.
+    // The specification lists enquiryId as a parameter, but its sample body omits it: both are accepted.
     parameters: { enquiryId: 'integer', ...period, ...paging },
     required: ['since'],
   },
@@ -83,7 +83,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text at the place of `{enquiryId}`. */
+  /** The text in the place of `{enquiryId}`. */
   readonly enquiryId?: string
 }
 

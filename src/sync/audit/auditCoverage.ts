@@ -1,7 +1,7 @@
 /**
- * Coverage of audit trails: what each followed entity was asked for. When the configuration asks for more, or an entity
- * comes back that nobody watched for a while, every record that was asked about is asked again from the start, some of
- * them in each run, behind those that changed (product contract §3).
+ * Coverage of audit trails: with which configuration each followed entity was requested. When the configuration
+ * requests more, or an entity returns after its changes were not recorded for some time, the trails of all its records
+ * are read again from the start. Each run reads some of them, after those that changed (product contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -9,15 +9,17 @@ import { type Asked, type Coverage, nextCoverage } from '../../plan/coverage.ts'
 import { privacyTextOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/** What is owed to the records of one followed entity. */
+/** The trails of one followed entity that have to be read again. */
 export interface Again {
-  /** Records that were last asked about up to this time were asked with another question. */
+  /** Trails that were last read up to this time were read with another configuration. */
   readonly askedUntil: Instant
-  /** Remembers that all of them were asked again. */
+  /** Records that all of them were read again. */
   readonly done: () => Promise<void>
 }
 
-/** Compares what was asked with what is asked now, entity by entity; gives what is owed, by scope prefix. */
+/**
+ * Compares the earlier configuration with the present one for each entity. Returns what to read again, by scope prefix.
+ */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -46,7 +48,7 @@ export async function openAuditCoverage(
   return owed
 }
 
-/** Records were asked about whose coverage is forgotten: their entity was away, and their changes were not noted. */
+/** Returns the coverage of an entity that was not configured for some time, so that its changes were not recorded. */
 function auditCoverage(held: Coverage | undefined, wanted: Asked, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined
   return isBack

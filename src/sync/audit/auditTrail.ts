@@ -1,5 +1,5 @@
 /**
- * One run of an audit report: asks record by record, only about records that changed since they were last asked, and
+ * One run of an audit report. It sends a request for each record that has changed since its trail was last read, and
  * replaces exactly the entries of the window that was read. Many records share a load; each has its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -25,15 +25,13 @@ import { serviceClock } from '../walk/serviceClock.ts'
 import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Records whose entries one load takes in at most; their windows and marks go with it. */
+/** Records per load: the load also writes their windows and marks. */
 const RECORDS_A_LOAD_MAX = 2_000
-/**
- * Records that one run asks about again because the question changed: the due ones of the next run must not wait long.
- */
+/** Records per run that are read again after a change of configuration, so that changed records do not wait long. */
 const AGAIN_A_RUN_MAX = 2_000
-/** So many records may fail before any was read; then it is no matter of single records. */
+/** If this many records fail before the first success, the error does not concern single records, and the run fails. */
 const FAILED_AT_FIRST_MAX = 100
-/** What may be wrong with a single record while the service answers for the others. */
+/** Errors that can concern a single record while other records can be read. */
 const OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -42,17 +40,17 @@ const OF_ONE_RECORD: readonly ErrorCode[] = [
   'WALK_UNSTABLE',
 ]
 
-/** A followed report, and how its records are asked about. */
+/** A followed report, and how its records are requested. */
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** Parameters of the request for one record, in the order of the columns that identify a record. */
+  /** Returns the request's parameters for one record, in the order of the columns that identify a record. */
   readonly record: (recordId: string) => AskedAbout
 }
 
 /**
- * Runs the report: asks about the records that are due, then about those that are owed again. Errors of single records
- * (such as 403) don't stop the others; they are counted and told at the end.
+ * Runs the report: reads the trails of changed records, then trails that have to be read again. An error of a single
+ * record (such as 403) does not stop the others; it is counted and reported at the end.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -86,14 +84,14 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Records are taken in one after the other, so that a load holds each one's entries whole. */
+  /** Resolves when the last record was added. Records are added one by one, so that each load has complete trails. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has asked about, and what was wrong with those that could not be read. */
+  /** Scopes of the records that this run has read, and the errors of those that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   #isAnyRead = false
-  /** Number of the first page, as soon as a record has shown it. */
+  /** Number of the first page, known after a record with several pages. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -103,12 +101,12 @@ class Trail {
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  /** Asks about every record of the followed report that is due, in loads of a bounded number of records. */
+  /** Reads the trails of the followed report's due records, in loads of limited size. */
   async follow(subject: Subject, again: Again | undefined): Promise<void> {
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Asks again about some of the records that were asked with another question; remembers when that was all. */
+  /** Reads some trails that were read with another configuration. Records it when none is left. */
   async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
@@ -136,7 +134,7 @@ class Trail {
     }
   }
 
-  /** Loads what is left and records the run. */
+  /** Loads the rest and records the run. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     const { inserted, updated, deleted, rejected } = this.#intake.figures
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
@@ -168,13 +166,13 @@ class Trail {
     }
   }
 
-  /** What the record's last window left behind; nothing where all of its entries are asked for again. */
+  /** Returns the record's last window; an empty value if its whole trail has to be read again. */
   #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  /** Reads a record's entries: in one response, or in walks that agree. */
+  /** Reads a record's entries with a proof: in one response, or in walks that agree. */
   async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config
@@ -228,7 +226,7 @@ class Trail {
   }
 }
 
-/** The entries of one record are held until they are proven, so that a load has each record's entries whole. */
+/** Keeps the entries of one record in memory until they are proven, so that a load has complete trails. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 
@@ -250,7 +248,7 @@ interface RecordSpan extends Span {
 interface RecordRead {
   readonly proven: ProvenRows
   readonly pages: readonly FetchedPage[]
-  /** Pages asked for, walks that were done again included. */
+  /** Number of requested pages, including those of repeated walks. */
   readonly asked: number
   readonly firstServedAt: Instant
 }
@@ -259,7 +257,7 @@ interface Taken extends RecordRead {
   readonly due: DueRecord
   readonly record: AskedAbout
   readonly span: RecordSpan
-  /** The service's clock when the record was asked about. */
+  /** The service's time when the record's trail was read. */
   readonly clock: Instant
 }
 

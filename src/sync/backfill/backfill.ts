@@ -1,7 +1,7 @@
 /**
- * The story of one backfill: plan windows and write them down, pull several side by side, newest first, load each with
- * its proof, and say at the end what is missing. What the books say is done is never read again, so a backfill that was
- * stopped goes on where it was. It moves no mark (product contract §7).
+ * Runs one backfill: plans and records its windows, pulls several at once, newest first, loads each with its proof, and
+ * reports windows that failed. Windows that are `done` in the books are not read again, so a backfill that was stopped
+ * can continue. A backfill moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
@@ -26,18 +26,18 @@ export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /** Names the backfill, its run and its loads; known to the books, it goes on where it stopped. */
+  /** Identifier of the backfill, its run and its loads. A known backfill continues. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** Windows pulled side by side. */
+  /** Windows that are pulled at the same time. */
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that speak of more than one window: the others would meet them too, so all of them wait. */
+/** Errors that would also occur for the other windows, so the whole backfill stops. */
 const STOPPING: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -53,17 +53,17 @@ const STOPPING: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** How often a window is tried in one run when what it met may pass. */
+/** Attempts for a window in one run, after temporary errors. */
 const TRIES = 2
 
 /**
- * Runs the backfill to its end. Errors: USAGE_INVALID for what can't be backfilled; what stops all windows, such as
- * CANCELLED, FENCED or a refusal: then it is `pending` and goes on when it is asked for again.
+ * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and errors that concern all windows, such
+ * as CANCELLED, FENCED or a refusal. Then the backfill is `pending` and continues at its next request.
  */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // Whether the range ends in the future was looked at when it was asked for: our clock may have been set back since.
+  // Whether the range ends in the future was checked at the request. Our clock may have been set back since.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
@@ -116,7 +116,7 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Pulls and loads one window; again, when what it met may pass. */
+/** Pulls and loads one window, and again after a temporary error. */
 async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

@@ -1,6 +1,6 @@
 /**
- * How a backfill ends: done, with windows missing, cancelled, or stopped by something that all of its windows would
- * meet. Its figures are added up from the books, so they hold over restarts.
+ * Ends a backfill: done, with failed windows, cancelled, or stopped by an error that concerns all windows. Its figures
+ * are summed from the books, so they include all restarts.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
@@ -25,13 +25,13 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels a backfill that has not ended, wherever it runs: nothing of it is committed any more. Gives its report. */
+/** Cancels a backfill that has not ended, in any process: it commits nothing from now on. Returns its report. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
 
-/** Whose backfill it was, where it was cancelled before: whoever asks again has what they want. */
+/** Returns the report of a backfill that was cancelled earlier, so that a second cancel succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -40,7 +40,7 @@ export async function cancelledBefore(
   return book?.state === 'cancelled' ? book.report : undefined
 }
 
-/** Why a backfill has not read all that was asked for which somebody cancelled. */
+/** Returns the error of a backfill that was cancelled. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
     cure: 'Ask for the same range again: it begins anew.',
@@ -52,7 +52,7 @@ export interface Ending {
   readonly startedAt: Instant
 }
 
-/** Writes down what became of it: the backfill's end and the record of its run in one transaction. */
+/** Records the end of the backfill and of its run in one transaction. */
 export async function ended(context: SyncContext, { options, startedAt }: Ending): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
@@ -68,7 +68,7 @@ export async function ended(context: SyncContext, { options, startedAt }: Ending
   return outcomeOf(context, book)
 }
 
-/** What became of a backfill, as the books have it now. */
+/** Returns the outcome of a backfill from the books. */
 export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
@@ -78,7 +78,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Why a backfill counts as failed that came to its end: the windows that are missing, told by the newest of them. */
+/** Returns the error of a backfill with failed windows. It names the newest of them. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -93,22 +93,22 @@ interface Stopped extends Ending {
   readonly thrown: unknown
 }
 
-/** Something stopped all of it. A backfill that was cancelled ends; any other one waits to be asked for again. */
+/** Handles an error that stopped the whole backfill: a cancelled one ends, any other waits for its next request. */
 export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // Whoever took the report over decides what becomes of the books.
+  // The newer run that has taken over the report writes the books.
   if (error.code === 'FENCED') throw error
-  // Whatever broke it may also keep the books from being written; the error itself is the one to tell.
+  // The books may be impossible to write for the same reason. The first error is the one to report.
   await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error
 }
 
-/** What the books say of an error. */
+/** Returns the part of an error that the books store. */
 const told = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
 
 function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {

@@ -1,7 +1,7 @@
 /**
- * Plans the windows of a backfill before anything is pulled. An envelope tells a total, so a few small questions say
- * where the rows stand; a bare array doesn't, so the rows that are held already say it, and where none are the range is
- * cut by time.
+ * Plans the windows of a backfill before anything is pulled. An envelope has a total, so a few small requests show how
+ * rows are distributed over time. For a bare array, the rows in the warehouse show it; without rows, the range is cut
+ * into equal times.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
@@ -30,22 +30,22 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** What the warehouse, or its published copy, knows of the report before. */
+  /** What the warehouse, or its published copy, contains of the report. */
   readonly basis: BackfillBasis
 }
 
 export interface BackfillPlan {
-  /** Newest first. */
+  /** The windows, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** Requests that the plan itself took. */
+  /** Number of requests that planning has sent. */
   readonly asked: number
 }
 
-/** Spans whose total is asked for at most, and how many pages of rows make one question worth while. */
+/** At most this many totals are requested, and each only for a part with more than this many pages. */
 const QUESTIONS_MAX = 16
 const PAGES_A_QUESTION = 4
 
-/** Errors: those of the client. Writes nothing. */
+/** Plans the windows. Throws the client's errors. Writes nothing. */
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
   const { pageSize } = context.settings.reports[ask.report]
@@ -113,7 +113,9 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** The range in parts with their totals: the fullest part is halved as long as that is worth a question. */
+  /**
+   * Returns the range in parts with their totals. The part with most rows is halved as long as that is worth a request.
+   */
   async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
@@ -133,7 +135,7 @@ class Planning {
     return parts
   }
 
-  /** Totals by modification and, where the report is asked for it too, by creation; undefined where none is told. */
+  /** Returns the totals by modification and, if the report is also read so, by creation; undefined without totals. */
   async #count(scope: string, range: Range): Promise<Counted | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]

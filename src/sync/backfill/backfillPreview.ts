@@ -1,7 +1,4 @@
-/**
- * What a backfill would do: its windows and about how many requests they take, planned from what is held and a few
- * small questions. Nothing is written.
- */
+/** Previews a backfill from the stored rows and a few small requests: its windows and the requests they need. */
 import type { BackfillBooks, PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { planBackfill } from './backfillPlan.ts'
@@ -10,11 +7,11 @@ import type { WalkContext } from '../context.ts'
 
 export interface Planned {
   readonly named: NamedBackfill
-  /** Those that are to be read, newest first. */
+  /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** About how many requests it would take, those of planning included. */
+  /** About how many requests the backfill needs, including its planning. */
   readonly requests: number
-  /** Those that its planning takes; the windows know nothing of them. */
+  /** The requests for planning, which are not part of any window. */
   readonly planning: number
 }
 
@@ -24,7 +21,7 @@ export interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Error: USAGE_INVALID for a range that can't be; those of the client. */
+/** Returns the preview. Throws USAGE_INVALID for an impossible range, and the client's errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -10,12 +10,12 @@ export interface RangeAsk {
 }
 
 export interface RangeBounds {
-  /** From where on the report is configured to be read. */
+  /** The configured start of the report. */
   readonly start: Instant
   readonly now: Instant
 }
 
-/** Error: USAGE_INVALID, with what to give instead. */
+/** Throws USAGE_INVALID for an impossible range, with a possible one in the cure. */
 export function checkRange({ report, from, to }: RangeAsk, { start, now }: RangeBounds): void {
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {

@@ -1,6 +1,4 @@
-/**
- * From what an operator asks for to one backfill: a range that was begun and has not ended goes on, with its own name.
- */
+/** Turns an operator's request into a backfill. A range that has not ended continues under its own identifier. */
 import { randomUUID } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -9,9 +7,9 @@ import { checkRange } from './backfillRange.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** Undefined: from where the report is configured to start. */
+  /** Undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** Undefined: up to now, or up to where the one that goes on was to end. */
+  /** Undefined: now, or the end of the backfill that continues. */
   readonly to: Instant | undefined
 }
 
@@ -20,20 +18,20 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** It was begun before. */
+  /** True if the backfill was begun before. */
   readonly goesOn: boolean
 }
 
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
 export interface RequestParts {
-  /** Where open backfills stand; undefined: there is no warehouse yet. */
+  /** The open backfills; undefined: there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
   readonly now: Instant
 }
 
-/** Error: USAGE_INVALID for a range that can't be. */
+/** Returns the backfill. Throws USAGE_INVALID for an impossible range. */
 export async function nameBackfill(
   asked: BackfillRequest,
   { books, start, now }: RequestParts,

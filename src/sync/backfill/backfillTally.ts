@@ -1,4 +1,4 @@
-/** How far a backfill is, counted window by window, and how long the rest may take. */
+/** The progress of a backfill in windows, and the estimated time to its end. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Clock } from '../../clock.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Requests that were planned for what this run has read, and for what is left. */
+  /** Planned requests of the windows that this run has read, and of those that are left. */
   #plannedDone = 0
   #plannedLeft: number
 

@@ -1,7 +1,7 @@
 /**
- * Where pulled rows wait until whoever owns the warehouse loads them: a directory of their own below the staging
- * directory, with a manifest that says everything a load has to know. To the walk it looks like the warehouse, so
- * windows are pulled by the same code whether they are loaded here or by another process.
+ * The hand-over of a pulled window to the process that owns the warehouse: a folder in the staging directory, with a
+ * manifest of everything that a load needs. It has the interface of a warehouse, so windows are pulled by the same code
+ * in every process.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -16,28 +16,28 @@ import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/l
 import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
-/** Grows when a manifest means something else: one of another version is pulled again. */
+/** Increased when the meaning of a manifest changes. A window with another version is pulled again. */
 const VERSION = 2
 const MANIFEST = 'manifest.json'
 
-/** What one load takes in; the file lies in the window's directory. */
+/** The input of one load. Its file is in the folder of the window. */
 export interface PulledLoad {
   readonly segment?: Omit<Segment, 'catalog'>
   readonly closes: readonly ClosedWindow[]
   readonly gone?: BackfillLoad['gone']
 }
 
-/** One window, pulled and proven, with its rows on disk. Plain values. */
+/** One window that was pulled and proven, with its rows on disk. Plain values. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
-  /** The window's directory below the staging directory. */
+  /** The folder of the window, relative to the staging directory. */
   readonly directory: string
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
-  /** How the service pages the report, as far as the window has shown it. */
+  /** The paging profile as far as this window has shown it. */
   readonly profile: PagingProfile
-  /** Pages asked for, walks that were done again included. */
+  /** Number of requested pages, including those of repeated walks. */
   readonly pages: number
   readonly rows: number
 }
@@ -74,7 +74,7 @@ export class Handover implements Loader {
     return { ...NOTHING_MERGED, loadId: number, rows: segment?.rows ?? 0, childrenWritten: 0, rejected: 0, changes: [] }
   }
 
-  /** Writes the manifest: from now on the window can be loaded by whoever reads it. */
+  /** Writes the manifest. After that, another process can load the window. */
   async finish({ catalog, profile, pages }: Pulled): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
@@ -113,7 +113,7 @@ export class Handover implements Loader {
   }
 }
 
-/** Reads what another process has pulled. `directory` as its `PulledWindow` had it. Error: STAGED_MISSING. */
+/** Reads the manifest in a `PulledWindow`'s `directory`, written by another process. Throws STAGED_MISSING. */
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
   const path = join(staging, basename(directory), MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -124,20 +124,20 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Where one of a load's files lies. */
+/** Returns the path of a load's file. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 
 type StagedSegment = Omit<Segment, 'catalog'>
 
-/** The segment, with its files where they lie now. */
+/** Returns the segment with the present paths of its files. */
 export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
   ...segment,
   file: stagedFile(staging, pulled, segment),
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Error: STAGED_MISSING unless every file is there, as long as it was written. */
+/** Throws STAGED_MISSING unless every file exists with the size that was written. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
@@ -145,6 +145,6 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes what was pulled: it is used once. */
+/** Removes the folder of a window, which is used only once. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * Takes a pulled window into the warehouse: one load for each staged segment, and the last one closes the window, in
- * the transaction that also says that the backfill is done with it. What was pulled under an outdated fence is refused.
+ * Loads a pulled window into the warehouse: one load for each staged segment. The transaction of the last load also
+ * closes the window and sets it to `done` in the backfill. A window with an outdated fence is refused.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -15,10 +15,7 @@ import { privacyTextOf } from '../privacy.ts'
 import { questionOf } from './pullAsk.ts'
 import type { SyncContext } from '../context.ts'
 
-/**
- * Loads the window; its files are gone afterwards, whatever became of it. Errors: STAGED_MISSING, FENCED, those of
- * loads.
- */
+/** Loads the window and removes its files, also after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings } = context
   const { staging } = settings
@@ -36,7 +33,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Most windows see nothing new of pages: a commit for each would be for nothing. */
+/** Stores the paging profile if it has changed, which most windows do not do: a commit for each would be wasted. */
 async function learned({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(bothSeen(ask.profile, profile), ask.profile)) return

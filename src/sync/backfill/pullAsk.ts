@@ -1,6 +1,4 @@
-/**
- * What a puller is told: one window to read, and whose it is. Plain values without any secret, so that it fits a job.
- */
+/** The job of a puller: one window of a backfill. Plain values without secrets, since it is stored in a queue. */
 import { createHash } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -13,22 +11,22 @@ export interface PullAsk {
   readonly report: ReportName
   /** The currency, or ''. */
   readonly scope: string
-  /** The window's number in its backfill. */
+  /** Number of the window in its backfill. */
   readonly number: number
   readonly since: Instant
   readonly until: Instant
-  /** Under which its rows will be committed, or refused. */
+  /** The right to commit the window's rows. */
   readonly fence: Fence
-  /** What the report is asked for, as `questionOf` gives it: a puller that is configured otherwise refuses. */
+  /** The configuration of the report's requests, by `questionOf`. A puller with another one refuses the job. */
   readonly question: string
-  /** The mark of long numbers in the warehouse that the rows are for. */
+  /** The mark of long numbers in the warehouse that loads the rows. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
 /**
- * A fingerprint of what a configuration asks of a report, and of what it keeps in clear (`privacyTextOf`); filters may
- * name persons, so they don't travel themselves.
+ * Returns a fingerprint of the settings that decide the report's requests and of its privacy rules (`privacyTextOf`).
+ * Not the settings themselves, since filters may contain names of persons.
  */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

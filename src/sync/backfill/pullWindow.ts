@@ -1,6 +1,6 @@
 /**
- * Pulls one window without a warehouse: walks it, proves it and leaves its rows on disk, for whoever owns the warehouse
- * to load. The coordinator of a backfill calls it beside itself; other processes call it for jobs.
+ * Pulls one window without a warehouse: reads it, proves it and leaves its rows on disk for the process that owns the
+ * warehouse. The coordinator of a backfill calls it directly; in other processes it runs as a job.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -11,10 +11,10 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Pulls a window: here, or in another process that shares the staging directory. Rejects when the signal aborts. */
+/** Pulls a window in this or another process that shares the staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
-/** Pulls in this process. */
+/** Returns a `Pull` for this process. */
 export const pullHere =
   (context: PullContext): Pull =>
   (ask, signal) =>
@@ -22,7 +22,9 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Errors: those of walks and of the client; CONFIG_INVALID where this process would ask something else. */
+/**
+ * Pulls the window. Throws errors of walks and the client, and CONFIG_INVALID if this process would request other rows.
+ */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

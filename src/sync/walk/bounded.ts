@@ -1,6 +1,6 @@
-/** Works on many things, a bounded number at a time. */
+/** Runs work on many items with a limited number at a time. */
 
-/** Calls `work` for each item, at most `atOnce` at a time; the first error stops the rest and is thrown. */
+/** Calls `work` for each item, at most `atOnce` at a time. The first error is thrown, and no further item begins. */
 export async function eachBounded<T>(
   items: readonly T[],
   atOnce: number,

@@ -1,7 +1,7 @@
 /**
- * Deletions that only a difference shows (budgets, spec §3): the service can include deleted rows but does not mark them. A
- * slice is read with deleted rows first and without them afterwards, so a row that is created in between is in both. A row that
- * is edited in between may leave the slice, so missing rows are looked for among what was modified since.
+ * Finds deleted budgets (spec §3): the service can include deleted rows but does not mark them. A slice is read with
+ * deleted rows first and without them afterwards, so a row that is created in between is in both. A row that is edited
+ * in between may leave the slice, so a missing row is searched for among the rows modified since.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -18,7 +18,7 @@ import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
 import type { SliceSource } from './walkPages.ts'
 
-/** An edit may carry the stamp of a clock that runs ahead: its row is alive all the same. */
+/** How far in the future edited rows are searched for, because a wrong clock may have stamped an edit. */
 const FUTURE_MS = 366 * DAY_MS
 
 export interface DifferencePlan {
@@ -34,9 +34,9 @@ export class Difference {
   readonly #plan: DifferencePlan
   /** The first read, with deleted rows. */
   readonly #first: SliceSource
-  /** Only the keys are needed, so nothing is expanded and nothing is staged. */
+  /** The pages of the second read. Only keys are needed, so requests have no collections and nothing is staged. */
   readonly #pages: PageSource
-  /** Keys that were modified and not deleted while the report was read, as far as that was asked. */
+  /** Keys of rows that were modified during the reads and are not deleted, as far as they were requested. */
   readonly #moved = new KeySet()
   #movedUntil: Instant | undefined
 
@@ -49,12 +49,12 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Pages of the second reads so far. */
+  /** Returns the number of pages of the second reads so far. */
   get pages(): number {
     return this.#pages.pages
   }
 
-  /** Returns the keys of the slice's rows, which were read with deleted ones, that are deleted. */
+  /** Returns the keys of the slice's rows that are deleted. */
   async goneKeys({ span, keys, rows }: ProvenSlice): Promise<GoneKey[]> {
     if (keys.size === 0) return []
     const live = await this.#keysIn(span, { filters: this.#plan.config.filters, rowsExpected: rows })
@@ -64,7 +64,7 @@ export class Difference {
     return missing.filter((key) => !this.#moved.has(key)).map((key) => [key, this.#plan.scope])
   }
 
-  /** The keys of the rows in the span that are not deleted. */
+  /** Returns the keys of the span's rows that are not deleted. */
   async #keysIn(
     span: Span,
     { filters, rowsExpected }: { readonly filters: Question['filters']; readonly rowsExpected?: number },
@@ -85,7 +85,7 @@ export class Difference {
     const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
     const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    // An edit may have taken a row out of the report's filters: it is alive all the same.
+    // Without filters, because an edit may have moved a row out of the report's filters; it is not deleted.
     for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }

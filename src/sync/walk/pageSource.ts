@@ -18,27 +18,27 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** A 403 speaks of this one question, not of the whole report (audits of single records, spec §7). */
+  /** True if a 403 forbids only this request, not the whole report (audits of single records, spec §7). */
   readonly forbidsOnlyThis?: boolean
 }
 
 export interface FetchedPage {
   readonly number: number
-  /** The number on the wire. */
+  /** The page number in the request. */
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
-  /** The error with which the service refused the page, which is empty then. */
+  /** The error with which the service refused the page. The page is then empty. */
   readonly refusal?: SyncError
 }
 
 export class PageSource {
   readonly pageSize: number
-  /** How the service pages, as far as is known by now. */
+  /** What is known so far of how the service pages. */
   profile: PagingProfile
-  /** Pages requested so far, those of walks that proved nothing included. */
+  /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in its first answer: no walk can have seen what came later. */
+  /** The service's clock in its first response. Rows with a later time may be missing in any walk. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -59,17 +59,19 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** Pages that may still be read. */
+  /** Returns how many more pages may be read. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. Page 1 is the first one, also where the service calls it 0. Throws the client's errors, and WALK_TOO_LONG. */
+  /**
+   * Reads a page. Page 1 is the first, even if the service numbers it 0. Throws the client's errors and WALK_TOO_LONG.
+   */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
-  /** Reads page 1. A service that refuses page 0 now counts from 1, against the stored profile. */
+  /** Reads page 1. If the service refuses page 0, which the stored profile expects, page 1 is requested instead. */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, 1, size)
@@ -80,7 +82,7 @@ export class PageSource {
     }
   }
 
-  /** Reads the page with this number on the wire, without a look at the profile. */
+  /** Reads the page with this number in the request, whatever the profile says. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -102,7 +104,7 @@ export class PageSource {
     return { number: sent, sent, page: answer.value, servedAt: answer.servedAt }
   }
 
-  /** Reads a page behind others. One that the service refuses is returned empty, with the refusal. */
+  /** Reads a page after the first. A refused page is returned as empty, with the refusal. */
   async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
@@ -150,11 +152,11 @@ export class PageSource {
   }
 }
 
-/** Returns whether a service answers so for a page that it does not have, or whose number is too large for it. */
+/** Returns whether the error is a usual response to the number of a page that does not exist, or is too high. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** For `catch`: returns undefined for a refused page and throws every other error. */
+/** Handler for `catch`: returns undefined for a refused page and throws every other error. */
 export function refusedPage(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

@@ -1,6 +1,6 @@
 /**
- * Proves one slice: reads what the judge asks for until the slice is proven or has to be cut. The rules are in
- * src/plan/judge.ts, their arguments in docs/PROOFS.md.
+ * Proves one slice: reads what the judge requires until the slice is proven or has to be cut. The rules are in
+ * src/plan/judge.ts, the arguments for them in docs/PROOFS.md.
  */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -28,14 +28,14 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice has to be cut. `pages` show where its rows are. */
+/** The slice has to be cut. `pages` show how its rows are distributed. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>
   readonly pages: readonly ScannedPage[]
 }
 
-/** Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
+/** Returns the proof or the cut. Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
 export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRows | CutSlice> {
   const { observe = unobserved, pages } = source
   const { span } = slice
@@ -48,7 +48,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** The only loop that waits: each verdict names what is read or asked before the next one. */
+/** The only loop with requests: each verdict names what to read or to probe before the next one. */
 async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -83,7 +83,7 @@ async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   }
 }
 
-/** What was read of a slice. The first pages are held in memory until it is decided that the slice is not cut. */
+/** The pages of a slice so far. The first pages stay in memory until it is certain that the slice is not cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
@@ -112,7 +112,7 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds the first page where it is what `walk` has proven. */
+  /** Adds the first page to the rows if `walk`, which is proven, contains it. */
   async keepHeld(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
@@ -130,7 +130,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#count()
     } else {
-      // What a count brought that did not come to a proof comes again.
+      // The rows of a count without a proof are read again.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false
@@ -170,7 +170,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads back from the last page. A short one was just read. */
+  /** Reads backwards from the last page. If that page is short, it was just read. */
   async #count(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -1,4 +1,4 @@
-/** Cuts spans into slices and proves them one after the other, earliest first. */
+/** Cuts spans into slices and proves them one by one, earliest first. */
 import type { Slice } from '../../plan/slice.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'
@@ -14,10 +14,10 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** From this many times the length of its young part on, a span is a history, not what came since a while ago. */
+/** A span that is this many times longer than its young part is read as history, in large parts. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice when it is proven. `rowsExpected`: as many rows as an earlier read of the span brought. */
+/** Yields each slice when it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],
@@ -45,7 +45,7 @@ export async function* provenSlices(
   }
 }
 
-/** Splits a span that is nearly all old, such as that of a first run, into its old and its young part: no page would hold either. */
+/** Splits a span of which nearly all is old, as in a first run, into its old and its young part. */
 function apart(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

@@ -1,6 +1,6 @@
 /**
- * One report, in one currency or in all, while a run reads it: what is asked, how its pages are read, where its rows go. The
- * stories of incremental runs, reconciles, backfills and verifications share it.
+ * One report, in one currency or in all, while a run reads it: its requests, its pages, and the target of its rows.
+ * Used by incremental runs, reconciles, backfills and verifications.
  */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
@@ -25,16 +25,16 @@ export interface ReadingPlan extends DifferencePlan {
   readonly profile: PagingProfile
   /** Why the rows are read. */
   readonly reason: RowSource
-  /** Pages and rows of the run before this one, for the progress that is shown. */
+  /** Pages and rows of the run before this reading, for its progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** What a closed slice takes along. */
+/** What is committed together with a closed slice. */
 export interface Closing {
   readonly marks?: ClosedWindow['marks']
-  /** Up to when the window is known to be complete, where that is not the service's clock in its first answer. */
+  /** Up to when the window is complete, if not up to the service's clock in its first response. */
   readonly knownUntil?: Instant
-  /** How far a reconcile is, on its own axis of time. */
+  /** How far a reconcile has read, on its own axis of time. */
   readonly reached?: Instant
 }
 
@@ -44,7 +44,7 @@ export class Reading implements AsyncDisposable {
   readonly intake: Intake
   readonly source: SliceSource
   readonly #rows: ReadRows
-  /** For reports whose deletions only a second read shows. */
+  /** Finds deletions in reports without a deletion flag. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -77,46 +77,48 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.deletes === 'diff' ? new Difference(context, plan, this.source) : undefined
   }
 
-  /** Pages read so far, those of second reads included. */
+  /** Returns the number of pages so far, including second reads. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** Rows of the pages that were added so far. */
+  /** Returns the number of rows on the pages added so far. */
   get rows(): number {
     return this.#rows.added
   }
 
-  /** Whether rows are asked for by time of creation too: they may never have been modified. */
+  /** Returns whether rows are also requested by time of creation, since they may never have been modified. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Nothing later than the service's first answer can be known, even where the window asked for more. */
+  /** Returns the service's clock in its first response. Later rows may be missing, even if the window ends later. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Proves slices of the spans on one axis of time. */
+  /** Yields the proven slices of the spans on one axis of time. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Proves the span by creation first, where rows may never have been modified, and yields the slices by modification. */
+  /**
+   * Yields the slices by modification; before that, proves the span by creation if rows may never have been modified.
+   */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const _ of this.slices('created', [span]));
     yield* this.slices('window', [span])
   }
 
-  /** Reads everything without bounds in walks that agree, or in one response if the policy wants only that. */
+  /** Reads everything without bounds in walks that agree, or in one response if the policy requires that. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice, with the pages that were read since the one before: the next load takes it along. */
+  /** Closes the slice, with the number of pages since the previous one. The next load commits it. */
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
     const gone = await this.#difference?.goneKeys(slice)
     const { proof, rows, totalCount, span } = slice
@@ -132,7 +134,7 @@ export class Reading implements AsyncDisposable {
   }
 }
 
-/** The question that every request of the reading has in common. */
+/** Returns the parameters that all requests of the reading share. */
 function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   return {
     expand: config.expand,
@@ -144,7 +146,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
 
 /** Adds the rows of a reading to its intake, and reports the progress. */
 class ReadRows implements RowSink {
-  /** Rows of all pages that were added, dropped ones included. */
+  /** Rows on all added pages, including rows of walks without a proof. */
   added = 0
   readonly #reading: Reading
   readonly #pages: PageSource
@@ -177,7 +179,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the total of everything there is now, or of what `bounds` leave of it, by the smallest request. */
+/** Returns the present total of all rows, or of those within `bounds`, by a request for one row. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -187,15 +189,15 @@ export async function totalNow(
 }
 
 /**
- * Returns the total without bounds if the total by time of creation is the same: then every row has such a time. Both are
- * requested now and not compared with what came, since a busy service adds and loses rows while it is read.
+ * Returns the total without bounds if it equals the total by time of creation: then every row has such a time. Both are
+ * requested now, not compared with the rows so far, since a busy service adds and removes rows during the reading.
  */
 export async function totalOfCreated(reading: Reading): Promise<number | undefined> {
   const { context, plan } = reading
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requested before and after: a row that goes between two answers would make up for one without a time of creation.
+    // Requested before and after. Otherwise a removed row could hide a row without a time of creation.
     const before = await totalNow(reading)
     const bounded = await totalNow(reading, { created })
     if (before === bounded && bounded === (await totalNow(reading))) return bounded
@@ -203,7 +205,7 @@ export async function totalOfCreated(reading: Reading): Promise<number | undefin
   return undefined
 }
 
-/** Stores what the reading has learnt of the service's pages. */
+/** Stores what the reading has learned of the service's pages. */
 export async function learnPaging({ warehouse, fence }: SyncContext, { plan, source }: Reading): Promise<void> {
   const { name: report, pageSize } = plan.config
   const { profile } = source.pages

@@ -1,7 +1,7 @@
 /**
- * The service's clock (product contract §5.5), known from the Date header of its answers. Before the first answer it is
- * asked for with the smallest question that the report has: one second, since a service may refuse a window that ends
- * where it begins, one row, nothing expanded.
+ * The service's clock (product contract §5.5), from the Date header of its responses. Before the first response, a
+ * small request is sent: one row without collections, in a window of one second, since a service may refuse a window
+ * that ends where it begins.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -10,7 +10,7 @@ import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
 
-/** A lower bound of the service's clock now. Errors: those of the client. */
+/** Returns a lower bound of the service's present time. Throws the client's errors. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,

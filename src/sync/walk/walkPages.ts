@@ -1,4 +1,4 @@
-/** Reads the pages of one walk over a slice and records what was seen. What follows from it is decided in src/plan/judge.ts. */
+/** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what follows from them. */
 import type { Observe } from '../../observe.ts'
 import type { WalkTerms } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
@@ -9,19 +9,19 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Takes the rows of a slice while it is walked. They are kept when the slice is proven, and dropped otherwise. */
+/** Receives the rows of a slice during the walk. They are kept when the slice is proven, and dropped otherwise. */
 export interface RowSink {
-  /** A slice begins: `drop` drops what is added from now on. */
+  /** Marks the beginning of a slice. `drop` removes everything that was added after it. */
   begin(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop(): Promise<void>
 }
 
-/** What is asked for a report's slices, by which rules, and where the rows go. */
+/** The requests for a report's slices, the policy of the walk, and the target of the rows. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** The time by which rows are asked for. */
+  /** The axis of time: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
@@ -51,12 +51,12 @@ export class PageWalk {
     this.walk = new Walk({ keyed, rowsAsked, rowsUsual: pageSize })
   }
 
-  /** Reads a page that is not part of the walk yet. */
+  /** Reads a page without adding it to the walk. */
   look(number: number): Promise<FetchedPage> {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page as part of the walk. One behind the first that is refused is recorded as empty, with the refusal. */
+  /** Reads a page and adds it. If a page after the first is refused, it is recorded as empty, with the refusal. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
@@ -67,7 +67,7 @@ export class PageWalk {
     return fetched
   }
 
-  /** Makes the page part of the walk. */
+  /** Adds the page to the walk. */
   record(fetched: FetchedPage, isRepeat = this.#repeatsLast(fetched)): void {
     const { page, number, refusal } = fetched
     this.#isRepeat = isRepeat
@@ -78,14 +78,14 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total calls for side by side, then on to the end. */
+  /** Reads the pages of the total, several at once, and then further pages to the end. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
     await this.#sideBySide(Array.from({ length: last - 1 }, (_, n) => n + 2))
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and those before it side by side, until a row comes twice: then one has left and others moved up. */
+  /** Reads page `from` and those before it, several at once. Stops when a row comes twice, because rows then moved. */
   async back(from: number): Promise<void> {
     await this.#sideBySide(
       Array.from({ length: from }, (_, n) => from - n),
@@ -93,7 +93,7 @@ export class PageWalk {
     )
   }
 
-  /** Reads page after page until one is empty or brings nothing new. */
+  /** Reads page after page until one is empty or has no new row. */
   async toTheEnd(from: number): Promise<void> {
     for (let number = from; !this.walk.isAtEnd(this.#source.pages.profile); number += 1) {
       const fetched = await this.page(number)
@@ -111,8 +111,8 @@ export class PageWalk {
   }
 
   /**
-   * Whether this is the page before once more. Pages of one row with a key do not count: any order may bring a row twice, and
-   * its key says that it is not new.
+   * Returns whether this is the previous page again. Pages of one row with a key do not count: rows in any order may
+   * repeat, and the key shows that the row is not new.
    */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
@@ -123,8 +123,9 @@ export class PageWalk {
   }
 
   /**
-   * Whether a page that looks like the one before has other rows that are all alike, as entries of one instant are. Rows with
-   * a key never are. The total calls for the page, and no page is behind the last one: so page numbers count.
+   * Returns whether a page that looks like the previous one has other rows that are all alike, such as entries of one
+   * instant. Never for rows with a key. True if the total requires the page, and no page is after the last one, so page
+   * numbers count.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
@@ -138,7 +139,7 @@ export class PageWalk {
   }
 }
 
-/** Whether the pages have the same rows in the same order: by their keys, or by their text where they have none. */
+/** Returns whether the pages have equal rows in equal order, by key, or by text for rows without a key. */
 function hasSameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
   if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
   if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)

@@ -1,6 +1,6 @@
 /**
- * What a backfill plan reads from a warehouse or from the published copy. The most important part is where a report's
- * rows are on the axis of time: a bare array has no total, so its windows are cut by the stamps of the stored rows.
+ * What a backfill plan reads from a warehouse or from the published copy. Above all, how the report's rows are
+ * distributed over time: a bare array has no total, so its windows are cut by the modification times of stored rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -40,7 +40,7 @@ export const EMPTY_BASIS: BackfillBasis = {
   pauses: () => Promise.resolve([]),
 }
 
-/** About the highest number of parts into which a span is cut. */
+/** The approximate maximum of parts into which a span is cut. */
 const STRETCHES = 512
 
 /** Cuts the span into parts with about equally many stored rows; undefined when no row is stored in it. */
@@ -59,7 +59,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / STRETCHES)
-  // The windows of both stamps contain a row with two different stamps (spec §4), so the service returns it twice.
+  // A row whose two modification times are in two windows is returned in both (spec §4), so such rows count twice.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -11,10 +11,7 @@ import type { Database, Sql } from '../database/duckdb.ts'
 import type { Fence, Fences } from './fences.ts'
 import { text, time } from '../database/sqlText.ts'
 
-/**
- * `pending`: not begun, or stopped. `failed`: some windows failed; they are tried again when the range is requested
- * again.
- */
+/** `pending`: not begun, or stopped. `failed`: some windows failed; the next request of the range tries them again. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface BackfillRange extends Span {

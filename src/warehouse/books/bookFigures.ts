@@ -11,10 +11,10 @@ import { text } from '../database/sqlText.ts'
 /** Late rows older than this are ignored, so that the advice to raise `overlap` disappears after the cause is fixed. */
 export const LATE_DAYS = 30
 
-/** Returns the condition that the configuration still names the scope. It needs `tidemark.report_states` as `s`. */
+/** Returns the SQL condition that the scope is still configured. It needs `tidemark.report_states` as `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** Condition: the row `m` of `tidemark.marks` is the time up to which its scope was read. */
+/** SQL condition on `m`, a row of `tidemark.marks`: it is the time up to which its scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /**

@@ -52,10 +52,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/**
- * Returns the text that precedes a number too long for a double while the number travels as text. Each warehouse has
- * its own.
- */
+/** Returns this warehouse's mark: text before a number that is too long for a double and is passed on as text. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -162,7 +159,7 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies; undefined: every scope that was read counts. */
+  /** The configured currencies; undefined: every scope that was read. */
   readonly scopes?: readonly string[] | undefined
   /** Requests have filters. A row that a filter excludes looks like a deleted one, so absence proves no deletion. */
   readonly isFiltered?: boolean

@@ -1,7 +1,4 @@
-/**
- * The table `tidemark.coverage`: the configuration with which each scope was last read, and up to when it has to be
- * read again.
- */
+/** The table `tidemark.coverage`: the configuration with which each scope was read, and what must be read again. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'

@@ -13,10 +13,7 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/**
- * A run's right to commit, as long as no newer run took one. It has plain values only, since it travels with jobs and
- * manifests.
- */
+/** A run's right to commit until a newer run takes one. Plain values only, since it is part of jobs and manifests. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }

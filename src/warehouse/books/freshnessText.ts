@@ -26,7 +26,7 @@ const trails = reports
   .join(', ')
 
 /**
- * SQL of the sentences, over the columns of the view (`f`) and of `FACTS` (`x`). A sentence without content is NULL.
+ * SQL of the sentences, over the columns of the view (`f`) and of `FACTS` (`x`). NULL when a sentence does not apply.
  */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,

@@ -6,7 +6,7 @@ import type { Sql } from '../database/duckdb.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile when the walks began, where the learnt one replaces it. */
+  /** The profile at the beginning of the walks, if they have learned that it was wrong. */
   readonly knew?: PagingProfile
 }
 
@@ -25,7 +25,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   }
 }
 
-/** Stores what a walk has learnt, together with what other walks have learnt beside it. */
+/** Stores what a walk has learned, merged with what other walks have stored meanwhile. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -1,7 +1,7 @@
 /**
  * Removes old entries from the books that no figure needs. Of the old runs it keeps the last one of each report, kind
- * and outcome. It joins old windows that touch, so that the covered time stays the same. It removes old loads that
- * changed nothing and that no window or mark refers to.
+ * and outcome. It joins old windows that touch, so the covered time does not change. It removes old loads that changed
+ * nothing and that no window or mark refers to.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'

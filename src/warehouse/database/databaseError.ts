@@ -63,8 +63,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
 }
 
 /**
- * Committed changes are in a log beside the file until a checkpoint. A file that replaces another one has no such
- * log.
+ * Until a checkpoint, committed changes are in a log next to the file. A file that replaced another has no such log.
  */
 const foreignLog = (message: string, path: string, cause: unknown): SyncError =>
   new SyncError('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, {

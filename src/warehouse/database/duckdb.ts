@@ -28,10 +28,7 @@ import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /**
-   * The name of a database that other processes write at the same time. A transaction that conflicts with theirs is
-   * run again.
-   */
+  /** The name of a database that other processes also write. A transaction that conflicts with theirs is run again. */
   readonly shared?: string
 }
 
@@ -61,10 +58,7 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
 /** Returns how many row groups of each table the COMMIT may compact (src/warehouse/database/settings.ts). */
 export type Clears<T> = (result: T) => number
 
-/**
- * Keeps joins as they are written. DuckDB estimates 42 rows for any file of lines, and would put the file into
- * memory.
- */
+/** Keeps joins as written. DuckDB estimates 42 rows for any file of lines, and would load the file into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -92,10 +86,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /**
-   * Opens or creates the file; `:memory:` for a database in memory. Throws WAREHOUSE_LOCKED, _CORRUPT, _MISSING,
-   * DISK_FULL.
-   */
+  /** Opens or creates the file, or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _MISSING, DISK_FULL. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       const instance = await DuckDBInstance.create(path, settings(options))
@@ -161,8 +152,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction: either all of it is committed or nothing. In a shared database `work` is run
-   * again from its beginning after a conflict. `clears` limits what the COMMIT compacts. Throws LAKE_BUSY.
+   * Runs `work` in one transaction. In a shared database `work` is run again from its beginning after a conflict.
+   * `clears` limits how much the COMMIT compacts. Throws LAKE_BUSY.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T> = () => CLEARED_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, clears)
@@ -186,10 +177,7 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  /**
-   * Returns the statement that sets the limit of compaction, if it changes. The server for readers has locked its
-   * settings.
-   */
+  /** Returns the statement for the limit of compaction, if it changes. The live server's settings are locked. */
   #toClear(clears: number): string | undefined {
     if (clears === this.#clears) return undefined
     this.#clears = clears
@@ -223,7 +211,7 @@ export class Database implements Sql, AsyncDisposable {
   /** Rejects a writing statement before it runs. The file is read-only, but a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statements = await this.#connection.extractStatements(sql).catch((error: unknown) => {
-      // The driver's error for a text without a statement.
+      // The driver throws this error for a text without a statement.
       if (/native callback/.test(String(error))) return undefined
       throw error
     })

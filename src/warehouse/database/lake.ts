@@ -68,10 +68,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/**
- * While two processes create the same lake, one finds it incomplete. To a reader this means that the lake does not
- * exist yet.
- */
+/** While another process creates the lake, it is incomplete. For a reader it then does not exist yet. */
 const HALF_MADE = /does not exist/i
 
 async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

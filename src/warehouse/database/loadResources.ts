@@ -16,8 +16,8 @@ export async function withThreads<T>(database: Database, bytes: number, work: ()
 }
 
 /**
- * A memory limit that is enough for small tables is too small for large ones, however little a load changes. After some
- * tens of loads into millions of rows, DuckDB has more in memory that it does not spill (bench/NOTES.md).
+ * Additional memory for each stored row, because a limit that suits small tables is too small for large ones. After
+ * some tens of loads into millions of rows, DuckDB has more in memory that it does not spill (bench/NOTES.md).
  */
 const BYTES_A_ROW = 8
 /** A smaller increase of the limit does not help. */

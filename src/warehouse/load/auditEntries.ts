@@ -29,8 +29,8 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
  * Merges the staged entries. It needs the temporary table `asked_windows` (record columns, since, until): the windows
- * that this load replaces. A window that ends before it begins replaces nothing, so its record only gains missing
- * entries.
+ * that this load replaces. For a window whose end is before its beginning, nothing is deleted and missing entries are
+ * added.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts

@@ -47,10 +47,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/**
- * Returns SQL of a time. ISO 8601 allows times without seconds, with small letters or a comma; DuckDB reads only the
- * long form.
- */
+/** Returns SQL of a time. ISO 8601 also allows times without seconds or with a comma, which DuckDB does not read. */
 const timeOf = (value: string): string => {
   const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
   return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
@@ -103,10 +100,7 @@ export const unmarkedText = (value: string, mark: string): string => `replace(${
 export const unmarkedJson = (value: string, mark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
 
-/**
- * Returns SQL of a member of a JSON object with all digits of its numbers. DuckDB's own operator would convert them
- * to doubles.
- */
+/** Returns SQL of a member of a JSON object. DuckDB's own operator would convert its numbers to doubles. */
 export function memberOf(json: string, member: string, mark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`

@@ -1,11 +1,11 @@
 /**
- * Which records of a followed report changed, so that the audit reports that follow it read their trails again. Each load
- * writes them in its own transaction.
+ * Notes which records of a report changed, so that the audit reports that follow it read their audit trails again. Each
+ * load writes the notes in its own transaction.
  *
- * A record is due until its trail was read after `ask_after`: the row's modification stamp plus the settle time, or, for
- * rows without a stamp, the service's clock when the row was read. A row that the load wrote is due in any case, since
- * the service may have shown the change late. A row that was read before its trail is due too, since then the service's
- * clock was set back.
+ * A record is due until its trail was read after `ask_after`: the row's modification stamp plus the settle time, or,
+ * for rows without a stamp, the service's clock when the row was read. A row that the load wrote is always due, since
+ * the service may have shown the change late. A row with an earlier time than its trail is due too, because the
+ * service's clock was set back.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -17,7 +17,7 @@ import type { StagedRows } from './stage.ts'
 export interface Follower {
   /** The audit report. */
   readonly report: string
-  /** What stands before the record's identifier in the mark's scope: `3:` for entity 3. */
+  /** The beginning of the mark's scope, before the record's identifier. Example: `3:` for entity 3. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -26,7 +26,7 @@ export interface ChangedRecords {
   readonly report: Declaration
   readonly staged: StagedRows
   readonly followers: readonly Follower[]
-  /** The rows were not asked for as modified: only those in the temporary table `win` say that their record changed. */
+  /** True if also unchanged rows were requested. Then only rows in the temporary table `win` have changed. */
   readonly rereads: boolean
 }
 

@@ -91,8 +91,8 @@ function kidsSql(parts: ChildMerge): string {
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /**
- * Sets `_child_key`: the child's id where it is unique in its collection, otherwise its position. Usually all
- * children have an id or none has one. Only otherwise the keys are computed collection by collection.
+ * Sets `_child_key`: the child's id where it is unique in its collection, otherwise its position. In most loads all
+ * children have an id or none has one; other loads need keys for each collection.
  */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`

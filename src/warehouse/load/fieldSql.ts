@@ -136,10 +136,7 @@ export class FieldSql {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /**
-   * Returns SQL that is true when the row carries the collection, and NULL when it does not or has another value
-   * there.
-   */
+  /** Returns SQL that is true when the row has the collection, and NULL when the field is missing or no collection. */
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const isOdd = has(field.kinds, SCALARS)
@@ -233,10 +230,7 @@ export class FieldSql {
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
   }
 
-  /**
-   * Returns SQL of the exact text of a documented decimal that has more digits than its column, beside the rounded
-   * value.
-   */
+  /** Returns SQL of the exact text of a documented decimal that its column can only store rounded. */
   #tooFineDecimal(field: CatalogField): string | undefined {
     const isDecimal = this.#parts.table.fields.some(
       (column) => column.type === 'DECIMAL(38,9)' && column.sources.includes(field.name),

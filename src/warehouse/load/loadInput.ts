@@ -31,8 +31,8 @@ interface LoadBase {
 /** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
   /**
-   * A lower bound of the service's current time. A stored row that was observed after it was observed before the
-   * service's clock was set back.
+   * A lower bound of the service's current time. If a stored row has a later time of observation, the service's clock
+   * was set back since.
    */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
@@ -90,7 +90,7 @@ export interface AuditLoad extends RunLoad {
   readonly kind: 'audit'
   /** The load replaces all stored entries of these windows. */
   readonly entryWindows: readonly EntryWindow[]
-  /** Example: `[{ scope: '3:1001', at }]` when record 1001 of entity 3 was requested at `at`. */
+  /** When the trail of each record was read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]
 }
 

@@ -106,10 +106,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Translates an SQL condition on the shapes of read rows into one on staged rows. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/**
- * Returns SQL of the new `_extra`: the row's own values, and those of the replaced row for fields that the row does
- * not carry.
- */
+/** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the new row lacks. */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
@@ -146,8 +143,8 @@ function winSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the condition that a stored row was observed in the service's future, because the service's clock was set
- * back since. Without it, a report whose rows have only a time of observation would keep the old version for hours.
+ * Returns the condition that a stored row has a time of observation in the service's future, because the service's
+ * clock was set back. Without it, a report whose rows have no other time would keep the old version for hours.
  */
 function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
   if (serviceNow === undefined || report.newerBy.length > 0) return 'false'

@@ -36,10 +36,7 @@ export interface NewRowInsert extends StageInput {
   readonly loadId: number
 }
 
-/**
- * Inserts the load's rows. Returns undefined when some are not new or do not fit; then the transaction must be rolled
- * back.
- */
+/** Inserts the load's rows. Returns undefined, for a rollback, when some are not new or do not fit their columns. */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)

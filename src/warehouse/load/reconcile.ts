@@ -16,10 +16,7 @@ import type { StagedRows } from './stage.ts'
 
 /** The share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/**
- * Up to this number of deletions is allowed as long as `KEPT_SHARE_SURE` of the rows stays. One deletion is always
- * allowed.
- */
+/** This number of deletions is allowed if `KEPT_SHARE_SURE` of the rows stays. One deletion is always allowed. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
@@ -151,8 +148,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // A row that was written since the reconcile began is newer than its answers. A row outside of the requests cannot
-  // be absent.
+  // A row written since the reconcile began is newer than its responses. A row that was not requested is not absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences WHERE ${place}) AS again

@@ -195,10 +195,7 @@ export async function rejectedRows(
   )
 }
 
-/**
- * Deletes the rows of the batch, in the transaction that loads them again. Rows that are rejected again are stored
- * again.
- */
+/** Deletes the rows of the batch in the transaction that loads them again, which may reject and store them again. */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved

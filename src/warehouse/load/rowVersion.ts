@@ -30,10 +30,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/**
- * Returns the condition that `one` is newer than `other`. A version with equal times counts as newer, unless it
- * `yields`.
- */
+/** Returns the condition that `one` is newer than `other`. With equal times it is, unless it `yields`. */
 export function isNewerSql(report: Declaration, one: RowSide, { other, yields }: { other: RowSide; yields: boolean }) {
   const newer = yields ? '>' : '>='
   const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))

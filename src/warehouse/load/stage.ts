@@ -151,10 +151,7 @@ interface Refusal {
   readonly refused: number
 }
 
-/**
- * Moves rows that cannot be stored from `staged` to `refused`, whole and as sent. Returns the number of different
- * rows.
- */
+/** Moves rows that cannot be stored from `staged` to `refused`, as sent. Returns the number of different rows. */
 async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS

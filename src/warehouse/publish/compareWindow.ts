@@ -64,8 +64,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // A row can be in the window by one of its two stamps (spec §4, events) while the other one shows an edit after the
-  // mark.
+  // One stamp of an event can be in the window while the other one shows an edit after the mark (spec §4, events).
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'

@@ -9,8 +9,8 @@ import { dirname } from 'node:path'
 
 const [, , from, temporary, to] = process.argv
 
-// The writer holds the other end of standard input and never writes: its end is the writer's. The kill does not wait
-// for the copy, which an exit would do.
+// Only the writer has the other end of standard input, and never writes to it. So its end means that the writer has
+// died. The kill ends a running copy at once, which an exit would not do.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

@@ -139,10 +139,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   return { to, manifest, replaced: true, written }
 }
 
-/**
- * Returns the marks. An audit report has a mark for each record, too many for a manifest, so only its newest mark is
- * returned.
- */
+/** Returns the marks. Audit reports have one for each record, too many for a manifest; only the newest is returned. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

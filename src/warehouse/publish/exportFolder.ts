@@ -104,10 +104,7 @@ export async function sync(path: string): Promise<number> {
   return (await handle.stat()).size
 }
 
-/**
- * Returns the error for the caller of an export: DISK_FULL, EXPORT_FAILED, or the error itself when it has a code of
- * its own.
- */
+/** Returns the error for the caller of an export: DISK_FULL, EXPORT_FAILED, or an error with its own code unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {

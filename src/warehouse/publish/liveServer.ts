@@ -121,10 +121,7 @@ const folderOf = ({ published }: LiveServerSettings): string => `${published}.se
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/**
- * Links the present copy to `file`, so that it stays when the next copy replaces it. Returns false when there is no
- * copy.
- */
+/** Links the present copy to `file`, so that it stays after the next publication. Returns false without a copy. */
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })

@@ -20,10 +20,7 @@ export interface Forgetting {
   readonly now: NowPrivate
 }
 
-/**
- * Removes the values, in the transaction that records the new rules. Throws CONFIG_INVALID for a rule that removes
- * nothing.
- */
+/** Removes the values, in the transaction of the new rules. Throws CONFIG_INVALID for a rule that removes nothing. */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)

@@ -33,10 +33,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/**
- * Returns SQL of a row's modification stamp, as far as the row has the stamp's columns; undefined when it has none of
- * them.
- */
+/** Returns SQL of a row's modification stamp, from the stamp's columns that the row has; undefined without any. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -173,8 +170,8 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not recorded before. Each load repeats fields that get no column: the limit is
- * recorded once for a table, a frozen field once.
+ * Returns the changes that were not recorded before. Each load reports fields without a column again: the maximum of
+ * columns is recorded once for a table, and a frozen field once.
  */
 async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
@@ -190,7 +187,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/** The highest number of recorded frozen fields of a table. Where keys are data, new fields never end. */
+/** Maximum of recorded frozen fields per table. Where keys of objects are data, there is no end of new fields. */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {
@@ -209,10 +206,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/**
- * Renames discovered columns of an older file whose names the history needs. Call it before the history is switched
- * on.
- */
+/** Renames discovered columns whose names versions need. Call it before the history is switched on. */
 export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)

@@ -1,7 +1,7 @@
 /**
- * Probes the number of the first page, which the specification leaves open (spec §4, rule 2). Page 1 is requested first. An
- * envelope from which the rows of page 0 are missing falls short of its total. A bare array has no total, so a row of page 1
- * is requested by its own stamp: it is on the first page then.
+ * Finds the number of the first page, which the specification does not define (spec §4, rule 2). Page 1 is requested
+ * first. If an envelope lacks the rows of page 0, it has fewer rows than its total. A bare array has no total, so a row
+ * of page 1 is requested by its own modification time: it is then on the first page.
  */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
@@ -12,7 +12,7 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks that fell short of their total. Undefined: nothing is shown. */
+/** Reads page 0 after walks with fewer rows than their total. Returns undefined if nothing follows from page 0. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -25,7 +25,9 @@ export async function probePageZero(
   return isBefore(walk, zero, source.terms.keyed) ? 0 : undefined
 }
 
-/** Asks for a row of page 1 apart from others. Undefined: there is no row to ask for, or rows move too fast. */
+/**
+ * Requests a row of page 1 separately from others. Returns undefined if there is no such row, or rows move too fast.
+ */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -45,42 +47,44 @@ export async function probeFirstNumber(
 
 type Read = (number: number) => Promise<FetchedPage>
 
-/** Reads pages by their numbers on the wire. */
+/** Returns a function that reads pages by their numbers in requests. */
 const reading =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** How near its stamp a row is asked for, in µs: a service may know whole seconds only. */
+/** Microseconds around the row's time: a service may ignore fractions of seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
-/** Page 1 has no rows; page 0 may have some. Rows that came meanwhile show nothing. */
+/**
+ * Returns the number when page 1 has no rows and page 0 may have some. Rows that were added meanwhile prove nothing.
+ */
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero === undefined) return 1
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Page 0 is only requested where page 1 does not have the row: page 0 may be everything there is. */
+/** Page 0 is requested only if page 1 does not have the row: a service without paging would return everything. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
-  // If page 2 has the row as well, the service shows its last page for every later number, and that may be page 0.
+  // If page 2 has the row as well, the service returns its last page for every higher number, and that may be page 0.
   if (isOn(await read(1))) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
   return isOn(await pageZero(read)) && !isOn(await read(1)) ? 0 : undefined
 }
 
-/** Requests pages of one row, so that there are several pages. One row alone shows nothing. */
+/** Requests pages of one row, so that there are several pages. A single row proves nothing. */
 async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
-  // Page 0 is read twice: its row may have gone meanwhile, and page 1 may be the same page.
+  // Page 0 is read twice: a row may have been removed meanwhile, and page 1 may be the same page.
   const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
   if (one.rowCount === 1 && isOther) return 0
   return first.page.rowCount > 1 ? 1 : undefined
 }
 
-/** Errors that a service may answer for a page that it does not have, other than a refusal. */
+/** Errors, other than a refusal, that a service may return for a page that does not exist. */
 const FAILURES: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
   'ANSWER_MALFORMED',
@@ -88,7 +92,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns undefined if the service has no page 0. A failure counts as that only if page 1 is answered after it. */
+/** Returns undefined if the service has no page 0. An error counts as that only if page 1 still works afterwards. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
@@ -99,13 +103,13 @@ async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   }
 }
 
-/** Returns whether page 0 is page 1 under another number. */
+/** Returns whether page 0 and page 1 are the same page. */
 function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolean {
   if (zero.keys.length > 0) return sharedRows(zero, one) > 0
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether the page has the rows that the walk lacks. Of rows without a key only their number shows that. */
+/** Returns whether the page has the missing rows of the walk. For rows without a key, only their number is compared. */
 function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
   if (keyed) return !page.keys.some((key) => walk.keys.has(key))
   return walk.distinct + page.rowCount === walk.totalCount

@@ -1,7 +1,7 @@
 /**
- * Probes the place of the last page of an old span that tells no total. The place says how many rows there are at most, and
- * from then on rows can only leave. A walk over the pages before it that brings that many rows has brought them all
- * (docs/PROOFS.md, `total`).
+ * Finds the last page of an old span without a total. Its number limits the number of rows, and from then on rows can
+ * only leave the span. So a walk over the pages before it that has that many rows has all of them (docs/PROOFS.md,
+ * `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -13,18 +13,18 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. No row of a short one was pushed aside since; a full one has to be read again. */
+/** The last page. If it is short, no row has left it since; if it is full, it has to be read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** A first part of the span that is about a load, and the rest, with the rows that each probably holds. */
+/** The span cut into about one load and the rest, with the probable number of rows of each. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** Share of a load's rows: a row with two stamps may be in the part before a cut and in the one behind it. */
+/** Share of a load's rows to plan for: a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns where to look first, and the page behind which there is more than a load, where the span may hold that much. */
+/** Returns the page to request first, and the page after which there may be more than one load. */
 function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -38,7 +38,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Looks for the last page. Undefined: the pages do not behave as pages that are cut because they are full. */
+/** Finds the last page. Returns undefined if pages are not cut at a fixed length, so that no number follows. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -52,14 +52,14 @@ export async function probeLastPage(
   for (let number = search.next(); number !== undefined; number = search.next()) {
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.look(number).catch(refusedPage)
-    // A number that is larger than the service likes does not show the end.
+    // A refused high number may be too high for the service, and does not show where the pages end.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     search.saw(number, sight)
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // A last page that is shown again for later numbers is where it has the lowest number.
+    // If the last page is returned for higher numbers too, its lowest number counts.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
@@ -71,8 +71,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows are behind the last page after all: a service may page to some depth only, without a sign. Asks for
- * rows that are later than all rows of the first and the last page, or earlier where pages run back in time.
+ * Returns whether there are rows after the last page: a service may stop paging at some depth without an error.
+ * Requests rows that are later than those of the first and the last page, or earlier where pages run backwards in time.
  */
 export async function probeBehindLast(
   { source, slice, first }: ProbedSlice,
@@ -88,7 +88,7 @@ export async function probeBehindLast(
   return false
 }
 
-/** The span up to where the rows of `seen` begin, and the rest. Undefined: pages do not follow time. */
+/** Returns the span up to the first row of `seen`, and the rest. Undefined if pages are not in order of time. */
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
   const { report } = source.pages
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), slice.span)

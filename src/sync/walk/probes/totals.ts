@@ -1,4 +1,4 @@
-/** Probes that ask whether a total that counts more rows than two walks brought is true. */
+/** Checks whether a total is true that is higher than the rows of two walks. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { Span } from '../../../plan/spans.ts'
 import type { FetchedPage } from '../pageSource.ts'
@@ -6,8 +6,8 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
 /**
- * Returns the sum of the totals of `parts`. A service that pages to some depth only counts all rows, so its parts add up to
- * the total of the span. One that miscounts does so for each part.
+ * Returns the sum of the totals of `parts`. If the service stops paging at some depth, it still counts all rows, and
+ * the sum equals the total of the span. If it miscounts, it miscounts each part.
  */
 export async function probePartTotals(source: SliceSource, parts: readonly Span[]): Promise<number> {
   let sum = 0
@@ -16,8 +16,8 @@ export async function probePartTotals(source: SliceSource, parts: readonly Span[
 }
 
 /**
- * Returns whether entries are before or behind all that two walks of a trail brought. A trail is never cut, so nothing else
- * would bring them.
+ * Returns whether the service has entries before or after all those of two walks. The span of an audit trail is never
+ * cut, so no other request would return them.
  */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
@@ -32,7 +32,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service with coarser bounds shows the outermost entries once more.
+    // If the service rounds bounds, it returns the first and last entries again.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
