@@ -60,7 +60,11 @@ export function createGauges(registry: Registry) {
     owner: gauge('tidemark_owner', '1 in the process that owns the warehouse, else 0', []),
     enabled: gauge('tidemark_report_enabled', '1 for reports that are switched on', ['report']),
     paused: gauge('tidemark_report_paused', '1 for reports that are paused', ['report']),
-    mark: gauge('tidemark_report_mark_timestamp_seconds', 'Everything that the service showed as modified until then is stored', ['report']),
+    mark: gauge(
+      'tidemark_report_mark_timestamp_seconds',
+      'Everything that the service showed as modified until then is stored',
+      ['report'],
+    ),
     lag: gauge('tidemark_report_lag_seconds', 'How far the mark is behind now', ['report']),
     lastSuccess: gauge('tidemark_report_last_success_timestamp_seconds', 'When a run last ended well', ['report']),
     rejectedRows: gauge('tidemark_report_rejected_rows', 'Rows that are kept as rejected', ['report']),

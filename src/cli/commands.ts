@@ -106,9 +106,9 @@ REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are repl
     examples: `  $ tidemark check
   $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
 
-It asks the service for a token and for a page of each report, and writes nothing, with one exception: a report that
-was paused because the service refused it is resumed when it passes. The exit code is 1 when a check fails; a warning
-is no failure.`,
+It requests a token and a page of each report. It changes two things only: a report that was paused because the service
+refused it is resumed when it passes, and on PostgreSQL the tables of the queue are created. The exit code is 1 when a
+check fails; a warning is no failure.`,
     run: async (shell, options: CheckOptions) => (await import('./actions/check.ts')).check(shell, options),
   },
   {
@@ -181,7 +181,7 @@ two reconciles in a row don't find is marked as deleted.`,
   },
   {
     name: 'verify',
-    summary: 'compare a past window with the service, without writing',
+    summary: 'compare a past window with the service, and change nothing',
     argument: ['[report...]', 'reports to verify; all but audit reports when none is named'],
     options: [
       CONFIG,
@@ -195,7 +195,8 @@ two reconciles in a row don't find is marked as deleted.`,
   $ tidemark verify budgets --json
 
 It reads the window again and compares every key and every value with the published copy: missing, different, extra.
-Nothing is written. Audit reports are left out: they are asked record by record, without windows of their own.
+The window is read into a temporary folder; warehouse and copy do not change. Audit reports are left out: they are read
+record by record, without windows of their own.
 Exit code 1: something differs or could not be read, and what to do about it is printed; 2: a report or a window that
 can't be verified, or was never read.`,
     run: async (shell, names: string[], options: VerifyOptions) =>
@@ -208,9 +209,9 @@ can't be verified, or was never read.`,
     examples: `  $ tidemark status
   $ tidemark status --json | jq '.reports[] | select(.lag_seconds > 3600) | .report'
 
-Every row that was modified at or before a report's mark is in the warehouse; lag is the age of the mark. The answer is
-the worker's, while one runs; else it is read from the warehouse, or from the published copy while another process
-writes the warehouse. Before the first sync it says so, with exit code 0.`,
+Everything that the service showed as modified at or before a report's mark is in the warehouse; lag is the age of the
+mark. While a worker runs, it answers; else the warehouse is read, or the published copy while another process writes
+the warehouse. Before the first sync the command says so and ends with 0.`,
     run: async (shell, options: StatusOptions) => (await import('./actions/status.ts')).status(shell, options),
   },
   {

@@ -72,7 +72,7 @@ export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem
 }
 
 const needsExtensions = (names: string): string =>
-  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/READING.md shows where to get them`
+  `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
 
 /** Returns a problem when the published copy is the warehouse itself: publishing would replace and lose the warehouse. */
 export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {

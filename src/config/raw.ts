@@ -111,7 +111,11 @@ const limits = z
     load_bytes_max: byteSize('Bytes in one load').default(512 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
-    walk_attempts_max: whole().min(2).max(100).default(4).describe('Walks of one window before it is split'),
+    walk_attempts_max: whole()
+      .min(2)
+      .max(100)
+      .default(4)
+      .describe('Walks of one slice that cannot be cut, before the run fails'),
     warehouse_memory: memory('128MB', 'loads'),
     query_memory: memory('1GB', 'reading: query, export, verify, all readers of serve together'),
     warehouse_threads: z

@@ -124,7 +124,7 @@ describe('a served copy', () => {
     expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 40, loads: 2 }])
   })
 
-  it('refuses whoever has another token, and whatever is no reading', async () => {
+  it('refuses readers with another token, and statements that do more than read', async () => {
     await using served = await aServedWarehouse()
     await served.load(1)
     const { address } = served

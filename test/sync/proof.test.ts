@@ -165,7 +165,7 @@ const REQUESTS_MAX = 700
 describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
   // Each window of budgets is read twice and once more for what moved: three changes a page outrun that.
   it.each([report === 'budgets' ? 'drift:1' : 'drift:3', ...FAULTS])(
-    'with the fault %s arrive whole, or not without a word',
+    'with the fault %s arrive whole, or the run reports an error',
     async (fault) => {
       await using tide = await aLeanTide(240, 20, [fault])
       for (let run = 0; run < 3; run += 1) {

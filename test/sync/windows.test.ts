@@ -83,7 +83,7 @@ describe('the mark', () => {
 })
 
 describe('a row that is edited again and again', () => {
-  it('is newer in the warehouse behind each run during which it was edited', async () => {
+  it('is newer in the warehouse after each run during which it was edited', async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     const { world } = tide.sandbox
     const [key] = world.liveKeys('events') as [number]
