@@ -1,4 +1,4 @@
-/** On what it was measured. Other work on the machine shows in the load average. */
+/** Describes the machine of a measurement. The load average shows whether other programs were running. */
 import { cpus, loadavg, totalmem } from 'node:os'
 import { version } from '@duckdb/node-api'
 

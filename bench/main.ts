@@ -54,7 +54,7 @@ function sectionText(suite: Suite, lines: readonly Line[]): string {
   ].join('\n')
 }
 
-/** The other suites' sections stay as they are. */
+/** Replaces one suite's section in the file; the others are not changed. */
 function keep(suite: Suite, text: string): void {
   const sections = known().filter((section) => !section.startsWith(`## ${suite.name}:`))
   const order = SUITES.map(({ name }) => name)

@@ -1,4 +1,4 @@
-/** Numbers of repeated runs: medians, and how they are told. */
+/** Medians and quantiles of repeated runs, and how they are printed. */
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
@@ -7,13 +7,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** The value that a share of all values doesn't exceed. */
+/** Returns the value that the given share of all values does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** The median of each figure over all rounds. */
+/** Returns the median of each figure over all rounds. */
 export function medians<T extends Record<string, number>>(rounds: readonly T[]): T {
   const [first] = rounds
   const names = Object.keys(first ?? {})
@@ -26,7 +26,7 @@ export const told = (value: number, digits = 2): string => (Number.isFinite(valu
 export interface Line {
   readonly what: string
   readonly measured: string
-  /** As it was set: `≤ 1.5`. */
+  /** The goal as text. Example: `≤ 1.5`. */
   readonly goal: string
   readonly isMet: boolean | undefined
   readonly detail: string

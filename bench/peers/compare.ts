@@ -1,14 +1,15 @@
 /**
- * What the service shows at the end, and how far from it a copy is. Read by plain requests: no peer is its own witness.
+ * Reads what the service has at the end, and counts how far a copy differs from it. Uses plain HTTP requests, so that
+ * no measured program judges itself.
  */
 
-/** Key → stamp in milliseconds and how many items each list holds. */
+/** Key → modification time in milliseconds and the number of items in each list. */
 export type Rows = ReadonlyMap<number, string>
 
 export interface Differences {
-  /** Not there. */
+  /** Rows that the copy lacks. */
   readonly lost: number
-  /** There at another version, or with other lists. */
+  /** Rows that the copy has in another version, or with other lists. */
   readonly stale: number
   readonly doubled: number
   readonly extra: number
@@ -25,7 +26,7 @@ interface Row {
   readonly assignments?: readonly unknown[] | null
 }
 
-/** A service at rest, page by page. */
+/** Reads all rows of a service that does not change, page by page. */
 export async function shown(url: string): Promise<Rows> {
   const ask = async (path: string, body: object, token = ''): Promise<unknown> => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
@@ -54,7 +55,7 @@ function versionOf({ aggregateRecordModified = '', meetingRooms, assignments }: 
   return [Date.parse(aggregateRecordModified), meetingRooms?.length ?? 0, assignments?.length ?? 0].join()
 }
 
-/** `lines`: what a copy holds, one row each: key, milliseconds, lengths. */
+/** Compares the rows with those of a copy. `lines`: one row each, with key, milliseconds, lengths of lists. */
 export function differences(rows: Rows, lines: readonly string[]): Differences {
   const held = new Map<number, string>()
   for (const line of lines) {

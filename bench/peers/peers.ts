@@ -1,4 +1,4 @@
-/** Tidemark and the programs that are measured beside it, behind one face: run once, say what is held. */
+/** Tidemark and the programs it is compared with, behind one interface: run once, and return the stored rows. */
 import { execFile } from 'node:child_process'
 import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ export interface Runner extends AsyncDisposable {
 
 export interface Peer {
   readonly name: string
-  /** Why it can't run here; undefined: it can. */
+  /** Returns why the program can't run on this machine; undefined if it can. */
   prepare(): Promise<string | undefined>
   open(url: string, folder: string): Promise<Runner>
 }
@@ -39,7 +39,7 @@ const HELD_SQL = `
 const tidemark: Peer = {
   name: 'tidemark',
   prepare: () => Promise.resolve(undefined),
-  // A process for each sync, as the others have: the memory of one is not that of the one before it.
+  // A process for each sync, as for the other programs, so that memory of one sync is not counted for the next.
   open: (url, folder) => {
     const once = async (order: Order): Promise<Done> => {
       await using tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
@@ -57,7 +57,7 @@ const tidemark: Peer = {
   },
 }
 
-/** A peer whose program is `<name>_peer.py` here. */
+/** Returns a program that is `<name>_peer.py` in this folder. */
 function inPython(name: string): Peer {
   const python = join(ENVIRONMENTS, name, 'bin', 'python')
   const carryOut = async (...words: string[]): Promise<readonly string[]> => {
@@ -81,7 +81,7 @@ async function environment(name: string, python: string): Promise<string | undef
     await access(python)
     return undefined
   } catch {
-    // It is made below, once.
+    // The folder is created below, once.
   }
   try {
     await run('python3', ['-m', 'venv', join(ENVIRONMENTS, name)])

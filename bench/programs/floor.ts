@@ -1,6 +1,6 @@
 /**
- * The floor under a first sync, as processes of their own: the same pages downloaded and thrown away, and DuckDB's own
- * way from one file of rows to tables. Nothing is proven, checked, merged or remembered.
+ * The least possible cost of a first sync, each part as a process of its own: downloading the same pages without using
+ * them, and loading one file of rows into tables by DuckDB alone. Nothing is proven, checked or merged.
  */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { tableOf } from '../../schema/tables.ts'
 
 export interface FloorDone {
   readonly ms: number
-  /** Of this process, on all cores. */
+  /** Processor time of this process on all cores. */
   readonly cpuMs: number
   readonly peakMb: number
 }
@@ -51,7 +51,7 @@ async function eachPage(url: string, rows: number, take: (page: Buffer) => void)
   await pool.close()
 }
 
-/** Not measured: the file that the load reads, one row a line. */
+/** Writes the file that the load reads, one row per line. Not part of the measurement. */
 async function fill(url: string, file: string, rows: number): Promise<void> {
   const out = createWriteStream(file)
   await eachPage(url, rows, (page) => {

@@ -1,6 +1,6 @@
 /**
- * A whole Tidemark as a process of its own, told over its channel what to do: so peak memory and the event loop's delay
- * are those of the work alone. Settings come as JSON, as they stand in tidemark.yaml.
+ * A whole Tidemark as a process of its own that receives orders over its channel. So peak memory and the event loop's
+ * delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
  */
 import { statSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
@@ -23,12 +23,12 @@ export type Order =
 
 export interface Done {
   readonly ms: number
-  /** Of this process, on all cores: it doesn't grow when others use them too. */
+  /** Processor time of this process on all cores. Unlike wall time, it does not grow when other programs use them. */
   readonly cpuMs: number
   readonly requests: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
-  /** The part of it that is this thread's own work. */
+  /** The part of the event loop's delay that is this thread's own work. */
   readonly ownTurnMsP99: number
   readonly ownTurnMsMax: number
   readonly peakMb: number
@@ -104,7 +104,7 @@ async function obey(order: Order): Promise<Done> {
   }
 }
 
-/** Where the time went, longest first; for a look, not for the table. */
+/** Prints the statements that took longest, for a closer look; not part of the results. */
 function tellStatements(): void {
   const byText = new Map<string, { times: number; ms: number; cpu: number }>()
   for (const { sql, ms, cpuMs: cpu } of statements.splice(0)) {

@@ -1,7 +1,7 @@
 /**
- * The row texts that the bench's service sends: made once by the sandbox, in the order of their stamps, and kept in the
- * temp directory, so that no figure holds the time that rows take to be made up. A larger report repeats them with
- * identifiers of their own; all identifiers have seven digits, so one is put in place without moving a byte.
+ * The row texts that the bench's service sends: generated once by the sandbox, in the order of their modification
+ * times, and cached in the temporary directory, so that no figure includes their generation. A larger report repeats
+ * them with other identifiers. All identifiers have seven digits, so one replaces another without moving a byte.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,18 +12,18 @@ import { World } from '../../src/sandbox/world.ts'
 export const BASE_ROWS = 100_000
 export const FIRST_ID = 1_000_000
 export const ID_DIGITS = 7
-/** `{"eventId":` stands before every identifier. */
+/** Position of the identifier: every row begins with `{"eventId":`. */
 export const ID_AT = 11
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const FOLDER = join(tmpdir(), 'tidemark-bench')
 
 export const FLAVOURS = { none: [], two: ['meetingRooms', 'assignments'], nine: undefined } as const
-/** Which collections the rows carry: none, two of them, or all nine, with two items in each list. */
+/** Which collections the rows have: none, two, or all nine, with two items in each list. */
 export type Flavour = keyof typeof FLAVOURS
 
 export interface BaseRows {
   readonly text: Buffer
-  /** Where each row starts, and behind the last one the end; rows are told apart by one comma. */
+  /** Start of each row, and at the end the length of all. There is one comma between two rows. */
   readonly starts: Float64Array
   /** Milliseconds since 1970, ascending. */
   readonly stamps: Float64Array

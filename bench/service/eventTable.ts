@@ -1,7 +1,8 @@
 /**
- * One events report of any size in memory: base rows repeated under identifiers of their own, an index over stamps, and
- * the rows that were changed since. Windows are answered as the service would: inclusive bounds, one order, pages. What
- * fits into memory is written once, so that a page is a view: a service elsewhere would not take the reader's processors.
+ * One events report of any size in memory: base rows repeated with other identifiers, an index over modification times,
+ * and the rows that changed since. Requests are answered as by the real service: inclusive bounds, one order, pages. If
+ * the report fits into memory, its text is written once and a page is a slice of it, so that the service takes no
+ * processor time from the measured program.
  */
 import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
 
@@ -10,7 +11,7 @@ const STAMP_END = 'Z"'
 const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
 const COMMA = Buffer.from(',')
-/** Of rows that are written once; of a larger report each page is written when it is asked for. */
+/** Up to this size the whole text is kept in memory. A larger report writes each page when it is requested. */
 const KEPT_BYTES_MAX = 6_000_000_000
 
 interface Changed {
@@ -29,13 +30,13 @@ export interface Slice {
 export class EventTable {
   readonly rows: number
   readonly #base: BaseRows
-  /** Where each base row's stamp stands, behind its start, and how many of its characters to the millisecond it has. */
+  /** Position of each base row's modification time in the row, and its number of characters up to the millisecond. */
   readonly #stampAt: Float64Array
   readonly #stampLength: Float64Array
-  /** In the order of their stamps, which are later than those of all rows that never changed. */
+  /** Changed rows in the order of their times, which are later than those of all other rows. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
-  /** The rows as they were at first, `BASE_ROWS` in each. */
+  /** The unchanged rows, `BASE_ROWS` in each buffer. */
   readonly #kept: readonly Buffer[]
   #revision = 0
 
@@ -54,7 +55,7 @@ export class EventTable {
     this.#kept = blocks.map((first) => this.#written(first, Math.min(BASE_ROWS, rows - first)))
   }
 
-  /** One page as the pieces of its JSON text. */
+  /** Returns the pieces of one page's JSON text. */
   page({ sinceMs, untilMs, start, count }: Slice): Buffer[] {
     const first = this.#firstAt(sinceMs)
     const last = this.#firstAt(untilMs + 0.0001)
@@ -68,7 +69,7 @@ export class EventTable {
     return [Buffer.from('['), ...texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text])), Buffer.from(']')]
   }
 
-  /** Stamps `count` rows with `nowMs`: every row one step on, so that each list has a changed item too. */
+  /** Changes `count` rows: the time becomes `nowMs`, and one item of each list changes. Returns their keys. */
   change(count: number, nowMs: number): number[] {
     this.#revision += 1
     const step = Math.max(1, Math.floor(this.rows / count))
@@ -91,7 +92,7 @@ export class EventTable {
     return Buffer.from(stamped)
   }
 
-  /** Row texts that commas belong between; `start` counts rows that never changed. */
+  /** Returns texts of unchanged rows, to be joined by commas. `start` counts unchanged rows only. */
   #unchanged({ first, last }: { first: number; last: number }, start: number, count: number): Buffer[] {
     if (this.#changed.length === 0) return this.#baseTexts(first + start, count)
     const texts: Buffer[] = []
@@ -110,7 +111,7 @@ export class EventTable {
     return count
   }
 
-  /** `count` rows from `row` on, as they were at first. */
+  /** Returns `count` unchanged rows from number `row` on. */
   #baseTexts(row: number, count: number): Buffer[] {
     const { starts } = this.#base
     const pieces: Buffer[] = []
@@ -124,7 +125,7 @@ export class EventTable {
     return pieces
   }
 
-  /** Rows of one block, with identifiers and stamps of their own and commas between them. */
+  /** Returns the text of some rows of one block, with their own identifiers and times, separated by commas. */
   #written(row: number, count: number): Buffer {
     const { text, starts } = this.#base
     const base = row % BASE_ROWS
@@ -140,7 +141,7 @@ export class EventTable {
     return bytes
   }
 
-  /** Rows are spread over the stamps of the base rows, between which they are evenly spaced. */
+  /** Returns the time of a row. Rows between two base rows are evenly distributed over the time between them. */
   #stampOf(row: number): number {
     const { stamps } = this.#base
     const place = (row / this.rows) * BASE_ROWS
@@ -150,7 +151,7 @@ export class EventTable {
     return from + (to - from) * (place - before)
   }
 
-  /** The first row that is stamped at or after `ms`. */
+  /** Returns the first row with a time at or after `ms`. */
   #firstAt(ms: number): number {
     let low = 0
     let high = this.rows

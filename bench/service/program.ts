@@ -1,6 +1,6 @@
 /**
- * The bench's reporting service as a process of its own: token, events pages, a way to change rows, and counters. It
- * does no more than find a slice of bytes and send it, so that what is measured is whoever reads.
+ * The bench's reporting service as a process of its own: token, pages of events, a way to change rows, and counters. It
+ * only finds a slice of bytes and sends it, so that the measured time is that of the reader.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -30,13 +30,13 @@ function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: 
   return body
 }
 
-/** With the digits behind the millisecond. */
+/** Returns the milliseconds of a time, including digits after the millisecond. */
 function timeOf(text: string): number {
   const micros = /\.\d{3}(\d{1,4})/.exec(text)?.[1] ?? ''
   return Date.parse(text) + Number(`0.${micros}`)
 }
 
-/** The pieces of its body. */
+/** Returns the pieces of the response's body. */
 async function answer(request: IncomingMessage): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)

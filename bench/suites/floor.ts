@@ -1,6 +1,7 @@
 /**
- * A first sync against its floor (the same pages downloaded and thrown away, then DuckDB's own CREATE TABLE AS over the
- * same rows), in turns. Wall time is what people wait for; processor time tells the same on a machine that others use.
+ * Compares a first sync with the least possible cost (download of the same pages, then DuckDB's CREATE TABLE AS over
+ * the same rows), in alternation. Wall time is what users wait for. Processor time can be compared also on a busy
+ * machine.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

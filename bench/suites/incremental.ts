@@ -1,6 +1,6 @@
 /**
- * What a change costs: the same 1,000 changed rows into a small table and into one a hundred times as large, in turns,
- * with children; how the file grows; and what a tick costs that finds nothing.
+ * Measures what a change costs: the same 1,000 changed rows into a small table and into one a hundred times as large,
+ * in alternation, with children; how much the file grows; and what a run costs that finds nothing.
  */
 import { type Line, median, type Options, type Suite, told } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'
@@ -9,9 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CHANGED = 1_000
 const SMALL_SHARE = 100
-/** Each run shall bring the rows of one change: with the usual ten minutes it would read those of all rounds again. */
+/**
+ * Short, so that each run reads the rows of one change. With the default of ten minutes it would read those of all
+ * rounds again.
+ */
 const OVERLAP = '1s'
-/** The service's clock has whole seconds; a change must not share one with the window before it. */
+/** The service's clock has whole seconds, so a change has to wait until the second of the last window is over. */
 const SECOND_MS = 1_100
 
 interface Place {
@@ -36,7 +39,7 @@ async function quiet({ tide }: Place): Promise<{ requests: number; ms: number; b
   return { requests, ms, before, after: await books() }
 }
 
-/** A load that ran out of memory has raised it. */
+/** Returns DuckDB's memory limit, which a load that ran out of memory has raised. */
 async function memoryLimit({ tide }: Place): Promise<string> {
   const { rows } = await tide.order({ do: 'rows', sql: `SELECT current_setting('memory_limit') AS limit` })
   return String(rows?.[0]?.['limit'])
@@ -52,7 +55,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   const small = { service: smallService, tide: smallTide }
   for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
   for (const { tide } of [small, large]) await tide.order({ do: 'checkpoint' })
-  // The first sync of a large table takes minutes: the tick behind it has them to ask for, in an old part and a young one.
+  // The first sync of a large table takes minutes. The next run has to read all of that time, so it is not measured.
   await large.tide.order({ do: 'sync', reports: ['events'] })
   const tick = await quiet(large)
   const files: number[] = []

@@ -1,4 +1,6 @@
-/** Peak memory of a first sync with collections in a process of its own, and of one five times as large. */
+/**
+ * Measures the peak memory of a first sync with collections, and of one five times as large, each in its own process.
+ */
 import { type Line, type Options, type Suite, told } from '../measure.ts'
 import { startTide } from '../programs/start.ts'
 import { startService } from '../service/start.ts'

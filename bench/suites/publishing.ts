@@ -1,7 +1,7 @@
 /**
- * What the published copy costs after a small change, by the size of the file; and when nothing has changed. Files are
- * made large by a table that can't be compressed. `BENCH_REFLINK` names a folder on a file system with reflink (XFS,
- * Btrfs), where the same is measured once more.
+ * Measures what the published copy costs after a small change, by the size of the file, and when nothing has changed.
+ * Files are made large by a table that can't be compressed. `BENCH_REFLINK` names a folder on a file system with
+ * reflink (XFS, Btrfs), where everything is measured once more.
  */
 import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ const ballastSql = (mb: number, offset: number): string => {
   return `SELECT ${columns.join(', ')} FROM range(${rows}) t(i)`
 }
 
-/** In pieces that are committed one by one, so that memory stays as it is. */
+/** Commits piece by piece, so that memory does not grow. */
 async function grow(tide: Tide, mb: number): Promise<void> {
   const piece = Math.min(mb, 250)
   await tide.order({ do: 'rows', sql: `CREATE TABLE IF NOT EXISTS main.ballast AS ${ballastSql(0, 0)}` })

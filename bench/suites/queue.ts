@@ -1,6 +1,7 @@
 /**
- * From tick to committed rows: a worker as people run it, on Redis and on the embedded store, with rows that change all
- * the time. A run's tick is known from the schedule, its end is the line that the worker logs after the commit.
+ * Measures the time from tick to committed rows: a worker in production settings, on Redis and on the embedded store,
+ * with rows that change all the time. The schedule gives the time of the tick, and the worker's log line after the
+ * commit gives the end.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,16 +21,16 @@ const EVERY_MS = 2_000
 const RUNS = 20
 const ROWS = 2_000
 const CHANGES_A_SECOND = 20
-/** The first runs read everything, compile and open files. */
+/** The first runs are left out: they read everything, compile code and open files. */
 const WARM_UP = 3
 
 interface Ended {
-  /** When the line was written. */
+  /** Time of the log line. */
   readonly time: string
   readonly ms: number
 }
 
-/** The lines of runs that have ended, until there are enough of them. */
+/** Returns the log lines of ended runs, as soon as there are enough. */
 async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   const runs: Ended[] = []
   if (worker.stderr === null) return runs
@@ -41,7 +42,10 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   return runs
 }
 
-/** Milliseconds from the last tick before the run began (jobs/schedule/schedule.ts: events come first) to its end. */
+/**
+ * Returns the milliseconds from the last tick before the run (events come first in jobs/schedule/schedule.ts) to its
+ * end.
+ */
 function sinceTick({ time, ms }: Ended): number {
   const offset = Math.floor((0.5 / reportNames.length) * EVERY_MS)
   const ended = Date.parse(time)

@@ -1,6 +1,7 @@
 /**
- * Pages fetched against the least that could hold the rows, on the sandbox as it is: stamps crowd towards the present
- * and a bulk import stands in one instant. Quiet, and while rows change all the time.
+ * Compares the number of fetched pages with the least number that could contain the rows, on the sandbox: its rows
+ * become denser towards the present, and a bulk import has one instant. Measured without changes, and while rows change
+ * all the time.
  */
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { type Line, type Options, type Suite, told } from '../measure.ts'

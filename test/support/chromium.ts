@@ -1,6 +1,6 @@
 /**
- * Gives every test run a real Chromium: one on the PATH, or one that is installed first. Where neither is possible the
- * run fails with the one line to type; it never skips.
+ * Gives every test run a real Chromium: one on the PATH, or one that is installed first. Where neither is possible, the
+ * run fails and prints the command that installs it; it never skips tests.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,13 +1,13 @@
 /**
- * Where the browser tests get their Chromium from, decided from what this machine has; pure. No way ends in tests that
- * are skipped.
+ * Decides where the browser tests get their Chromium from, by what this machine has. Pure. No decision leads to skipped
+ * tests.
  */
 import { installing } from './apt.ts'
 
 export interface BrowserMachine {
-  /** The path of a Chromium that is here. */
+  /** The path of an installed Chromium. */
   readonly found: string | undefined
-  /** Debian or Ubuntu, and we may install packages. */
+  /** True on Debian or Ubuntu with permission to install packages. */
   readonly mayInstall: boolean
 }
 

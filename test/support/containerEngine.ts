@@ -1,4 +1,4 @@
-/** Ends a run of container tests with one clear line where no container engine answers; it never passes by skipping. */
+/** Ends a run of container tests with one clear line if there is no container engine; it never skips tests. */
 import { hasDockerEngine } from './redis.ts'
 
 export default async function setup(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Compares the warehouse with the service, value by value and to the last digit, and names every difference. What the
- * service would answer comes as JSON text, so that a number is compared as it was written and not as a double.
+ * Compares the warehouse with the service, value by value and to the last digit, and lists every difference. The
+ * service's response is JSON text, so that numbers are compared as written and not as doubles.
  */
 import { reportOf } from '../../schema/index.ts'
 import { documentedFields, snakeCase, tableOf, wireKey } from '../../schema/tables.ts'
@@ -29,11 +29,11 @@ type Row = Record<string, string | null>
 export interface Compared {
   readonly report: WorldReport
   readonly currency?: 'EUR' | 'USD'
-  /** Turns what the service sends into what may be kept of it. */
+  /** Converts the service's rows to what may be stored of them under privacy rules. */
   readonly keptOf?: (text: string) => string
 }
 
-/** Every difference between the report's tables and what the service would answer now. */
+/** Returns every difference between the report's tables and the service's present response. */
 export async function differences(
   warehouse: Warehouse,
   world: World,
@@ -114,7 +114,7 @@ function childDifferences(
   })
 }
 
-/** All values as text: exact for numbers, microseconds for times. */
+/** Returns all values as text: numbers exactly, times in microseconds. */
 async function rowsOf(warehouse: Warehouse, table: string, currency: string | undefined): Promise<Row[]> {
   const columns = await warehouse.rows<{ name: string; type: string }>(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = '${table}' AND database_name = current_database()`,
@@ -167,7 +167,7 @@ function sameJson(a: Json, b: Json): boolean {
   )
 }
 
-/** Equal numbers, whatever their zeros: 12.50 is 12.5, 1e3 is 1000. */
+/** Returns whether two numbers are equal: 12.50 is 12.5, 1e3 is 1000. */
 const sameNumber = (a: string, b: string): boolean => canonicalNumber(a) === canonicalNumber(b)
 
 function groupBy(rows: readonly Row[], column: string): Map<string, Row[]> {

@@ -1,7 +1,7 @@
 /**
- * DuckDB's extensions for the tests in test/lake: from TIDEMARK_EXTENSIONS, or fetched once as wheels of exactly our
- * DuckDB's version. On Debian, pip and PostgreSQL are installed where they are missing. Where that is impossible the run
- * ends with one clear line; it never passes by skipping.
+ * DuckDB's extensions for the tests in test/lake: from TIDEMARK_EXTENSIONS, or downloaded once as wheels for exactly
+ * our version of DuckDB. On Debian, pip and PostgreSQL are installed if they are missing. Where that is impossible, the
+ * run fails with one clear line; it never skips tests.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
@@ -22,7 +22,7 @@ export default async function setup(): Promise<void> {
   process.env['TIDEMARK_EXTENSIONS'] = folder
 }
 
-/** A lake's catalogue is in PostgreSQL; pip fetches the extensions. */
+/** Installs PostgreSQL for the lake's catalogue, and pip, which downloads the extensions. */
 function installMissing(): void {
   const missing = [
     ...(findPostgres() === undefined ? ['postgresql'] : []),

@@ -1,4 +1,4 @@
-/** What a warehouse holds, as tests ask for it: where a mark stands, how many rows are alive. */
+/** Reads from a warehouse what tests often need: the mark, and the number of rows that are not deleted. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
@@ -7,7 +7,7 @@ interface Held {
   readonly warehouse: Warehouse
 }
 
-/** Where the mark stands up to which a scope of the report (a currency, a record, or '') was read. */
+/** Returns the mark up to which a scope of the report (a currency, a record, or '') was read. */
 export async function markOf({ warehouse }: Held, report: ReportName, scope = ''): Promise<Instant | undefined> {
   const [row] = await warehouse.rows<{ value: Instant }>(
     `SELECT epoch_us(value) AS value FROM tidemark.marks
@@ -16,7 +16,7 @@ export async function markOf({ warehouse }: Held, report: ReportName, scope = ''
   return row?.value
 }
 
-/** How many rows of a scope (a currency, or '') are held that are not deleted. */
+/** Returns the number of rows of a scope (a currency, or '') that are not deleted. */
 export async function liveRows({ warehouse }: Held, report: ReportName, scope = ''): Promise<number> {
   const inScope = scope === '' ? '' : ` AND target_currency = '${scope}'`
   const [row] = await warehouse.rows<{ rows: number }>(

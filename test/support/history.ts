@@ -1,5 +1,5 @@
 /**
- * What must be true of history at any time: its open versions are the table, and no moment has two versions of a row.
+ * Checks what must always be true of history: its open versions are the table, and no moment has two versions of a row.
  */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import { tableOf } from '../../schema/tables.ts'
@@ -10,7 +10,7 @@ const tablesOf = (report: ReportName): string[] => {
   return [table.name, ...table.children.map(({ name }) => name)]
 }
 
-/** Tables of the report whose open versions aren't their rows. */
+/** Returns the tables of the report whose open versions differ from their rows. */
 export async function disagreeing({ warehouse }: Pick<Tide, 'warehouse'>, report: ReportName): Promise<string[]> {
   const found: string[] = []
   for (const table of tablesOf(report)) {
@@ -23,7 +23,7 @@ export async function disagreeing({ warehouse }: Pick<Tide, 'warehouse'>, report
   return found
 }
 
-/** Rows of which two versions are valid at one time. */
+/** Returns rows of which two versions are valid at the same time. */
 export async function overlapping({ warehouse }: Pick<Tide, 'warehouse'>, report: ReportName): Promise<unknown[]> {
   const { name, key, children } = tableOf(reportOf(report))
   const tables = [

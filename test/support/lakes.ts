@@ -1,6 +1,6 @@
 /**
- * Where a tide's rows go: into a DuckDB file, or into the lake that TIDEMARK_TEST_LAKE names (vitest.config.ts),
- * so that the same tests say the same of both.
+ * Chooses the warehouse of a test: a DuckDB file, or the lake that TIDEMARK_TEST_LAKE names (vitest.config.ts), so that
+ * the same tests check both.
  */
 import { join } from 'node:path'
 import { afterAll } from 'vitest'

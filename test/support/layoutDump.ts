@@ -1,4 +1,4 @@
-/** A warehouse as one SQL text and back: how the file of an earlier layout is kept beside the tests. */
+/** Converts a warehouse to one SQL text and back. Files of earlier layouts are stored in this form for tests. */
 import { readFile } from 'node:fs/promises'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 
@@ -13,7 +13,9 @@ interface Made {
 const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const literal = (value: string | null): string => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`)
 
-/** Schemas, tables and every row, each value as text. Views are left out: each opening makes them anew. */
+/**
+ * Returns schemas, tables and every row, each value as text. Views are left out, since each opening creates them again.
+ */
 export async function dumpOf(path: string): Promise<string> {
   await using database = await Database.open(path, { readOnly: true, memory: MEMORY })
   const tables = await database.rows<Made>(
@@ -31,10 +33,10 @@ export async function dumpOf(path: string): Promise<string> {
   return `${lines.join('\n')}\n`
 }
 
-/** Makes the file that was dumped. */
+/** Creates the file from its dump. */
 export async function restore(dump: string, path: string): Promise<void> {
   await using database = await Database.open(path, { memory: MEMORY })
-  // One statement a line; values hold no line break, since JSON escapes them.
+  // One statement per line; values contain no line break, since JSON escapes them.
   for (const statement of (await readFile(dump, 'utf8')).split('\n')) {
     if (statement !== '' && !statement.startsWith('--')) await database.run(statement)
   }

@@ -1,6 +1,6 @@
 /** Decimal numbers as text, compared by value to the last digit. */
 
-/** A decimal's value as `digits e power`, without zeros at either end: what all spellings of one number share. */
+/** Returns a decimal's value as `digits e power`, without zeros at either end: equal for all forms of one number. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,

@@ -1,4 +1,4 @@
-/** Scans pages in tests: text in, staged lines out, parsed back as JavaScript sees them. */
+/** Scans pages in tests: from text to staged lines, parsed as JavaScript values. */
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
 import { type ScannedPage, scanPage, type ScanPlan } from '../../src/staging/scanPage.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
@@ -9,7 +9,7 @@ export interface Scanned extends ScannedPage {
   readonly catalog: ObjectCatalog
 }
 
-/** What a scan takes beside the bytes; `collections` are the declared ones. */
+/** What a scan needs in addition to the bytes. `collections`: the declared ones. */
 export interface ScanGiven extends Partial<ScanPlan> {
   readonly collections?: readonly string[]
 }
@@ -25,12 +25,12 @@ export const linesOf = (page: ScannedPage): string[] => page.lines(0).toString('
 
 export type StagedRow = Record<string, unknown>
 
-/** The staged rows, with numbers that travel as text still marked. */
+/** Returns the staged rows. Numbers that are staged as text have their mark. */
 export const rowsOf = (page: ScannedPage): StagedRow[] => linesOf(page).map((line) => JSON.parse(line) as StagedRow)
 
 /**
- * The staged rows under their fields' own names, without the two leading numbers, marked numbers as JavaScript reads
- * them.
+ * Returns the staged rows under their fields' original names, without the two leading numbers, with marked numbers as
+ * JavaScript numbers.
  */
 export function valuesOf(page: Scanned): StagedRow[] {
   const names = new Map(page.catalog.fields.map(({ stagedName, name }) => [stagedName, name]))

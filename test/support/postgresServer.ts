@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL of the tests' own, where its programs are on this machine: a cluster in a temporary folder, on loopback.
- * PostgreSQL refuses to run as root, so root runs it as the user `postgres` or as nobody.
+ * A PostgreSQL server for tests, if its programs are installed: a cluster in a temporary folder, on loopback.
+ * PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
  */
 import { execFileSync } from 'node:child_process'
 import { chownSync, readdirSync, readFileSync } from 'node:fs'
@@ -12,15 +12,15 @@ import { Client } from 'pg'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
 
 const START_MS_MAX = 120_000
-/** Where Debian keeps the programs that it does not put on the PATH. */
+/** Where Debian installs the programs, which are not on the PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 
 export interface PostgresServer extends AsyncDisposable {
   readonly url: string
-  /** Connection string of a new, empty database. */
+  /** Creates an empty database and returns its connection string. */
   newDatabase(): Promise<string>
   stop(): Promise<void>
-  /** Ends it at once and starts it again on the same data. */
+  /** Kills the server and starts it again with the same data. */
   restart(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ interface Programs {
   readonly postgres: string
 }
 
-/** Undefined where there is no PostgreSQL. */
+/** Returns undefined where PostgreSQL is not installed. */
 export function findPostgres(): Programs | undefined {
   const folders = versionsIn(DEBIAN).map((version) => join(DEBIAN, version, 'bin'))
   const initdb = programOnPath('initdb', folders)
@@ -37,7 +37,7 @@ export function findPostgres(): Programs | undefined {
   return initdb === undefined || postgres === undefined ? undefined : { initdb, postgres }
 }
 
-/** One for tests that can't do without. Throws what to install where there is none. */
+/** Starts a server. Throws with the package to install where there is none. */
 export function startPostgresHere(): Promise<PostgresServer> {
   const programs = findPostgres()
   if (programs === undefined)
@@ -45,7 +45,7 @@ export function startPostgresHere(): Promise<PostgresServer> {
   return startPostgres(programs)
 }
 
-/** Makes a cluster and starts it; whoever starts it stops it. */
+/** Creates a cluster and starts it. The caller stops it. */
 export async function startPostgres({ initdb, postgres }: Programs): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-postgres-'))
   const user = process.getuid?.() === 0 ? unprivileged() : undefined

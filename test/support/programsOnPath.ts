@@ -1,11 +1,11 @@
-/** Programs that tests start: found on the PATH, and tied to the life of the test run even when that is killed. */
+/** Starts programs for tests: finds them on the PATH, and ends them with the test run even when that is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 
-/** The path of a program, on the PATH or in one of these folders. */
+/** Returns the path of a program on the PATH or in one of these folders. */
 export function programOnPath(name: string, alsoIn: readonly string[] = []): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...alsoIn]
   return folders.map((folder) => join(folder, name)).find(canRun)
@@ -22,19 +22,19 @@ function canRun(path: string): boolean {
 
 export interface Started {
   readonly child: ChildProcess
-  /** What it wrote, for the message when it does not start. */
+  /** Returns the program's output, for the error when it does not start. */
   readonly output: () => string
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 export interface Tied {
-  /** What it gets when the test run dies without stopping it. */
+  /** The signal for the program when the test run dies without stopping it. */
   readonly dyingSignal?: 'TERM' | 'QUIT' | 'KILL'
-  /** Run as this user; only root can. */
+  /** The user for the program; only root can choose one. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
 
-/** Starts a program that the kernel ends with us, where there is `setpriv` to ask it. */
+/** Starts a program that the kernel ends together with this process, where `setpriv` exists. */
 export function startTied(command: readonly string[], { dyingSignal = 'TERM', user }: Tied = {}): Started {
   const setpriv = programOnPath('setpriv')
   const as = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups']
@@ -60,7 +60,7 @@ export function startTied(command: readonly string[], { dyingSignal = 'TERM', us
   }
 }
 
-/** A port that nothing listens on now. */
+/** Returns a port that no program uses now. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,6 +1,7 @@
 /**
- * Gives every test run a real Redis: one that somebody names, one that is started here, one in a container, or one that
- * is installed first. Where nothing of that is possible the run fails with the one line to type; it never skips.
+ * Gives every test run a real Redis: the one in a variable, one that is started here, one in a container, or one that
+ * is installed first. Where none is possible, the run fails and prints the command that installs it; it never skips
+ * tests.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { startRedis } from './redisServer.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A Redis for all tests of the run: keep apart by a prefix of your own. */
+    /** A Redis for all tests of the run. Each test uses its own prefix. */
     redisUrl: string
   }
 }
@@ -39,13 +40,13 @@ async function thisMachine(): Promise<Machine> {
   return {
     redisUrl,
     server,
-    // Asking for an engine takes seconds where there is none.
+    // The check takes seconds where there is no container engine.
     hasDockerEngine: !isFound && (await hasDockerEngine()),
     mayInstall: existsSync('/etc/debian_version') && process.getuid?.() === 0,
   }
 }
 
-/** Whether testcontainers would find an engine. */
+/** Returns whether testcontainers would find a container engine. */
 export async function hasDockerEngine(): Promise<boolean> {
   const { getContainerRuntimeClient } = await import('testcontainers')
   return await getContainerRuntimeClient().then(
@@ -72,7 +73,7 @@ async function opened(choice: RedisChoice): Promise<Running> {
   }
 }
 
-/** A Redis in a container, which testcontainers removes again even after a crash. */
+/** Starts a Redis in a container. testcontainers removes it, even after a crash. */
 export async function startContainer(command: readonly string[] = ['redis-server']): Promise<Running> {
   const { GenericContainer } = await import('testcontainers')
   const plan = new GenericContainer(IMAGE).withExposedPorts(REDIS_PORT).withCommand([...command])

@@ -1,6 +1,6 @@
 /**
- * Where the tests get a real Redis from, decided from what this machine has; pure, so that the order can be tested
- * without a machine of each kind. No way ends in tests that are skipped.
+ * Decides where the tests get a real Redis from, by what this machine has. Pure, so that the order can be tested
+ * without a machine of each kind. No decision leads to skipped tests.
  */
 import { installing } from './apt.ts'
 
@@ -9,7 +9,7 @@ export interface Machine {
   /** The path of `redis-server`. */
   readonly server: string | undefined
   readonly hasDockerEngine: boolean
-  /** Debian or Ubuntu, and we may install packages. */
+  /** True on Debian or Ubuntu with permission to install packages. */
   readonly mayInstall: boolean
 }
 
@@ -22,7 +22,7 @@ export type RedisChoice =
 
 export const INSTALL = installing('redis-server')
 
-/** A Redis that somebody gave first, then the cheapest, and an installation last. */
+/** Prefers the Redis in the variable, then the fastest to start, and an installation last. */
 export function chooseRedis({ redisUrl, server, hasDockerEngine, mayInstall }: Machine): RedisChoice {
   if (redisUrl !== undefined && redisUrl !== '') return { way: 'given', url: redisUrl }
   if (server !== undefined) return { way: 'spawn', server }

@@ -1,6 +1,4 @@
-/**
- * A Redis of the tests' own: on loopback, keeping nothing on disk unless it is asked to, and gone with the test run.
- */
+/** A Redis server for tests: on loopback, by default without storage on disk. It ends with the test run. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort, programOnPath, type Started, startTied } from './programsOnPath.ts'
@@ -11,22 +9,22 @@ export interface RedisServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
   stop(signal?: NodeJS.Signals): Promise<void>
-  /** It keeps its connections and answers nothing, as on a machine that swaps. */
+  /** Suspends the process: connections stay open without responses, as on a machine that swaps. */
   freeze(): void
-  /** What an operator types at it, such as `CONFIG SET maxmemory 1`. */
+  /** Runs a command in Redis. Example: `CONFIG SET maxmemory 1`. */
   tell(command: string): Promise<void>
-  /** Starts it again at the same place, as after a crash or a restart of its machine. */
+  /** Kills and starts it again on the same port, as after a crash. */
   restart(): Promise<void>
 }
 
 export interface RedisServerOptions {
   readonly server?: string | undefined
-  /** Such as `['--maxmemory-policy', 'allkeys-lru']`. */
+  /** Example: `['--maxmemory-policy', 'allkeys-lru']`. */
   readonly settings?: readonly string[]
   readonly password?: string
 }
 
-/** Starts `redis-server`; whoever starts it stops it. */
+/** Starts `redis-server`. The caller stops it. */
 export async function startRedis({ server, settings = [], password }: RedisServerOptions = {}): Promise<RedisServer> {
   const program = server ?? programOnPath('redis-server')
   if (program === undefined) throw new TypeError('no redis-server on the PATH')
@@ -47,7 +45,7 @@ export async function startRedis({ server, settings = [], password }: RedisServe
   let started = startTied(command)
   await answers({ port, password }, started)
   const stop = (signal?: NodeJS.Signals) => {
-    // A frozen one would take no notice.
+    // A suspended process ignores other signals.
     started.child.kill('SIGCONT')
     return started.stop(signal)
   }
@@ -73,7 +71,7 @@ async function told(port: number, words: string): Promise<void> {
   operator.disconnect()
 }
 
-/** That this very process answers, and not another one that had the port before. */
+/** Checks that this process answers, and not an earlier one on the same port. */
 async function answers(at: { port: number; password: string | undefined }, { child, output }: Started): Promise<void> {
   const redis = new Redis({
     port: at.port,
@@ -90,7 +88,7 @@ async function answers(at: { port: number; password: string | undefined }, { chi
       const info = await redis.info('server')
       if (info.includes(`process_id:${child.pid}\r`)) return redis.disconnect()
     } catch {
-      // Not yet.
+      // The server is not ready yet.
     }
     redis.disconnect()
     await sleep(20)

@@ -1,4 +1,4 @@
-/** A small file system of a test's own (a tmpfs), so that a full disk is a real one; only root may mount it. */
+/** A small file system for a test (a tmpfs), so that a full disk is real. Only root may mount it. */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ export interface SmallDisk extends AsyncDisposable {
   grow(megabytes: number): void
 }
 
-/** A file system of that size; undefined where this user may not mount one. */
+/** Returns a file system of that size; undefined where this user may not mount one. */
 export async function aSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
   const path = await mkdtemp(join(tmpdir(), 'tidemark-disk-'))
   try {
@@ -33,7 +33,7 @@ export const mayMount = async (): Promise<boolean> => {
   return disk !== undefined
 }
 
-/** Takes all the space there is. */
+/** Fills the file system completely. */
 export async function fill(path: string): Promise<void> {
   await using file = await open(path, 'w')
   const piece = Buffer.alloc(64 * 1_024)

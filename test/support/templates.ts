@@ -1,6 +1,6 @@
 /**
- * Folders and files that take seconds to make: each is made once per test run and copied for each test. Without the
- * global setup (lake tests, tools) each one is made where it is needed.
+ * Folders and files that take seconds to create: each is created once per test run and copied for each test. Without
+ * the global setup (lake tests, tools) each is created where it is needed.
  */
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 
-/** The variable that names the folder of templates. Programs without it, such as tools, make what they need themselves. */
+/** The variable with the folder of templates. Programs without it, such as tools, create their own files. */
 export const TEMPLATES = 'TIDEMARK_TEST_TEMPLATES'
 
 /** Writes an empty warehouse file with all tables. All copies have the same identity. */
@@ -33,7 +33,7 @@ async function copy(name: string, to: string, make: (path: string) => Promise<vo
 
 const made = new Map<string, Promise<string>>()
 
-/** Test processes may make the same template at the same time; the first one that is ready stays. */
+/** Test processes may create the same template at the same time; the first complete one stays. */
 function template(path: string, make: (path: string) => Promise<void>): Promise<string> {
   const making = made.get(path) ?? makeOnce(path, make)
   made.set(path, making)

@@ -1,6 +1,6 @@
 /**
- * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in a folder of its own,
- * and one call that runs reports once. Closed and removed at the end of the test.
+ * A whole Tidemark in one test: a sandbox service over real HTTP, a client, a warehouse file in its own folder, and a
+ * function that runs reports once. Closed and removed at the end of the test.
  */
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,13 +22,13 @@ import { copyWarehouse } from './templates.ts'
 
 export interface TideOptions {
   readonly sandbox?: SandboxOptions
-  /** Keys of tidemark.yaml beside `service`, as an object. */
+  /** Keys of tidemark.yaml other than `service`, as an object. */
   readonly settings?: Record<string, unknown>
-  /** Variables beside the client's secret. */
+  /** Environment variables in addition to the client's secret. */
   readonly env?: Readonly<Record<string, string>>
   readonly observe?: Observe
   readonly onEvent?: (event: ClientEvent) => void
-  /** Told after each statement that has written something to the warehouse's log. */
+  /** Called after each statement that has written to the warehouse's log. */
   readonly onWrite?: (sql: string) => void
 }
 
@@ -38,7 +38,7 @@ export interface Tide extends AsyncDisposable {
   readonly warehouse: Warehouse
   readonly config: Config
   readonly context: SyncContext
-  /** Runs the reports once; a failed one makes the test fail unless it is expected. */
+  /** Runs the reports once. A report that fails makes the test fail, unless the failure is expected. */
   sync(...reports: ReportName[]): Promise<ReportOutcome[]>
   attempt(...reports: ReportName[]): Promise<ReportOutcome[]>
 }
@@ -107,7 +107,7 @@ function tellingWrites(log: string, onWrite: TideOptions['onWrite']): AroundStat
   }
 }
 
-/** JSON is YAML. */
+/** Writes the settings as JSON, which is valid YAML. */
 async function configFor(folder: string, url: string, { settings = {}, env = {} }: TideOptions): Promise<Config> {
   const yaml = {
     service: { base_url: url, client_id: 'demo' },

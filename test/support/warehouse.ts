@@ -1,6 +1,6 @@
 /**
- * A real warehouse on disk for one test, and the way of rows into it: bytes of a page → scan → spool → load, as in a
- * run. What a test doesn't say gets a value that no test depends on.
+ * A real warehouse on disk for one test, and functions that load rows into it in the same steps as a run: bytes of a
+ * page → scan → spool → load. Values that a test leaves out have defaults that no test depends on.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { copyWarehouse } from './templates.ts'
 
 export const NOON = at('2026-03-01T12:00:00Z')
 
-/** An instant from ISO text that a test wrote itself. */
+/** Returns an instant from ISO text in a test. */
 export function at(text: string): Instant {
   const instant = parseInstant(text)
   if (instant === undefined) throw new TypeError(`${text} is no time`)
@@ -32,7 +32,7 @@ export interface OpenWarehouse extends AsyncDisposable {
   readonly path: string
 }
 
-/** A folder of the test's own, removed after it. */
+/** Creates a folder for the test, which is removed afterwards. */
 export async function aFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'tidemark-warehouse-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
@@ -40,7 +40,7 @@ export async function aFolder(): Promise<{ readonly path: string } & AsyncDispos
 
 export const openAt = (path: string): Promise<Warehouse> => Warehouse.open({ path, memory: '512MB', threads: 1 })
 
-/** `ownIdentity`: a file that is made for this test alone, where a test tells warehouses apart. */
+/** Creates a warehouse. `ownIdentity`: not from the template, for tests that compare identities of warehouses. */
 export async function aWarehouse({ ownIdentity = false } = {}): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = join(folder.path, 'warehouse.duckdb')
@@ -57,20 +57,20 @@ export async function aWarehouse({ ownIdentity = false } = {}): Promise<OpenWare
   }
 }
 
-/** Fields of one kind of load beside its rows, all of them optional; without a kind, the load is one of changes. */
+/** Optional fields of one kind of load. Without a kind, the load is of kind `changes`. */
 type GivenLoad<L extends LoadInput> = L extends LoadInput
   ? Partial<Omit<L, 'report' | 'segment' | 'kind'>> &
       (L['kind'] extends 'changes' ? { readonly kind?: L['kind'] } : Pick<L, 'kind'>)
   : never
 
 export type Given = GivenLoad<LoadInput> & {
-  /** When the service answered; ISO text or instant. */
+  /** Time of the service's response, as ISO text or instant. */
   readonly observedAt?: string | Instant
-  /** Columns that the request fills: the currency, or the audited record. */
+  /** Columns from the request: the currency, or the audited record. */
   readonly asked?: StagedPage['asked']
 }
 
-/** A window that a load closes: proven, up to noon, with a row. */
+/** Returns a window for a load to close: proven, up to noon, with one row. */
 export const aClosedWindow = (more: Partial<ClosedWindow> = {}): ClosedWindow => ({
   scope: '',
   since: undefined,
@@ -86,14 +86,14 @@ export const aClosedWindow = (more: Partial<ClosedWindow> = {}): ClosedWindow =>
 /** Rows as values, or the exact JSON text of an array of rows. */
 export type Rows = string | readonly unknown[]
 
-/** One page and what is the same for its rows. */
+/** One page and what its rows share. */
 export interface GivenPage {
   readonly rows: Rows
   readonly observedAt?: string | Instant
   readonly asked?: StagedPage['asked']
 }
 
-/** The page's bytes as the report's service would send them. */
+/** Returns the page's bytes as the service would send them. */
 export function pageBytes(report: Pick<Declaration, 'answer'>, rows: Rows): Buffer {
   const items = typeof rows === 'string' ? rows : JSON.stringify(rows)
   if (report.answer === 'array') return Buffer.from(items)
@@ -105,7 +105,7 @@ export const catalogOf = (report: Declaration): ObjectCatalog =>
 
 let spools = 0
 
-/** Scans and spools pages as one segment in the folder; the load that takes it may remove it or not. */
+/** Scans and spools pages as one segment. The load may remove it or not. */
 export async function segmentOf(
   { warehouse, folder }: OpenWarehouse,
   report: Declaration,
@@ -122,7 +122,7 @@ export async function segmentOf(
   return (await spool.takeRest())[0]
 }
 
-/** Loads several pages as one load. */
+/** Loads several pages in one load. */
 export async function loadPages(
   opened: OpenWarehouse,
   report: Declaration,
@@ -150,7 +150,7 @@ export function loadRows(
   return loadPages(opened, report, { pages: [page], given })
 }
 
-/** A table's rows with all values as text, so that no digit is lost on the way through JavaScript. */
+/** Returns a table's rows with all values as text, so that JavaScript does not round numbers. */
 export async function texts(
   { warehouse }: OpenWarehouse,
   table: string,

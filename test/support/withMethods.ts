@@ -1,4 +1,4 @@
-/** The same object with other methods in the place of some of its own: what happens is changed at one door only. */
+/** Returns the same object with some of its methods replaced. */
 export function withMethods<T extends object>(whole: T, methods: Partial<T>): T {
   return new Proxy(whole, {
     get(target, name) {

@@ -1,4 +1,6 @@
-/** Prints what the language rules find in the files whose names begin with an argument: npm run language -- src/config */
+/**
+ * Prints the findings of the language rules in files whose names begin with an argument: npm run language -- src/config
+ */
 import { CURES, findingsByKind, type Rule } from '../../test/rules/language.ts'
 
 const prefixes = process.argv.slice(2)

@@ -1,7 +1,7 @@
 /**
- * How long the event loop of a worker is held up while it takes in a million rows: the owner pulls, stages, loads and
- * publishes them itself. A lock is renewed every 7.5 s and lost after 15 s, so the longest delay has to stay far below.
- * `node tools/measure/eventLoop.ts [ROWS]`
+ * Measures how long the event loop of a worker is blocked while it loads a million rows: the owner pulls, stages, loads
+ * and publishes them itself. A lock is renewed every 7.5 s and lost after 15 s, so the longest delay has to be far
+ * below. `node tools/measure/eventLoop.ts [ROWS]`
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Loaded before a program (`node --import`): at its end it writes how long the event loop was held up, to the file that
- * it is told.
+ * Loaded before a program (`node --import`). At the end of the program it writes how long the event loop was blocked,
+ * to a file that an environment variable names.
  */
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

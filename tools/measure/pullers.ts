@@ -1,6 +1,6 @@
 /**
- * How much faster a backfill ends with two pullers than with one, against a service that takes 200 ms for every page:
- * an owner that only loads, and one or two processes that pull. The time is the one that the books hold. `node
+ * Measures how much faster a backfill ends with two pullers than with one, against a service that takes 200 ms for
+ * every page. One owner only loads, and one or two processes pull. The time is taken from the books. `node
  * tools/measure/pullers.ts [ROWS] [ROUNDS]`
  */
 import { machineText } from '../../bench/machine.ts'

@@ -1,6 +1,4 @@
-/**
- * Removes what was built for a package once it is packed: a checkout has its source, and nothing that could grow old.
- */
+/** Removes the built files after packing. A checkout runs its source, and outdated built files would only confuse. */
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 

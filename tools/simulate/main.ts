@@ -1,6 +1,5 @@
 /**
- * `npm run simulate`: runs seeds, tells what came about, and for a seed that fails everything that is needed to repeat
- * it.
+ * Runs seeds (`npm run simulate`), prints a summary, and for a seed that fails everything that is needed to repeat it.
  */
 import { parseArgs } from 'node:util'
 import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
@@ -24,7 +23,7 @@ const range =
   values.seed === undefined
     ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
     : [Number(values.seed)]
-/** All of them, or those that draw the fault that is looked for. */
+/** All seeds, or those with the requested fault. */
 const seeds = range.filter((seed) => values.fault === undefined || drawScenario(seed).faults.has(values.fault as Fault))
 const started = performance.now()
 const tally = new Tally()
@@ -48,7 +47,7 @@ for (const seed of seeds) {
 const elapsedMs = Math.round(performance.now() - started)
 const sorted = [...tally.counts].toSorted(([a], [b]) => a.localeCompare(b))
 const counts = Object.fromEntries(sorted.filter(([what]) => !GAP.test(what)))
-/** Kinds of gaps between two statements of a load: in how many of them a process died, and how often in all. */
+/** Kinds of gaps between two statements of a load: in how many of them a process died, and how often in total. */
 const gaps = {
   kinds: sorted.filter(([what]) => what.startsWith('gap after')).length,
   diedIn: sorted.filter(([what]) => what.startsWith('died after')).length,
@@ -66,7 +65,7 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
-  /** How often something went wrong that the seeds drew, and how often the process died of it. */
+  /** How often faults of the seeds occurred, and how often they killed the process. */
   faults: faultNames.reduce((sum, fault) => sum + tally.of(fault), 0),
   crashes: tally.of('crash'),
   gaps,

@@ -1,13 +1,14 @@
 /**
- * Ways of breaking the engine, each one change that a person could make. A simulation that lets one of them pass is not
- * worth its time. The text to replace must stand in the file exactly once, so that no mutant quietly becomes none.
+ * Mutants: ways of breaking the code, each one change that a person could make by mistake. A simulation that does not
+ * notice one of them has a gap. The text to replace must be in the file exactly once, so that every mutant really
+ * changes the code.
  */
 
 import type { Fault } from '../../test/simulation/faults.ts'
 
 export interface Mutant {
   readonly name: string
-  /** Only seeds with this fault can notice it: the others are passed over. */
+  /** Only seeds with this fault can notice the mutant; other seeds are not run. */
   readonly needs?: Fault
   readonly file: string
   readonly from: string
@@ -41,7 +42,8 @@ export const MUTANTS: readonly Mutant[] = [
   const result = await database.transaction(async (sql) => {`,
   },
   {
-    // What is learnt of page sizes and the look behind the longest page each hold it alone: both are taken away.
+    // Two checks prevent this mistake independently (learned page sizes, and the request after the longest page), so
+    // both are removed.
     name: 'a short page is taken as the last',
     file: 'src/plan/pagingProfile.ts',
     from: `  if (!holdsEverything(profile, rows, rowsAsked)) return 'unknown'
@@ -205,7 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
     to: 'return Math.max(1, length - 1)',
   },
-  // What the simulation found, undone again.
+  // Defects that the simulation has found, put back into the code.
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
     needs: 'futureStamp',

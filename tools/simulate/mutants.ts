@@ -1,6 +1,6 @@
 /**
- * `npm run simulate:mutants`: breaks a copy of the engine in one way after the other and shows how many seeds it takes
- * until the simulation says so. Fails when a mutant passes, or when its text is no longer there to be replaced.
+ * Applies one mutant after the other to a copy of the code (`npm run simulate:mutants`) and prints how many seeds the
+ * simulation needs to notice it. Fails when a mutant is not noticed, or when its text is no longer in the code.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const ONE_MUTANT_MS_MAX = 20 * 60_000
 
 interface Caught {
   readonly mutant: Mutant
-  /** Seeds that it took; undefined: none of them noticed. */
+  /** Number of seeds until one failed; undefined: none did. */
   readonly seeds: number | undefined
   readonly seed: number | undefined
   readonly broken: string

@@ -1,4 +1,4 @@
-/** The end of a soak: two more runs of everything, then every promise is looked for, one after the other. */
+/** The end of a soak: two more runs of everything, and then a check of every promise, one after the other. */
 import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reportNames } from '../../schema/index.ts'
@@ -14,7 +14,7 @@ import type { Witness } from './witness.ts'
 
 const PRICED: readonly string[] = ['budgets', 'automated_bookings']
 
-/** What memory may grow by, from processes to their successors. */
+/** Maximum growth of memory over all processes of the soak. */
 const GROWTH_MB_A_MINUTE_MAX = 12
 const SHORT_SECONDS = 300
 
@@ -36,7 +36,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   if (witness.tokenCallsInAMinute > TOKENS_A_MINUTE) witness.broken.push('more token calls in a minute than allowed')
   const memory = (['owner', 'puller'] as const).map((role) => memoryOf(workers.memory, role))
   for (const { role, mbPerMinute } of memory) {
-    // Shorter ones see caches fill and nothing else.
+    // In a shorter soak, memory grows because caches are filled.
     if (options.seconds >= SHORT_SECONDS && mbPerMinute > GROWTH_MB_A_MINUTE_MAX)
       witness.broken.push(`the memory of ${role}s grows by ${mbPerMinute.toFixed(1)} MB a minute`)
   }
@@ -58,7 +58,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   }
 }
 
-/** The service's log forgets: it is read while the last runs go on. */
+/** Reads the service's log during the last runs, because it keeps only the newest requests. */
 async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     witness.readRequests()
@@ -67,14 +67,17 @@ async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
   witness.readRequests()
 }
 
-/** One for each life of a token, which ends a little early, and two for the beginning. */
+/**
+ * Returns the allowed number of token requests: one for each lifetime of a token, which is renewed a little early, and
+ * two more.
+ */
 const tokensFor = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
 
-/** Rows that were deleted without a flag are told by two reconciles. */
+/** Runs everything twice, because rows deleted without a flag are found by two reconciles. */
 async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
   const commands = [['sync'], ['sync'], ...['', ''].map(() => ['reconcile', '--allow-mass-delete'])]
   for (const command of commands) {
-    // Walks of a reconcile may go on beside incremental ones, and the log does not tell whose is whose.
+    // Requests of a reconcile may overlap with those of incremental runs, and the log does not distinguish them.
     if (command[0] === 'reconcile') witness.endWalks()
     const { code, stdout, stderr } = await world.run(...command)
     if (code !== 0) witness.broken.push(`${command.join(' ')} ended with ${code}: ${stdout}${stderr.slice(-2_000)}`)
@@ -108,8 +111,8 @@ async function compared({ world, witness }: Soak) {
 }
 
 /**
- * Staged rows of killed processes stay until they are a quarter of an hour old: made as old, the next owner removes
- * them.
+ * Checks that no file is left. Staged rows of killed processes are removed after 15 minutes, so their times are first
+ * set back.
  */
 async function nothingLeft({ world, witness, workers, options }: Soak): Promise<void> {
   const data = join(world.folder, 'data')

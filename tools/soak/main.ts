@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- --minutes 10`: workers under kills for a while, then the figures; exit code 1 when a promise did not
- * hold.
+ * Runs workers and kills some of them for a while (`npm run soak -- --minutes 10`), and prints figures. The exit code
+ * is 1 when a promise was broken.
  */
 import { parseArgs } from 'node:util'
 import { machineText } from '../../bench/machine.ts'

@@ -1,9 +1,9 @@
-/** Whether memory stays flat: samples of processes of different ages, put on one line by least squares. */
+/** Checks whether memory grows: a least-squares line through samples of processes of different ages. */
 
 export interface MemorySample {
   readonly role: 'owner' | 'puller'
   readonly pid: number
-  /** Since the soak began. */
+  /** Seconds since the beginning of the soak. */
   readonly atSeconds: number
   readonly ageSeconds: number
   readonly bytes: number
@@ -14,11 +14,11 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** Growth over the whole soak, from one process to the next. */
+  /** Growth over the whole soak, across processes. */
   readonly mbPerMinute: number
 }
 
-/** A younger process still fills its caches. */
+/** A younger process is left out, because it still fills its caches. */
 const GROWN_SECONDS = 15
 const MB = 2 ** 20
 

@@ -1,4 +1,4 @@
-/** What a soak is asked for, and what it works on. */
+/** The options of a soak, and the objects that it works with. */
 import type { World } from '../../test/cli/support.ts'
 import type { RedisServer } from '../../test/support/redisServer.ts'
 import type { Witness } from './witness.ts'
@@ -12,11 +12,11 @@ export interface SoakOptions {
   readonly killEverySeconds: number
   readonly freezeSeconds: number
   readonly tell: (line: string) => void
-  /** How long a job's lock holds; the product's own where left out. */
+  /** How long a job's lock is valid (milliseconds); undefined: Tidemark's default. */
   readonly lockMs?: number
 }
 
-/** Everything that a soak works on. */
+/** The objects that all parts of a soak use. */
 export interface Soak {
   readonly options: SoakOptions
   readonly world: World

@@ -1,8 +1,8 @@
 /**
- * A soak: several workers on one Redis and one service that keeps changing, while workers are killed, one is frozen and
- * Redis is restarted. In the end the changes stop, and what is promised is looked for: the warehouse equals the
- * service, no walk ran beside another of its kind, no mark moved back, tokens and memory stayed within bounds, nothing
- * is left over.
+ * A soak: several workers on one Redis and one service whose rows keep changing, while workers are killed, one is
+ * frozen and Redis is restarted. At the end the changes stop, and all promises are checked: the warehouse equals the
+ * service, no two walks of a kind overlapped, no mark moved back, token requests and memory stayed within limits, and
+ * no file is left over.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -74,7 +74,10 @@ async function watching({ witness, workers }: Soak, signal: AbortSignal): Promis
   }
 }
 
-/** One backfill after the other; a command whose worker is killed under it fails, and the next one goes on. */
+/**
+ * Runs one backfill after the other. A command fails when its worker is killed, and the next one continues the
+ * backfill.
+ */
 async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
   const range = ['--from', '2000-01-01', '--to', '2026-01-01']
   while (!signal.aborted) {
@@ -84,7 +87,7 @@ async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise
   }
 }
 
-/** Anybody who is awake; half of the draws fall on the owner, whose end is the hardest. */
+/** Chooses a worker that is not frozen: in half of the cases the owner, whose death is the hardest case. */
 function victim(workers: Workers, random: RandomGenerator): number {
   const { awake } = workers
   const owner = awake.find((place) => workers.isOwner(place))
@@ -92,7 +95,7 @@ function victim(workers: Workers, random: RandomGenerator): number {
   return awake[uniformInt(random, 0, awake.length - 1)] ?? 0
 }
 
-/** Kills again and again, a freeze after a third of the time and a restart of Redis after two thirds. */
+/** Kills workers again and again, freezes one after a third of the time, and restarts Redis after two thirds. */
 async function breaking({ options, redis, workers, notes }: Soak): Promise<void> {
   const { killEverySeconds, freezeSeconds, seconds, seed, tell } = options
   const random = xoroshiro128plus(seed)

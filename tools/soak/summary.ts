@@ -1,4 +1,4 @@
-/** What a soak prints: its figures, a line each, and every promise that did not hold. */
+/** What a soak prints: its figures, one per line, and every broken promise. */
 import type { MemoryFigures } from './memory.ts'
 
 export interface SoakEnded {
@@ -17,7 +17,7 @@ export interface SoakEnded {
   readonly marksSeen: number
   readonly memory: readonly MemoryFigures[]
   readonly trouble: readonly (readonly [string, number])[]
-  /** Empty: all promises held. */
+  /** Descriptions of broken promises; empty when all were kept. */
   readonly broken: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * The workers of a soak: processes of the launcher that are killed, frozen and started again, as a supervisor would,
- * and watched for their memory. What they log is counted, not kept.
+ * The workers of a soak: processes of the launcher that are killed, frozen and restarted, as by a service manager, and
+ * whose memory is measured. Their log lines are counted, not stored.
  */
 import { readFile } from 'node:fs/promises'
 import { systemClock as clock } from '../../src/clock.ts'
@@ -13,13 +13,13 @@ interface Worker {
   isFrozen: boolean
 }
 
-/** Words that only the owner says. */
+/** The log message that only the owner writes. */
 const OWNS = 'this process owns the warehouse'
 
 export class Workers {
   readonly memory: MemorySample[] = []
   readonly kills = { owner: 0, other: 0 }
-  /** Warnings and errors of the logs, by their words. */
+  /** Warnings and errors in the logs, by their message. */
   readonly trouble = new Map<string, number>()
   readonly pids: number[] = []
   readonly #world: World
@@ -44,12 +44,12 @@ export class Workers {
     return this.#places.some((_, place) => this.isOwner(place))
   }
 
-  /** Places whose process is not frozen. */
+  /** Returns the numbers of workers that are not frozen. */
   get awake(): number[] {
     return this.#places.flatMap(({ isFrozen }, place) => (isFrozen ? [] : [place]))
   }
 
-  /** As the machine's end would; a new one takes its place at once. */
+  /** Kills a worker, as when its machine dies, and starts a new one at once. */
   async kill(place: number): Promise<void> {
     const worker = this.#places[place]
     if (worker === undefined) return
@@ -69,7 +69,7 @@ export class Workers {
     worker.isFrozen = false
   }
 
-  /** Ends all of them well; gives their exit codes. */
+  /** Stops all workers. Returns their exit codes. */
   async stop(): Promise<(number | null)[]> {
     for (const { running } of this.#places) running.kill('SIGTERM')
     const ends = await Promise.all(this.#places.map((worker) => this.#ended(worker)))
@@ -110,7 +110,7 @@ export class Workers {
   }
 }
 
-/** Linux tells it; elsewhere memory is not watched. */
+/** Returns the memory of a process on Linux; elsewhere memory is not measured. */
 async function residentBytes(pid: number): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]
