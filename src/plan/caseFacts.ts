@@ -2,7 +2,7 @@
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case } from './slice.ts'
-import { type PagingProfile, sawFullPage, sawLastPage } from './pagingProfile.ts'
+import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
@@ -82,6 +82,26 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
     (walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize))
   )
 }
+
+/**
+ * Returns whether page 1 seems to be the only page, and nothing but that was seen of the service: page 2 has nothing new, and
+ * no response of so many rows was proven to be whole. The service may ignore page numbers and cut every response.
+ */
+export const mayHideRows = (given: Case): boolean => {
+  const { profile, slice, terms, seen } = given
+  const { claim, walk, stage } = seen
+  const isShown = stage === 'page 2' && walk.freshOnLastPage === 0
+  const isOnly = isUntold(given) && (isShown || countOf(given)?.number === 1)
+  const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
+  const isNew = walk.firstRows > 1 && walk.firstRows >= profile.wholeRows && !isSurelyLast
+  return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
+}
+
+/** Returns how a span is cut where narrower requests have shown other rows. */
+export const hiddenParts = (given: Case): readonly Span[] | undefined =>
+  given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
+
+export const learnWhole = (given: Case): PagingProfile => sawWhole(learnSingle(given), given.seen.walk.firstRows)
 
 export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingProfile =>
   sawLastPage(profile, Math.min(walk.firstRows, terms.pageSize))

@@ -12,6 +12,8 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Rows of the longest page of this run. Not stored, since the service may reduce its page size between two runs. */
   readonly longestOfRun: number
+  /** Rows of the longest response that narrower requests proved to be whole: a shorter one is not proven so again. */
+  readonly wholeRows: number
   /** What was on the page after the last one, for audit entries that look alike. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
@@ -21,11 +23,12 @@ export const UNKNOWN_PAGING: PagingProfile = {
   fullPageRows: undefined,
   longestPageRows: 0,
   longestOfRun: 0,
+  wholeRows: 0,
 }
 
 /** Returns whether both profiles have the same stored fields. */
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
-  a.firstNumber === b.firstNumber && a.fullPageRows === b.fullPageRows && a.longestPageRows === b.longestPageRows
+  (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
 /** Returns the profile after any page of the usual size. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
@@ -49,6 +52,13 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   ...profile,
   fullPageRows: rows,
   longestPageRows: rows,
+  wholeRows: Math.min(profile.wholeRows, rows),
+})
+
+/** Returns the profile after narrower requests brought no other row than a response of `rows`. */
+export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
+  ...profile,
+  wholeRows: Math.max(profile.wholeRows, rows),
 })
 
 /** Returns the profile after the first page was found, or (undefined) was refused under its known number. */
@@ -61,11 +71,13 @@ export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | unde
 export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
+  wholeRows: Math.max(a.wholeRows, b.wholeRows),
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
 /** Returns the number of rows below which a response certainly has no next page; 0 while nothing is known. */
-export const surelyLastBelow = (profile: PagingProfile): number => profile.fullPageRows ?? profile.longestPageRows
+export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
+  Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
  * Returns whether a response of `rows` contains everything when `asked` rows were requested. A response of `asked` rows

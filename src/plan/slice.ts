@@ -42,9 +42,17 @@ export interface Findings {
   readonly counted?: Walk
   /** Whether there are rows after the last page, or entries before or after those of the walks. */
   readonly hidden?: boolean
+  /** What narrower requests showed of a response that seems to hold everything. */
+  readonly narrower?: NarrowerFinding
   /** Sum of the totals of the parts of the span. */
   readonly partTotals?: number
 }
+
+/**
+ * `hidden`: a row that the response does not have. `moved`: such a row came meanwhile, or too many requests were needed.
+ * `one instant`: as many rows as the response has are at one instant, which cannot be narrowed.
+ */
+export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
   /** The maximum number of rows on these pages. */
@@ -84,6 +92,7 @@ export type ProbeName =
   | 'page 0'
   | 'last page'
   | 'rows behind the last page'
+  | 'narrower spans'
   | 'entries outside'
   | 'totals of parts'
 

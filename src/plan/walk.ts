@@ -202,18 +202,21 @@ export class Walk {
 
   /** Returns whether the walk ended without a repeated row, or has all rows of a service that ignores page numbers. */
   isWhole(profile: PagingProfile): boolean {
-    return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged)
+    return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
   /** Returns whether all pages repeat the first one, and that one had space left or more rows than requested. */
-  get #isUnpaged(): boolean {
+  #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
     // A full page whose total is higher belongs to a service that also reduces the page size.
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind
     // A larger page counts only if it has more rows; otherwise the service may have reduced it to the usual size.
-    return firstRows > rowsAsked || (firstRows < rowsAsked && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
+    return (
+      firstRows > rowsAsked ||
+      (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
+    )
   }
 
   /**

@@ -24,6 +24,9 @@ const RULES = {
     does: 'the first page is sent whatever pageNumber says; with :echo the answer shows the number asked for',
     argument: 'first',
   },
+  'from-zero': {
+    does: 'pages are numbered from 0; with beyond a number behind the last page is refused, page 1 as well',
+  },
   'short-page': { does: 'the second page holds half as many rows as the others, though more follow' },
   beyond: {
     does: 'a page number behind the last page, or one whose page reaches beyond cap, is refused with the status :N',

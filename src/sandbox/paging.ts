@@ -33,7 +33,8 @@ export interface PageAsked {
 }
 
 export function pageOf({ values, total, limits, report }: PageAsked, faults: Faults): Page {
-  const number = Number(values.get('pageNumber') ?? 1)
+  const first = faults.take('from-zero', report) === undefined ? 1 : 0
+  const number = Number(values.get('pageNumber') ?? first) - first + 1
   const asked = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
   const clamp = faults.takeNumber('clamp', report) ?? Number.POSITIVE_INFINITY
   const silentClamp = faults.takeNumber('clamp-silent', report) ?? Number.POSITIVE_INFINITY
@@ -46,7 +47,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   return {
     start,
     count: Math.max(0, Math.min(count, cap - start)),
-    pageNumber: ignored === 'echo' ? number : effective,
+    pageNumber: (ignored === 'echo' ? number : effective) - 1 + first,
     pageSize: Math.min(asked, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,

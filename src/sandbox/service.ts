@@ -71,7 +71,8 @@ export class Service {
   #answer({ endpoint, enquiryId }: Route, text: string): Served {
     const parsed = parseBody(text)
     if (!parsed.ok) return refused(parsed.answer)
-    const checked = checkBody(endpoint, parsed.body)
+    const isFromZero = this.#parts.faults.peek('from-zero', endpoint.report) !== undefined
+    const checked = checkBody(endpoint, parsed.body, isFromZero ? 0 : 1)
     const recordId = enquiryId === undefined ? undefined : pathNumber(enquiryId, parsed.body, checked)
     const refusal = this.#refusalOf(checked)
     const problems = [...Object.values(checked.errors), ...Object.values(checked.unknown)].flat()

@@ -33,7 +33,7 @@ const PAIRS = [
   ['since', 'until'],
 ] as const
 
-export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>): Checked {
+export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>, firstPage = 1): Checked {
   const errors: PropertyErrors = {}
   const unknown: PropertyErrors = {}
   const values = new Map<string, Value>()
@@ -47,7 +47,7 @@ export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string,
   for (const name of endpoint.required) {
     if (!values.has(name) && errors[name] === undefined) errors[name] = [`The ${name} field is required.`]
   }
-  checkTogether(values, errors)
+  checkTogether(values, errors, firstPage)
   return { request: { values, flags }, errors, unknown }
 }
 
@@ -94,13 +94,16 @@ function readExpand(
   return flags
 }
 
-function checkTogether(values: ReadonlyMap<string, Value>, errors: PropertyErrors): void {
+function checkTogether(values: ReadonlyMap<string, Value>, errors: PropertyErrors, firstPage: number): void {
   for (const [since, until] of PAIRS) {
     if ((values.get(since) as Ticks) > (values.get(until) as Ticks))
       errors[since] = [`${since} is later than ${until}.`]
   }
-  for (const name of ['pageNumber', 'pageSize']) {
-    if ((values.get(name) as number) < 1) errors[name] = [`${name} must be 1 or more.`]
+  for (const [name, least] of [
+    ['pageNumber', firstPage],
+    ['pageSize', 1],
+  ] as const) {
+    if ((values.get(name) as number) < least) errors[name] = [`${name} must be ${least} or more.`]
   }
   for (const name of ['targetCurrencyCode', 'currencyCode']) {
     const code = values.get(name)

@@ -19,8 +19,8 @@ import {
 } from '../../src/plan/pagingProfile.ts'
 import { Walk } from '../../src/plan/walk.ts'
 
-/** How a service answers for a page behind the last one. */
-type Behind = 'empty' | 'last again' | 'refused'
+/** How a service answers for a page behind the last one. `first again`: for every page, whatever is behind. */
+type Behind = 'empty' | 'last again' | 'refused' | 'first again'
 
 interface Service {
   /** Rows at which it cuts a page, whatever was asked for. */
@@ -38,6 +38,8 @@ interface Question {
 interface Pages {
   readonly first: readonly number[]
   readonly second: readonly number[] | 'refused'
+  /** Whether narrower requests bring other rows. */
+  readonly hides?: boolean
 }
 
 const REFUSAL = new SyncError('REQUEST_INVALID', 'no such page', { cure: 'None.' })
@@ -48,6 +50,7 @@ const NUMBERED: PagingProfile = { ...UNKNOWN_PAGING, firstNumber: 1 }
 function pagesOf({ cutsAt, behind }: Service, { rows }: Question): Pages {
   const first = keysFrom(0, Math.min(rows, cutsAt))
   const fresh = keysFrom(cutsAt, Math.min(Math.max(0, rows - cutsAt), cutsAt))
+  if (behind === 'first again') return { first, second: first, hides: fresh.length > 0 }
   if (fresh.length > 0) return { first, second: fresh }
   return { first, second: behind === 'refused' ? behind : behind === 'last again' ? first : [] }
 }
@@ -79,6 +82,8 @@ function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'
     ;({ profile } = judged)
     const { verdict } = judged
     if (verdict.kind === 'learn again') seen = { ...seen, claim: 'unknown' }
+    else if (verdict.kind === 'probe')
+      seen = { ...seen, found: { narrower: pages.hides === true ? 'hidden' : 'nothing new' } }
     else if (verdict.kind === 'read' && verdict.what === 'page 2') {
       const { second } = pages
       if (second === 'refused') walk.saw({ pageNumber: 2, rowCount: 0, keys: [], refusal: REFUSAL })
@@ -91,10 +96,10 @@ function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'
 
 const conclusions: Partial<Record<string, string>> = { proven: 'all', read: 'walk on', 'read again': 'walk again' }
 
-const services = fc.record({
-  cutsAt: fc.integer({ min: 1, max: 60 }),
-  behind: fc.constantFrom<Behind>('empty', 'last again', 'refused'),
-})
+const servicesOf = (...behind: Behind[]) =>
+  fc.record({ cutsAt: fc.integer({ min: 2, max: 60 }), behind: fc.constantFrom(...behind) })
+const paging = servicesOf('empty', 'last again', 'refused')
+const services = servicesOf('empty', 'last again', 'refused', 'first again')
 const questions = fc.record({
   rows: fc.integer({ min: 0, max: 150 }),
   rowsAsked: fc.constant(40),
@@ -113,14 +118,16 @@ describe('the first page of a bare array', () => {
     fc.assert(
       fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
         const { concluded } = read(pagesOf(service, asked), asked, afterAll(service, before))
-        if (concluded === 'all') expect(asked.rows).toBeLessThanOrEqual(service.cutsAt)
+        // Only what may be cut is narrowed. What may not be cut is an envelope, whose total counts its rows.
+        const isNarrowed = asked.mayCut || service.behind !== 'first again'
+        if (concluded === 'all' && isNarrowed) expect(asked.rows).toBeLessThanOrEqual(service.cutsAt)
       }),
     )
   })
 
   it('is not taken for all there is where the service cuts shorter than before, and what was learnt goes', () => {
     fc.assert(
-      fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
+      fc.property(paging, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
         const known = afterAll(service, before)
         const lowered = { ...service, cutsAt: Math.max(2, Math.floor(service.cutsAt / 2)) }
         const more = { ...asked, doubts: true, rows: lowered.cutsAt + 1 + asked.rows }
@@ -136,7 +143,7 @@ describe('the first page of a bare array', () => {
     fc.assert(
       fc.property(fc.integer({ min: 41, max: 500 }), questions, (rows, asked) => {
         const unpaged = { cutsAt: Infinity, behind: 'last again' } as const
-        const all = { ...asked, rows }
+        const all = { ...asked, rows, mayCut: true }
         expect(read(pagesOf(unpaged, all), all, NUMBERED)).toMatchObject({ concluded: 'all' })
       }),
     )
@@ -158,7 +165,7 @@ describe('two pages of a bare array that prove nothing', () => {
     fc.assert(
       fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
         const { concluded } = read(pagesOf(service, asked), { ...asked, mayCut: false }, afterAll(service, before))
-        const goesOn = asked.rows > service.cutsAt
+        const goesOn = asked.rows > service.cutsAt && service.behind !== 'first again'
         expect(goesOn ? ['walk on'] : ['all', 'walk again']).toContain(concluded)
       }),
     )
@@ -168,7 +175,7 @@ describe('two pages of a bare array that prove nothing', () => {
 
   it('are cut into what fits one response where a full page comes again, since page numbers are ignored then', () => {
     const first = keysFrom(0, 40)
-    const { verdict, profile } = read({ first, second: first }, usual, NUMBERED)
+    const { verdict, profile } = read({ first, second: first, hides: true }, usual, NUMBERED)
     expect(verdict).toEqual({ kind: 'cut', how: {}, samples: 1 })
     expect(profile).toMatchObject({ fullPageRows: 40, longestPageRows: 40 })
   })
@@ -178,14 +185,15 @@ describe('two pages of a bare array that prove nothing', () => {
     ['is as long as pages that were followed', 30, 30, 'cut'],
   ] as const)('and of which the second is refused hide more where the first %s', (_, fullPageRows, rows, concluded) => {
     const known = { ...NUMBERED, fullPageRows, longestPageRows: fullPageRows === undefined ? 0 : fullPageRows + 1 }
-    const pages = { first: keysFrom(0, rows), second: 'refused' } as const
+    const pages = { first: keysFrom(0, rows), second: 'refused', hides: true } as const
     expect(read(pages, usual, known).concluded).toBe(concluded)
     expect(read(pages, { ...usual, mayCut: false }, known).concluded).toBe('walk again')
   })
 
   it('and of which the second is refused hide nothing where the first has room left', () => {
     const pages = { first: keysFrom(0, 29), second: 'refused' } as const
-    expect(read(pages, usual, NUMBERED).concluded).toBe('walk again')
+    expect(read(pages, usual, NUMBERED).concluded).toBe('all')
+    expect(read(pages, { ...usual, mayCut: false }, NUMBERED).concluded).toBe('walk again')
   })
 
   it('say nothing of page sizes where page 2 holds all rows of page 1 and more: rows came meanwhile', () => {

@@ -228,7 +228,7 @@ describe('faults', () => {
   })
 
   it('are listed with one line each, and each of them can be switched on', async () => {
-    expect(faultNames).toHaveLength(30)
+    expect(faultNames).toHaveLength(31)
     for (const { name, does } of faultNames)
       expect([name, does.length > 10 && !does.includes('\n')]).toEqual([name, true])
     await using caller = await aCaller()

@@ -61,8 +61,8 @@ it.each(['', 'unordered'])(
     await using tide = await aLeanTide(243, 20, ['raise:10000', 'ignore-page', ...(order === '' ? [] : [order])])
     await tide.sync('events')
     expect(await differencesOf(tide, 'events')).toEqual([])
-    // An old part and a young one, which is empty, and what tells that page numbers don't count.
-    expect(asked(tide, 'events')).toBeLessThanOrEqual(7)
+    // An old part and a young one, which is empty, and what tells that page numbers don't count and no row is hidden.
+    expect(asked(tide, 'events')).toBeLessThanOrEqual(9)
     edit(tide, 'events', 45)
     tide.sandbox.requests.clear()
     await tide.sync('events')

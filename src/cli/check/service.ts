@@ -10,6 +10,7 @@ import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/malformedJson.ts'
 import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
+import { orUnlessRefused, refusedPage } from '../../sync/walk/pageSource.ts'
 import { counted, duration, grouped } from '../layout.ts'
 import { fail, type Finding, ok, skip, warn } from './finding.ts'
 
@@ -65,11 +66,17 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     const config = asking.config.reports[report]
     const question = questionOf(declaration, asking)
     // A single row first, since a full page is costly and the client may lack the permission.
-    await readPage(asking, { declaration, question, size: 1, number: 1 })
-    const page = await readPage(asking, { declaration, question, size: config.pageSize, number: 1 })
-    const clamped = await clampOf(asking, { declaration, question, size: config.pageSize, number: 1 }, page)
-    if (page.rowCount > 1 && (await repeatsPages(asking, { declaration, question, size: 1, number: 1 })))
-      return pagingFinding(report)
+    const first = (number: number) => ({ declaration, question, size: 1, number })
+    const readFirst = (number: number) => readPage(asking, first(number)).then(() => number)
+    // A service that counts pages from 0 may refuse page 1.
+    const number = await orUnlessRefused(
+      () => readFirst(1),
+      () => readFirst(0),
+    )
+    const asked = { declaration, question, size: config.pageSize, number }
+    const page = await readPage(asking, asked)
+    const clamped = await clampOf(asking, asked, page)
+    if (page.rowCount > 1 && (await repeatsPages(asking, first(number)))) return pagingFinding(report)
     if (clamped !== undefined) return clampFinding(config, clamped)
     const total = page.envelope.totalCount
     const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
@@ -132,8 +139,8 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (asked.declaration.answer === 'envelope') return undefined
   // A bare array has no total, so a second page with other rows shows that page 1 was cut.
   const seen = new Set(page.keys)
-  const next = await readPage(asking, { ...asked, number: 2 })
-  return next.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
+  const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+  return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
 /** Rows may move between two responses, so a finding is reported only if each attempt shows it. */
@@ -142,8 +149,9 @@ const PAGING_TRIES = 3
 /** Returns whether page 2 contains the same rows as page 1, so that the service ignores page numbers. */
 async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
-    const [first, second] = [await readPage(asking, asked), await readPage(asking, { ...asked, number: 2 })]
-    if (second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
+    const first = await readPage(asking, asked)
+    const second = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+    if (second === undefined || second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
   }
   return true
 }

@@ -71,15 +71,20 @@ export class PageSource {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
-  /** Reads page 1. If the service refuses page 0, which the stored profile expects, page 1 is requested instead. */
+  /**
+   * Reads page 1. A service that refuses it counts from another number than is known, if that page is there. Throws the
+   * first refusal if both are refused.
+   */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
-    try {
-      return await this.read(question, 1, size)
-    } catch (error) {
-      if (this.profile.firstNumber !== 0 || !isRefusal(error)) throw error
-      this.profile = sawFirstNumber(this.profile, undefined)
+    const { firstNumber } = this.profile
+    const otherwise = () => {
+      this.profile = sawFirstNumber(this.profile, firstNumber === 0 ? undefined : 0)
       return this.read(question, 1, size)
     }
+    return orUnlessRefused(() => this.read(question, 1, size), otherwise).catch((error: unknown) => {
+      this.profile = sawFirstNumber(this.profile, firstNumber)
+      throw error
+    })
   }
 
   /** Reads the page with this number in the request, whatever the profile says. */
@@ -155,6 +160,18 @@ export class PageSource {
 /** Returns whether the error is a usual response to the number of a page that does not exist, or is too high. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
+
+/** Reads otherwise where the first way is refused. Throws the first refusal if both ways are refused. */
+export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (refusal) {
+    if (!isRefusal(refusal)) throw refusal
+    return otherwise().catch((error: unknown) => {
+      throw isRefusal(error) ? refusal : error
+    })
+  }
+}
 
 /** Handler for `catch`: returns undefined for a refused page and throws every other error. */
 export function refusedPage(error: unknown): undefined {

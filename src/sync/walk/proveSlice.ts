@@ -17,6 +17,7 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { type FetchedPage, refusedPage } from './pageSource.ts'
 import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
 import { type FoundPage, probeBehindLast, probeLastPage } from './probes/lastPage.ts'
+import { probeNarrower } from './probes/narrower.ts'
 import { probeOutside, probePartTotals } from './probes/totals.ts'
 import { PageWalk, type SliceSource } from './walkPages.ts'
 
@@ -202,6 +203,8 @@ class SliceReading {
       }
       case 'rows behind the last page':
         return { hidden: await probeBehindLast(probed, (this.#last as FoundPage).page, seen.found.counted as Walk) }
+      case 'narrower spans':
+        return { narrower: await probeNarrower(probed, seen.walk) }
       case 'entries outside':
         return { hidden: await probeOutside(source, probed.slice.span, [first, lastWithRows]) }
       default:

@@ -9,6 +9,7 @@ import { type Instant, plusMs } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
+import { orUnlessRefused } from './pageSource.ts'
 
 /** Returns a lower bound of the service's present time. Throws the client's errors. */
 export async function serviceClock(
@@ -20,16 +21,22 @@ export async function serviceClock(
   if (known !== undefined) return known
   const { start, filters } = context.settings.reports[report.name as ReportName]
   const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
-  const answer = await context.client.read(
-    {
-      report: report.name,
-      path: pathOf(report, question),
-      body: bodyOf(report, question, { number: 1, size: 1 }),
-      scope: report.scope,
-      forbids: report.perRecord === undefined ? 'report' : 'request',
-      parse: () => undefined,
-    },
-    context.signal,
+  const read = (number: number) =>
+    context.client.read(
+      {
+        report: report.name,
+        path: pathOf(report, question),
+        body: bodyOf(report, question, { number, size: 1 }),
+        scope: report.scope,
+        forbids: report.perRecord === undefined ? 'report' : 'request',
+        parse: () => undefined,
+      },
+      context.signal,
+    )
+  // A service that counts pages from 0 may refuse page 1.
+  const answer = await orUnlessRefused(
+    () => read(1),
+    () => read(0),
   )
   return context.client.serviceNow() ?? answer.servedAt
 }

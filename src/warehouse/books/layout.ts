@@ -7,7 +7,13 @@ import type { Sql } from '../database/duckdb.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
-const MIGRATIONS = ['0001_books.sql', '0002_asked_scopes.sql', '0003_first_numbers.sql'] as const
+const MIGRATIONS = [
+  '0001_books.sql',
+  '0002_asked_scopes.sql',
+  '0003_first_numbers.sql',
+  '0004_whole_responses.sql',
+  '0005_skipped_records.sql',
+] as const
 
 /**
  * Compression of columns for which DuckDB's own choice costs more than it saves. It applies to new tables of a file;

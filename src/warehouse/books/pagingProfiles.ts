@@ -11,8 +11,13 @@ export interface PagingPlace {
 }
 
 export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
-  const [stored] = await sql.rows<{ full: number | null; longest: number; firstNumber: 0 | 1 | null }>(
-    `SELECT full_min AS "full", seen_max AS "longest", first_number AS "firstNumber"
+  const [stored] = await sql.rows<{
+    full: number | null
+    longest: number
+    firstNumber: 0 | 1 | null
+    whole: number | null
+  }>(
+    `SELECT full_min AS "full", seen_max AS "longest", first_number AS "firstNumber", whole_max AS whole
      FROM tidemark.page_sizes WHERE report = $1 AND asked = $2`,
     [report, pageSize],
   )
@@ -22,6 +27,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
     fullPageRows: stored.full ?? undefined,
     longestPageRows: stored.longest,
     firstNumber: stored.firstNumber ?? undefined,
+    wholeRows: stored.whole ?? 0,
   }
 }
 
@@ -30,13 +36,14 @@ export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: P
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)
   const isAsBefore = knew !== undefined && isSameProfile(stored, knew)
-  const { fullPageRows, longestPageRows, firstNumber } = isAsBefore ? learnt : bothSeen(stored, learnt)
+  const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : bothSeen(stored, learnt)
   await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
-  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5)', [
+  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5, $6)', [
     report,
     pageSize,
     fullPageRows ?? null,
     longestPageRows,
     firstNumber ?? null,
+    wholeRows,
   ])
 }

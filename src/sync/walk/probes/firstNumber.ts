@@ -69,8 +69,9 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   // If page 2 has the row as well, the service returns its last page for every higher number, and that may be page 0.
-  if (isOn(await read(1))) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
-  return isOn(await pageZero(read)) && !isOn(await read(1)) ? 0 : undefined
+  const pageOne = () => read(1).catch(refusedPage)
+  if (isOn(await pageOne())) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
+  return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
 }
 
 /** Requests pages of one row, so that there are several pages. A single row proves nothing. */

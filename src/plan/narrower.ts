@@ -1,0 +1,13 @@
+/** How a span is narrowed, to see whether a response that covers all of it holds back rows. */
+import type { Instant } from '../instant.ts'
+import { canSplit, type Span, splitAt } from './spans.ts'
+import type { RowStamps } from './stampSample.ts'
+
+/** Returns two parts that share the rows about evenly, or else the time. Undefined: the span is one instant. */
+export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
+  const { since, until } = span
+  if (!canSplit(span)) return undefined
+  const inside = rows.flat().filter((at): at is Instant => at !== undefined && at >= since && at <= until)
+  const median = inside.toSorted((a, b) => a - b)[Math.floor(inside.length / 2)] ?? Math.floor((since + until) / 2)
+  return splitAt(span, Math.min(Math.max(median, since + 1), until - 1) as Instant)
+}

@@ -1,0 +1,43 @@
+/**
+ * Probes whether a response that seems to hold everything hides rows: a service may ignore page numbers and cut every
+ * response without a sign. A part of the span with fewer rows than the response was not cut where that one was cut, so both
+ * halves of the span show what is hidden.
+ */
+import type { Instant } from '../../../instant.ts'
+import { halvesOf } from '../../../plan/narrower.ts'
+import type { NarrowerFinding } from '../../../plan/slice.ts'
+import type { Span } from '../../../plan/spans.ts'
+import type { Walk } from '../../../plan/walk.ts'
+import type { ScannedPage } from '../../../staging/scanPage.ts'
+import { stampsOf } from '../stampsOf.ts'
+import { questionFor } from '../walkPages.ts'
+import type { ProbedSlice } from './lastPage.ts'
+
+/** Requests that one probe sends at most. */
+const REQUESTS_MAX = 16
+
+/** Requests the halves of the span, and the halves of those that have as many rows as the response. */
+export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
+  const { pages } = source
+  const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
+  const isNew = (key: string | number) => !walk.keys.has(key)
+  const wide: { readonly span: Span; readonly page: ScannedPage }[] = [{ span: slice.span, page: first.page }]
+  let requests = 0
+  for (let each = wide.pop(); each !== undefined; each = wide.pop()) {
+    const halves = halvesOf(each.span as Span & { since: Instant }, stampsOf(pages.report, each.page))
+    if (halves === undefined) return 'one instant'
+    for (const span of halves) {
+      if (requests === REQUESTS_MAX) return 'moved'
+      requests += 1
+      const page = await read(span)
+      const others = page.keys.filter(isNew)
+      if (others.length > 0) {
+        const now = await read(slice.span)
+        const isThere = others.every((key) => now.keys.includes(key))
+        return isThere && now.rowCount > first.page.rowCount ? 'moved' : 'hidden'
+      }
+      if (page.rowCount >= first.page.rowCount) wide.push({ span, page })
+    }
+  }
+  return 'nothing new'
+}
