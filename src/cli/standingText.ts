@@ -51,12 +51,13 @@ export function standingsText(standings: readonly Standing[]): string {
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about late rows and about rows with a wrong or missing modification time. */
+/** Returns lines about skipped records, late rows, and wrong or missing stamps. */
 function stampLines(standings: readonly Standing[]): string[] {
   const lines = standings.flatMap((standing) => {
-    const { report, overlapMs, futureRows = 0, unstampedRows = 0 } = standing
+    const { report, overlapMs, futureRows = 0, unstampedRows = 0, skippedRecords } = standing
     const late = latenessLine(report, standing, overlapMs)
     return [
+      ...(skippedRecords === undefined ? [] : [`${report}: skipped, and tried again by itself: ${skippedRecords}`]),
       ...(late === undefined ? [] : [late]),
       ...(futureRows === 0
         ? []

@@ -26,6 +26,8 @@ export interface Standing extends Lateness {
    */
   readonly futureRows: number | undefined
   readonly unstampedRows: number | undefined
+  /** Names of records that were skipped. Example: `17 (REPORT_FORBIDDEN)`. */
+  readonly skippedRecords: string | undefined
   readonly coverage: readonly ScopeCoverage[]
   /** The state in words. For a report without rows, it includes the reason. */
   readonly explained: string | undefined
@@ -50,13 +52,14 @@ interface Row {
   readonly lateness_us: number | null
   readonly future_rows: number | null
   readonly unstamped_rows: number | null
+  readonly skipped_records: string | null
   readonly explained: string | null
 }
 
 const STANDINGS = `
   SELECT f.report, epoch_us(f.mark) AS mark, epoch_us(now()) - epoch_us(f.mark) AS lag_us, epoch_us(f.last_run) AS last_run,
     f.last_state, f.rows, f.deleted, f.rejected, f.deletes_visible, f.enabled, f.not_running_because AS because,
-    r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows, f.explained
+    r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows, f.skipped_records, f.explained
   FROM tidemark.freshness f
   LEFT JOIN (
     SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure
@@ -71,6 +74,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Aski
     ...standingOf(report, rows.get(report), config.reports[report]),
     ...stampsOf(rows.get(report)),
     overlapMs: config.reports[report].overlapMs,
+    skippedRecords: rows.get(report)?.skipped_records ?? undefined,
     coverage: coverage.get(report) ?? [],
     explained: rows.get(report)?.explained ?? undefined,
   }))
@@ -85,7 +89,7 @@ const stampsOf = (row: Row | undefined): Stamps => ({
   unstampedRows: row?.unstamped_rows ?? undefined,
 })
 
-type RunStanding = Omit<Standing, keyof Stamps | 'overlapMs' | 'coverage' | 'explained'>
+type RunStanding = Omit<Standing, keyof Stamps | 'overlapMs' | 'skippedRecords' | 'coverage' | 'explained'>
 
 function standingOf(report: ReportName, row: Row | undefined, config: Config['reports'][ReportName]): RunStanding {
   const { enabled, offReason } = config
@@ -129,6 +133,7 @@ export const standingDocument = (standing: Standing) => ({
   advised_overlap: advisedOverlap(standing, standing.overlapMs) ?? null,
   future_rows: standing.futureRows ?? null,
   unstamped_rows: standing.unstampedRows ?? null,
+  skipped_records: standing.skippedRecords ?? null,
   coverage: standing.coverage.map(coverageDocument),
   explained: standing.explained ?? null,
 })

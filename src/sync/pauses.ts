@@ -3,7 +3,7 @@
  * skip it. The pause ends with `resume`, a successful `check`, or another client or other OAuth scopes (product
  * contract §5.9).
  */
-import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
+import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { SyncContext, SyncSettings } from './context.ts'
@@ -53,12 +53,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 }
 
 /**
- * Pauses the report when the error shows that further requests are useless. A 403 for single records pauses nothing;
- * neither does an error that repeats a pause, since the pause may be that of another report.
+ * Pauses the report when the error shows that further requests are useless. An error that repeats a pause pauses nothing, since
+ * the pause may be that of another report.
  */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
-  const ofRecords = error.code === 'REPORT_FORBIDDEN' && reportOf(report).perRecord !== undefined
-  if (!PAUSING.includes(error.code) || ofRecords || error instanceof PauseError) return
+  if (!PAUSING.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
   // A pause by an operator during the run stays, since a successful check removes only pauses by the service.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'

@@ -26,11 +26,14 @@ import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
 import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import {
   dueRecords,
+  lastReadRecord,
   type DueRecord,
   lastAsked,
   type RepeatRequest,
   type RecordsRequest,
+  recordSkipped,
   recordsToAskAgain,
+  type SkippedRecord,
 } from './books/auditRecords.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
@@ -224,6 +227,18 @@ export class Warehouse implements AsyncDisposable {
   /** Returns records whose trail was read with another configuration, newest first. Their whole trail is read again. */
   recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
+  }
+
+  lastReadRecord(ask: RecordsRequest): Promise<DueRecord | undefined> {
+    return lastReadRecord(this.#database, ask)
+  }
+
+  /** Stores which records could not be read; the time to the next attempt grows. */
+  recordSkipped(
+    place: { report: ReportName; now: Instant } & WithFence,
+    skipped: readonly SkippedRecord[],
+  ): Promise<void> {
+    return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
   }
 
   /** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */

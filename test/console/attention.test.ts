@@ -28,6 +28,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   advised_overlap: null,
   future_rows: null,
   unstamped_rows: null,
+  skipped_records: null,
   coverage: [],
   explained: null,
   ...more,

@@ -7,6 +7,7 @@ import { ENTITY_IDS } from '../../src/sandbox/server.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
+import { MINUTE_MS, plusMs } from '../../src/instant.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy, envelope } from './answering.ts'
 import { failureOf } from './stories.ts'
@@ -51,25 +52,14 @@ it('fifteen hundred trails cost one request each, and the next run asks only abo
   expect(await heldOf(tide)).toEqual(sentOf(tide))
 })
 
-it('one enquiry whose audit is forbidden does not stop the others, is named as missing, and comes once it is allowed', async () => {
-  await using tide = await aTide({ sandbox: { rows: 40 } })
-  await tide.sync('enquiries')
-  tide.sandbox.setFaults(['403*1@enquiry_audit_entries'])
-  const failed = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
-  expect(failed.code).toBe('REPORT_FORBIDDEN')
-  expect(failed.message).toMatch(/403 for 1 record/)
-  expect(failed.cure).toMatch(/owner/)
-  const held = () =>
-    tide.warehouse.rows<{ n: number }>('SELECT count(DISTINCT enquiry_id) AS n FROM enquiry_audit_entries')
-  const { world, requests } = tide.sandbox
-  const all = world.liveKeys('enquiries').length
-  expect(await held()).toEqual([{ n: all - 1 }])
-  tide.sandbox.setFaults([])
-  requests.clear()
-  await tide.sync('enquiry_audit_entries')
-  expect(requests.list().filter(({ path }) => path.endsWith('/Audit'))).toHaveLength(1)
-  expect(await held()).toEqual([{ n: all }])
-})
+/** Runs the report on a clock that is ahead. */
+const syncLater = (tide: Tide, minutes: number) =>
+  syncAll({ ...tide.context, clock: { ...systemClock, now: () => plusMs(systemClock.now(), minutes * MINUTE_MS) } }, [
+    'enquiry_audit_entries',
+  ])
+
+const skippedOf = (tide: Tide) =>
+  tide.warehouse.rows(`SELECT skipped_records FROM tidemark.freshness WHERE report = 'enquiry_audit_entries'`)
 
 /** Enquiries, and a trail of one entry for each; those that `refuses` names are answered with what it gives. */
 const trailsBut =
@@ -83,24 +73,63 @@ const trailsBut =
 const CUT = '{"items":[],"pageNumber":1,"pageSize":500,"totalCount":6'
 
 it.each([
-  ['400', 400, 'REQUEST_INVALID', /is not known/],
-  ['404', 404, 'STATUS_UNEXPECTED', /404/],
-  ['a cut answer', CUT, 'ANSWER_MALFORMED', /was cut/],
-] as const)('one enquiry whose audit is answered with %s does not stop the others', async (_, given, code, message) => {
-  let isMended = false
-  await using tide = await aTideAnsweredBy(trailsBut(5, (id) => (id === 1 && !isMended ? given : undefined)))
-  await tide.sync('enquiries')
-  const failed = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
-  expect(failed).toMatchObject({ code, data: { records: 1 } })
-  expect(failed.message).toMatch(/1 record could not be read; the others are here/)
-  expect(failed.message).toMatch(message)
-  const held = () => tide.warehouse.rows('SELECT enquiry_id AS id FROM enquiry_audit_entries ORDER BY 1')
-  expect(await held()).toEqual([{ id: 2 }, { id: 3 }, { id: 4 }, { id: 5 }])
-  isMended = true
+  ['403', 403, 'REPORT_FORBIDDEN'],
+  ['404', 404, 'STATUS_UNEXPECTED'],
+  ['400', 400, 'REQUEST_INVALID'],
+  ['a cut answer', CUT, 'ANSWER_MALFORMED'],
+] as const)(
+  'one enquiry whose audit is answered with %s is skipped, named, and asked again',
+  async (_, given, code) => {
+    let isMended = false
+    await using tide = await aTideAnsweredBy(trailsBut(5, (id) => (id === 1 && !isMended ? given : undefined)))
+    await tide.sync('enquiries')
+    const [outcome] = await tide.sync('enquiry_audit_entries')
+    expect(outcome?.state).toBe('done')
+    const held = () => tide.warehouse.rows('SELECT enquiry_id AS id FROM enquiry_audit_entries ORDER BY 1')
+    expect(await held()).toEqual([{ id: 2 }, { id: 3 }, { id: 4 }, { id: 5 }])
+    expect(await skippedOf(tide)).toEqual([{ skipped_records: `1 (${code})` }])
+    isMended = true
+    tide.asked.length = 0
+    await tide.sync('enquiry_audit_entries')
+    expect(tide.asked, 'it is not time yet').toEqual([])
+    await syncLater(tide, 6)
+    expect(tide.asked.map(({ path }) => path)).toEqual(['/reportingapi/v1/EnquiryReport/1/Audit'])
+    expect(await held()).toHaveLength(5)
+    expect(await skippedOf(tide)).toEqual([{ skipped_records: null }])
+  },
+)
+
+it('a record that is refused each time is asked ever more rarely, and beside it one that was read before', async () => {
+  await using tide = await aTideAnsweredBy(trailsBut(3, (id) => (id === 2 ? 403 : undefined)))
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  const times: number[] = []
+  for (let minutes = 1; minutes <= 120; minutes += 3) {
+    tide.asked.length = 0
+    const [outcome] = await syncLater(tide, minutes)
+    expect(outcome?.state).toBe('done')
+    const refused = tide.asked.filter(({ path }) => path.endsWith('/2/Audit'))
+    if (refused.length > 0) times.push(minutes)
+    expect(tide.asked.length).toBeLessThanOrEqual(2)
+  }
+  expect(times).toEqual([7, 19, 40, 82])
+})
+
+it('a trail that is forbidden for every record pauses the report after few requests', async () => {
+  let isForbidden = false
+  await using tide = await aTideAnsweredBy(trailsBut(400, () => (isForbidden ? 403 : undefined)))
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  isForbidden = true
+  await tide.warehouse.rows(`UPDATE tidemark.followed SET ask_after = now() + INTERVAL 1 HOUR`)
   tide.asked.length = 0
+  expect(failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries').code).toBe('REPORT_FORBIDDEN')
+  expect(tide.asked.length).toBeLessThan(40)
+  tide.asked.length = 0
+  const [paused] = await tide.attempt('enquiry_audit_entries')
+  expect([paused?.state, tide.asked.length]).toEqual(['paused', 0])
+  isForbidden = false
+  await tide.warehouse.resume(['enquiry_audit_entries'])
   await tide.sync('enquiry_audit_entries')
-  expect(tide.asked.map(({ path }) => path)).toEqual(['/reportingapi/v1/EnquiryReport/1/Audit'])
-  expect(await held()).toHaveLength(5)
+  expect(await skippedOf(tide)).toEqual([{ skipped_records: null }])
 })
 
 it('a question that the service refuses for every record ends soon', async () => {

@@ -260,7 +260,13 @@ describe('freshness', () => {
 })
 
 describe('a followed record', () => {
-  const question = { report: 'audit_entries', follows: 'events', keyColumn: 'event_id', scopePrefix: '3:' } as const
+  const question = {
+    report: 'audit_entries',
+    follows: 'events',
+    keyColumn: 'event_id',
+    scopePrefix: '3:',
+    now: NOON,
+  } as const
   const followers = [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 30_000 }]
 
   it('is due until it was asked about, and again when it is shown as modified after that', async () => {
@@ -341,6 +347,7 @@ describe('a followed record', () => {
           follows: 'enquiries',
           keyColumn: 'enquiry_id',
           scopePrefix: '',
+          now: NOON,
         })
       ).map(({ recordId }) => recordId)
     await show('2026-03-01T12:00:00Z')

@@ -22,7 +22,13 @@ const asked = async ({ warehouse }: OpenWarehouse, time: string) => {
 }
 
 const due = async ({ warehouse }: OpenWarehouse) => {
-  const ask = { report: 'audit_entries', follows: 'events', keyColumn: 'event_id', scopePrefix: '3:' }
+  const ask = {
+    report: 'audit_entries',
+    follows: 'events',
+    keyColumn: 'event_id',
+    scopePrefix: '3:',
+    now: at('2026-03-01T12:00:00Z'),
+  }
   return (await warehouse.dueRecords(ask)).map(({ scope }) => scope)
 }
 

@@ -39,6 +39,7 @@ export const Standing = z.object({
   advised_overlap: z.string().nullable(),
   future_rows: count.nullable(),
   unstamped_rows: count.nullable(),
+  skipped_records: z.string().nullable(),
   coverage: z.array(ScopeCoverage),
   explained: z.string().nullable().describe('The same in words'),
 })

@@ -29,8 +29,8 @@ import type { ReportRun } from '../syncReport.ts'
 const RECORDS_A_LOAD_MAX = 2_000
 /** Records per run that are read again after a change of configuration, so that changed records do not wait long. */
 const AGAIN_A_RUN_MAX = 2_000
-/** If this many records fail before the first success, the error does not concern single records, and the run fails. */
-const FAILED_AT_FIRST_MAX = 100
+/** After this number of failures before any record was read, the run looks whether the service answers for a record at all. */
+const FAILED_AT_FIRST_MAX = 20
 /** Errors that can concern a single record while other records can be read. */
 const OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
@@ -49,8 +49,8 @@ interface Subject {
 }
 
 /**
- * Runs the report: reads the trails of changed records, then trails that have to be read again. An error of a single
- * record (such as 403) does not stop the others; it is counted and reported at the end.
+ * Runs the report: reads the trails of changed records, then trails that have to be read again. A record that cannot be read
+ * (such as by a 403) is skipped while the service answers for others. Throws the error if it answers for none.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -90,6 +90,7 @@ class Trail {
   /** Scopes of the records that this run has read, and the errors of those that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
+  readonly #followed = new Set<Subject>()
   #isAnyRead = false
   /** Number of the first page, known after a record with several pages. */
   #firstNumber: PagingProfile['firstNumber']
@@ -103,6 +104,7 @@ class Trail {
 
   /** Reads the trails of the followed report's due records, in loads of limited size. */
   async follow(subject: Subject, again: Again | undefined): Promise<void> {
+    this.#followed.add(subject)
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
@@ -118,15 +120,17 @@ class Trail {
     )
     await this.#intake.commit()
     const isLast = records.length < AGAIN_A_RUN_MAX
-    if (isLast && records.every(({ scope }) => !this.#failed.has(scope))) await again.done()
+    if (isLast && records.every(({ scope, waits }) => !waits && !this.#failed.has(scope))) await again.done()
   }
 
   #recordsOf({ follows, scopePrefix }: Subject, again?: Instant) {
     const report = this.#declaration.name as ReportName
-    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again }
+    const now = this.#context.clock.now()
+    return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again, now }
   }
 
-  async #askAll(subject: Subject, due: readonly DueRecord[]): Promise<void> {
+  async #askAll(subject: Subject, records: readonly DueRecord[]): Promise<void> {
+    const due = records.filter(({ waits }) => !waits)
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
       await eachBounded(some, this.#context.settings.concurrency, (record) => this.#ask(subject, record))
@@ -134,16 +138,35 @@ class Trail {
     }
   }
 
-  /** Loads the rest and records the run. */
+  /** Loads what is left, and records the run and the records that were skipped. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
+    if (this.#failed.size > 0) await this.#skipFailed(report)
     const { inserted, updated, deleted, rejected } = this.#intake.figures
     const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
-    if (this.#failed.size > 0) throw recordsFailed(report, [...this.#failed.values()])
   }
 
-  async #ask(subject: Subject, due: DueRecord): Promise<void> {
+  async #skipFailed(report: ReportName): Promise<void> {
+    const { warehouse, clock, fence } = this.#context
+    await this.#intake.commit()
+    await this.#checkOthers()
+    const skipped = [...this.#failed].map(([scope, { code, message }]) => ({ scope, code, reason: message }))
+    await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
+  }
+
+  /** Throws an error of this run if no record was read in it, nor the record that was read last before it. */
+  async #checkOthers(): Promise<void> {
+    for (const subject of this.#followed) {
+      if (this.#isAnyRead) return
+      const other = await this.#context.warehouse.lastReadRecord(this.#recordsOf(subject))
+      if (other !== undefined && !this.#asked.has(other.scope)) await this.#ask(subject, other, false)
+    }
+    const errors = [...this.#failed.values()]
+    if (!this.#isAnyRead) throw errors.find(({ code }) => code === 'REPORT_FORBIDDEN') ?? errors[0]
+  }
+
+  async #ask(subject: Subject, due: DueRecord, maySkip = true): Promise<void> {
     const record = subject.record(due.recordId)
     this.#asked.add(due.scope)
     try {
@@ -160,9 +183,9 @@ class Trail {
       await this.#taking
     } catch (error) {
       if (!(error instanceof SyncError) || !OF_ONE_RECORD.includes(error.code)) throw error
+      if (!maySkip) return
       this.#failed.set(due.scope, error)
-      const isGeneral = !this.#isAnyRead && this.#failed.size >= FAILED_AT_FIRST_MAX
-      if (isGeneral && error.code !== 'REPORT_FORBIDDEN') throw error
+      if (!this.#isAnyRead && this.#failed.size >= FAILED_AT_FIRST_MAX) await this.#checkOthers()
     }
   }
 
@@ -259,24 +282,4 @@ interface Taken extends RecordRead {
   readonly span: RecordSpan
   /** The service's time when the record's trail was read. */
   readonly clock: Instant
-}
-
-function recordsFailed(report: ReportName, errors: readonly SyncError[]): SyncError {
-  const forbidden = errors.filter(({ code }) => code === 'REPORT_FORBIDDEN')
-  const other = errors.find(({ code }) => code !== 'REPORT_FORBIDDEN')
-  if (other !== undefined) {
-    const records = errors.length === 1 ? '1 record' : `${errors.length} records`
-    const message = `${report}: ${records} could not be read; the others are here. One answer: ${other.message}`
-    const cure = `What is missing is asked for again at each run. ${other.cure}`
-    return new SyncError(other.code, message, { report, cure, data: { ...other.data, records: errors.length } })
-  }
-  return new SyncError(
-    'REPORT_FORBIDDEN',
-    `${report}: the service answered 403 for ${forbidden.length} records; the others are here`,
-    {
-      report,
-      cure: `Ask its owner to let this client read the audit data of all records, or accept the gap: they are asked again at each run.`,
-      data: { records: forbidden.length },
-    },
-  )
 }

@@ -22,7 +22,37 @@ export async function recordAudited(sql: Sql, report: string, asked: readonly Au
     FROM (VALUES ${values}) a(scope, asked_at)
     LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = a.scope;
     DELETE FROM tidemark.followed WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked);
-    INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked`)
+    INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked;
+    DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked)`)
+}
+
+/** A record whose trail could not be read. */
+export interface SkippedRecord {
+  readonly scope: string
+  readonly code: string
+  readonly reason: string
+}
+
+/** Time from the first failed attempt to the next one. It doubles with each attempt, up to a day. */
+const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
+const DOUBLED_MAX = 9
+
+/** Stores which records were skipped, and when each is asked about again. `now`: our clock, as in each later comparison. */
+export async function recordSkipped(
+  sql: Sql,
+  { report, now }: { readonly report: string; readonly now: Instant },
+  skipped: readonly SkippedRecord[],
+): Promise<void> {
+  const values = skipped.map(({ scope, code, reason }) => `(${text(scope)}, ${text(code)}, ${text(reason)})`).join(', ')
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE skipped AS
+    SELECT n.*, coalesce(s.attempts, 0) + 1 AS attempts FROM (VALUES ${values}) n(scope, code, reason)
+    LEFT JOIN tidemark.skipped_records s ON s.report = ${text(report)} AND s.scope = n.scope;
+    DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM skipped);
+    INSERT INTO tidemark.skipped_records
+    SELECT ${text(report)}, scope, code, reason, attempts,
+      ${time(now)} + least(${ASK_AGAIN_FIRST} * (1 << least(attempts - 1, ${DOUBLED_MAX})::INTEGER), INTERVAL 1 DAY)
+    FROM skipped`)
 }
 
 /** A record whose audit trail has to be read. */
@@ -41,9 +71,13 @@ export interface DueRecord {
   readonly begunAt: Instant | undefined
   /** The trail was read with another configuration, so that all of its entries are read again. */
   readonly fromStart: boolean
+  /** The trail could not be read, and it is not time to ask again. */
+  readonly waits: boolean
 }
 
 export interface RecordsRequest {
+  /** Our clock. */
+  readonly now: Instant
   readonly report: string
   /** The followed report's table and key column. */
   readonly follows: string
@@ -70,16 +104,28 @@ export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueReco
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
+/** Returns the record whose trail was read last: it shows whether the service still answers for records. */
+export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
+  return (
+    await recordsWhere(
+      sql,
+      ask,
+      'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1',
+    )
+  )[0]
+}
+
 async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promise<DueRecord[]> {
-  const { report, follows, keyColumn, scopePrefix, again } = ask
+  const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
   const rows = await sql.rows<DueRow>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
-      epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
+      coalesce(x.ask_again_at > ${time(now)}, false) AS waits, epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
     LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
     LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
+    LEFT JOIN tidemark.skipped_records x ON x.report = ${text(report)} AND x.scope = k.scope
     LEFT JOIN tidemark.loads l ON l.load_id = m.load_id
     LEFT JOIN tidemark.runs r ON r.run_id = l.run_id
     ${which}`)
@@ -91,7 +137,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   }))
 }
 
-type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart'> &
+type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart' | 'waits'> &
   Readonly<Record<'mark' | 'askedAt' | 'begunAt', Instant | null>>
 
 /** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */

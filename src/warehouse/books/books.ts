@@ -237,6 +237,7 @@ export async function clearPauses(
   await sql.run(`
     UPDATE tidemark.report_states
     SET paused_code = NULL, paused_reason = NULL, paused_cure = NULL, paused_with = NULL, paused_at = NULL
-    WHERE report IN (${resumed.map(text).join(', ')}) OR paused_code = 'CREDENTIALS_REFUSED'`)
+    WHERE report IN (${resumed.map(text).join(', ')}) OR paused_code = 'CREDENTIALS_REFUSED';
+    UPDATE tidemark.skipped_records SET ask_again_at = '-infinity' WHERE report IN (${resumed.map(text).join(', ')})`)
   return resumed
 }

@@ -13,6 +13,9 @@ import { name, text } from '../database/sqlText.ts'
 
 export { LATE_DAYS } from './bookFigures.ts'
 
+/** The number of skipped records that are named; further ones are only counted. */
+const SKIPPED_NAMED = 5
+
 /** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
@@ -24,7 +27,7 @@ export function freshnessSql(): string {
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
       CASE WHEN s.report IN (${stamped.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
-      l.largest_lateness, c.future_rows, c.unstamped_rows
+      l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records
     FROM tidemark.report_states s
     LEFT JOIN (${REPORT_MARKS}) m USING (report)
     LEFT JOIN (
@@ -36,6 +39,11 @@ export function freshnessSql(): string {
       WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_DAYS} DAYS GROUP BY report
     ) l USING (report)
     LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
+    LEFT JOIN (
+      SELECT report, string_agg(scope || ' (' || code || ')', ', ' ORDER BY n) FILTER (n <= ${SKIPPED_NAMED})
+        || CASE WHEN count(*) > ${SKIPPED_NAMED} THEN ' and ' || (count(*) - ${SKIPPED_NAMED}) || ' more' ELSE '' END AS skipped_records
+      FROM (SELECT *, row_number() OVER (PARTITION BY report ORDER BY attempts, scope) AS n FROM tidemark.skipped_records) GROUP BY report
+    ) x USING (report)
     LEFT JOIN (
       SELECT report, max(ended_at) AS last_reconcile, sum(missed)::BIGINT AS reconcile_missed,
         sum(differed)::BIGINT AS reconcile_differed, sum(deleted)::BIGINT AS reconcile_deleted
@@ -58,6 +66,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'How long after its stamp the latest of them was shown, at least; overlap should be twice as long';
   COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
+  COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error; tried again by themselves (tidemark.skipped_records); null: none';
   COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
