@@ -38,39 +38,21 @@ import {
   nextSize,
   oldPart,
 } from './caseFacts.ts'
+import {
+  SINGLE,
+  TOTAL,
+  AGREED,
+  ODD,
+  COST,
+  READ_PAGE_2,
+  READ_TO_THE_END,
+  cut,
+  proven,
+  probe,
+  type Rule,
+} from './rule.ts'
 import type { Case, Verdict } from './slice.ts'
 import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
-import type { Proof, Walk } from './walk.ts'
-
-export interface Rule {
-  /** The condition in words. */
-  readonly name: string
-  /** The verdict in words. */
-  readonly verdict: string
-  /** The heading in docs/PROOFS.md under which the rule is argued. */
-  readonly argued: string
-  /** Returns the verdict, or false if the condition does not hold. */
-  readonly gives: (given: Case) => Verdict | false
-  /** Returns the profile after the verdict. */
-  readonly learns?: (given: Case) => PagingProfile
-}
-
-const SINGLE = '`single`: one response holds everything'
-const TOTAL = '`total`: as many rows as there can be'
-const AGREED = '`agreed`: two walks brought the same rows'
-const ODD = 'Appendix A: odd services'
-const COST = 'Appendix C: what it costs'
-
-const READ_PAGE_2: Verdict = { kind: 'read', what: 'page 2' }
-const READ_TO_THE_END: Verdict = { kind: 'read', what: 'to the end' }
-
-const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2 = 1): Verdict => ({
-  kind: 'cut',
-  how,
-  samples,
-})
-const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
-const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
 
 const readAgain = (given: Case): Verdict => ({
   kind: 'read again',

@@ -1,0 +1,34 @@
+/** What a rule of the judge is, with the verdicts that many rules return. The rules are in src/plan/judge.ts. */
+import type { PagingProfile } from './pagingProfile.ts'
+import type { Case, Verdict } from './slice.ts'
+import type { Proof, Walk } from './walk.ts'
+
+export interface Rule {
+  /** The condition in words. */
+  readonly name: string
+  /** The verdict in words. */
+  readonly verdict: string
+  /** The heading in docs/PROOFS.md under which the rule is argued. */
+  readonly argued: string
+  /** Returns the verdict, or false if the condition does not hold. */
+  readonly gives: (given: Case) => Verdict | false
+  /** Returns the profile after the verdict. */
+  readonly learns?: (given: Case) => PagingProfile
+}
+
+export const SINGLE = '`single`: one response holds everything'
+export const TOTAL = '`total`: as many rows as there can be'
+export const AGREED = '`agreed`: two walks brought the same rows'
+export const ODD = 'Appendix A: odd services'
+export const COST = 'Appendix C: what it costs'
+
+export const READ_PAGE_2: Verdict = { kind: 'read', what: 'page 2' }
+export const READ_TO_THE_END: Verdict = { kind: 'read', what: 'to the end' }
+
+export const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2 = 1): Verdict => ({
+  kind: 'cut',
+  how,
+  samples,
+})
+export const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
+export const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
