@@ -35,7 +35,6 @@ import {
   learnWhole,
   loadsOf,
   mayHideRows,
-  nextSize,
   oldPart,
 } from './caseFacts.ts'
 import {
@@ -49,21 +48,12 @@ import {
   cut,
   proven,
   probe,
+  readAgain,
+  giveUp,
   type Rule,
 } from './rule.ts'
 import type { Case, Verdict } from './slice.ts'
 import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
-
-const readAgain = (given: Case): Verdict => ({
-  kind: 'read again',
-  attempt: given.seen.attempt + 1,
-  rowsAsked: nextSize(given),
-})
-
-function giveUp({ profile, seen }: Case): Verdict {
-  const refusal = seen.walk.cutOff(profile)
-  return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }
-}
 
 /** Rules about the number of the first page. */
 const NUMBERING: readonly Rule[] = [

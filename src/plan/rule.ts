@@ -1,4 +1,5 @@
 /** What a rule of the judge is, with the verdicts that many rules return. The rules are in src/plan/judge.ts. */
+import { nextSize } from './caseFacts.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 import type { Case, Verdict } from './slice.ts'
 import type { Proof, Walk } from './walk.ts'
@@ -32,3 +33,16 @@ export const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2
 })
 export const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
 export const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
+
+/** Returns the verdict to walk once more. */
+export const readAgain = (given: Case): Verdict => ({
+  kind: 'read again',
+  attempt: given.seen.attempt + 1,
+  rowsAsked: nextSize(given),
+})
+
+/** Returns the verdict that no proof is possible, with the refusal where a page was refused. */
+export function giveUp({ profile, seen }: Case): Verdict {
+  const refusal = seen.walk.cutOff(profile)
+  return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }
+}
