@@ -1,7 +1,6 @@
 /** A report of which rows come and go while it is compared: nothing of that keeps a reconcile from its end. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { type Asked, aTideAnsweredBy } from '../sync/answering.ts'
 
@@ -45,7 +44,7 @@ it('a reconcile ends while rows come and go, and two in a row find what is gone'
   service.isBusy = true
   for (let n = 0; n < 3; n += 1) {
     if (n === 1) service.isBusy = false
-    await systemClock.sleep(1_050)
+    tide.clock.pass(1_050)
     await reconcileReport(tide.context, 'enquiries', { runId: randomUUID(), allowMassDelete: true })
   }
   const held = await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM current.enquiries ORDER BY id')

@@ -9,8 +9,7 @@ import { type Instant, plusMs } from '../../src/instant.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { aTide, type Tide } from '../support/tide.ts'
-
-const settings = { currencies: ['EUR'], defaults: { page_size: 10 } }
+import { SECOND_MS, settings } from './stories.ts'
 
 /** The rooms of the same Tidemark with another configuration of one report. */
 function asking({ context }: Tide, report: ReportName, changed: Partial<ReportConfig>): SyncContext {
@@ -21,8 +20,8 @@ function asking({ context }: Tide, report: ReportName, changed: Partial<ReportCo
   }
 }
 
-async function reconcile(context: SyncContext, report: ReportName) {
-  await systemClock.sleep(1_050)
+async function reconcile({ clock }: Tide, context: SyncContext, report: ReportName) {
+  clock.pass(SECOND_MS)
   return (await reconcileReport(context, report, { runId: randomUUID(), allowMassDelete: true })).found
 }
 
@@ -35,7 +34,7 @@ it.each([
   const [middle] = await tide.warehouse.rows<{ at: number }>(`SELECT epoch_us(median(${stamp})) AS at FROM ${report}`)
   const context = asking(tide, report, { start: Math.floor(middle?.at ?? 0) as Instant })
   for (let time = 0; time < 2; time += 1) {
-    const found = await reconcile(context, report)
+    const found = await reconcile(tide, context, report)
     expect(found).toMatchObject({ absent: 0, deleted: 0 })
     expect(found.rows).toBeLessThan(tide.sandbox.world.keys(report).length)
   }
@@ -48,11 +47,11 @@ it('filters delete none of the rows that they leave out, and without them two re
   const [gone] = world.liveKeys('enquiries') as [number]
   const filtered = asking(tide, 'enquiries', { filters: { companyId: -1 } })
   for (let time = 0; time < 2; time += 1) {
-    expect(await reconcile(filtered, 'enquiries')).toMatchObject({ rows: 0, absent: 0, deleted: 0 })
+    expect(await reconcile(tide, filtered, 'enquiries')).toMatchObject({ rows: 0, absent: 0, deleted: 0 })
   }
   world.softDelete('enquiries', gone)
-  expect(await reconcile(tide.context, 'enquiries')).toMatchObject({ absent: 1, deleted: 0 })
-  expect(await reconcile(tide.context, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
+  expect(await reconcile(tide, tide.context, 'enquiries')).toMatchObject({ absent: 1, deleted: 0 })
+  expect(await reconcile(tide, tide.context, 'enquiries')).toMatchObject({ absent: 0, deleted: 1 })
 })
 
 const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })

@@ -1,6 +1,6 @@
 /**
- * Seeds that once found something: they run in every test, before the others. A seed is a whole history, so each stays
- * a test of what it found as long as what a seed draws stays as it is.
+ * Seeds that once found something. A seed is a whole history, so each stays a test of what it found as long as what a
+ * seed draws stays as it is. share.ts runs each of them once, with the short or with the long tests.
  */
 export interface CorpusSeed {
   readonly seed: number

@@ -1,8 +1,12 @@
 /** Converts a warehouse to one SQL text and back. Files of earlier layouts are stored in this form for tests. */
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 
 const MEMORY = '256MB'
+
+/** Returns the SQL text of a warehouse of that layout. */
+export const fileOf = (layout: number) => path.join(import.meta.dirname, '../fixtures', `layout${layout}.sql`)
 
 interface Made {
   readonly schema: string

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ClientEvent, openClient, type ReportingClient } from '../../src/client/reporting.ts'
-import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import type { Observe } from '../../src/observe.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
@@ -17,6 +16,7 @@ import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { type ForwardClock, forwardClock } from './forwardClock.ts'
 import { warehouseSettings } from './lakes.ts'
 import { copyWarehouse } from './templates.ts'
 
@@ -27,6 +27,8 @@ export interface TideOptions {
   /** Environment variables in addition to the client's secret. */
   readonly env?: Readonly<Record<string, string>>
   readonly observe?: Observe
+  /** Where a test has a service of its own, that service's clock. */
+  readonly clock?: ForwardClock
   readonly onEvent?: (event: ClientEvent) => void
   /** Called after each statement that has written to the warehouse's log. */
   readonly onWrite?: (sql: string) => void
@@ -38,6 +40,8 @@ export interface Tide extends AsyncDisposable {
   readonly warehouse: Warehouse
   readonly config: Config
   readonly context: SyncContext
+  /** The clock of the sandbox, of the client and of the runs. */
+  readonly clock: ForwardClock
   /** Runs the reports once. A report that fails makes the test fail, unless the failure is expected. */
   sync(...reports: ReportName[]): Promise<ReportOutcome[]>
   attempt(...reports: ReportName[]): Promise<ReportOutcome[]>
@@ -48,13 +52,14 @@ const AUDITED = { entities: [{ entity_id: 3, follows: 'events' }] }
 
 export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-'))
-  const sandbox = await startSandbox({ rows: 40, ...options.sandbox })
+  const { clock = forwardClock() } = options
+  const sandbox = await startSandbox({ rows: 40, clock, ...options.sandbox })
   const config = await configFor(folder, sandbox.url, options)
   const { pageBytesMax } = config.limits
   const limits = { attemptsMax: 4, retryDelayMsMin: 1, retryDelayMsMax: 20, answerBytesMax: pageBytesMax }
   const client = openClient(
     { ...config.service, limits },
-    { clock: systemClock, observe: options.observe, onEvent: options.onEvent },
+    { clock, observe: options.observe, onEvent: options.onEvent },
   )
   if (config.lake === undefined) await copyWarehouse(config.warehouse)
   const warehouse = await Warehouse.open({
@@ -67,7 +72,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   const context: SyncContext = {
     client,
     warehouse,
-    clock: systemClock,
+    clock,
     settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
     onProgress: () => undefined,
     signal: new AbortController().signal,
@@ -80,6 +85,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     warehouse,
     config,
     context,
+    clock,
     attempt,
     sync: async (...reports) => {
       const outcomes = await attempt(...reports)

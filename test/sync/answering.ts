@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { forwardClock } from '../support/forwardClock.ts'
 import { aTide, type Tide, type TideOptions } from '../support/tide.ts'
 
 export interface Asked {
@@ -16,6 +17,7 @@ export interface AnsweredTide extends Tide {
   readonly asked: Asked[]
 }
 
+const MICROS_PER_MS = 1_000
 const TOKEN = JSON.stringify({ accessToken: 'token', tokenType: 'Bearer', expiresIn: 3_600 })
 
 export const envelope = (...items: readonly string[]): string =>
@@ -27,9 +29,15 @@ export async function aTideAnsweredBy(
   settings: NonNullable<TideOptions['settings']> = {},
 ): Promise<AnsweredTide> {
   const asked: Asked[] = []
+  const clock = forwardClock()
   const server = createServer((request, response) => {
     const send = (status: number, body: string) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+      response
+        .writeHead(status, {
+          'content-type': 'application/json',
+          date: new Date(clock.now() / MICROS_PER_MS).toUTCString(),
+        })
+        .end(body)
     void text(request).then((sent) => {
       if (request.url?.endsWith('/RequestToken') === true) return send(200, TOKEN)
       const question = { path: request.url ?? '', sent, body: JSON.parse(sent) as Asked['body'] }
@@ -44,7 +52,7 @@ export async function aTideAnsweredBy(
     base_url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     client_id: 'demo',
   }
-  const tide = await aTide({ settings: { service, ...settings } })
+  const tide = await aTide({ clock, settings: { service, ...settings } })
   return Object.assign(tide, {
     asked,
     [Symbol.asyncDispose]: closing(tide, () => {

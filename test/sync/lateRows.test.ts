@@ -111,7 +111,7 @@ describe.each(STAMPED)('a row of %s', (report) => {
     expect(await toldOf(tide, report)).toMatchObject({ future: 1, late: 0 })
     expect((await markOf(tide, report, scopeOf(report))) ?? Infinity).toBeLessThan(systemClock.now())
     const now = JSON.stringify(new Date(systemClock.now() / 1_000 + 1).toISOString())
-    await systemClock.sleep(1_050)
+    tide.clock.pass(1_050)
     world.putRow(report, key, Object.fromEntries(stamps.map((stamp) => [stamp, now])))
     await tide.sync(report)
     expect(await toldOf(tide, report)).toMatchObject({ future: 0 })
@@ -124,7 +124,7 @@ describe.each(STAMPED)('a row of %s', (report) => {
     const key = world.liveKeys(report)[0] as number
     world.stampFuture(report, key, 24 * 60 * MINUTE_MS)
     for (const _ of [1, 2, 3]) {
-      await systemClock.sleep(1_050)
+      tide.clock.pass(1_050)
       await reconcileReport(tide.context, report, { runId: randomUUID(), allowMassDelete: false })
     }
     expect(

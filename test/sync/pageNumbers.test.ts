@@ -137,7 +137,6 @@ describe.each(['nothing', 'the last page'] as const)(
   'a service that counts pages from 0 and shows %s behind',
   (behind) => {
     it.each([
-      [3, 100],
       [100, 100],
       [43, 4],
     ])('the last one sends all of %i events in pages of %i, and later ones', async (count, pageRows) => {

@@ -4,42 +4,26 @@
  * requests.
  */
 import { describe, expect, it } from 'vitest'
-import type { WorldReport } from '../../src/sandbox/server.ts'
-import { aTide, type Tide } from '../support/tide.ts'
+import { aTide } from '../support/tide.ts'
 import {
-  bodiesOf,
-  differencesButAbsence,
-  differencesOf,
-  failureOf,
-  spread,
-  stampAlike,
-  WORLD_REPORTS,
-} from './stories.ts'
-
-const EUR = { currencies: ['EUR'] }
-const DAY_MS = 86_400_000
-
-/** A Tidemark on a service with lean rows. */
-const aLeanTide = (rows: number, page_size: number, faults: string[] = []): Promise<Tide> =>
-  aTide({ sandbox: { rows, collections: false, faults }, settings: { ...EUR, defaults: { page_size } } })
-
-/** Requests of a report's latest run by modification, without those for a difference or by creation. */
-const asked = (tide: Tide, report: WorldReport): number =>
-  bodiesOf(tide, report).filter((body) => body.includeDeleted !== false && !('createdSince' in body)).length
-
-/** Requests for a span's keys without deleted rows, to tell which are deleted; not those for what moved meanwhile. */
-const secondReads = (tide: Tide, report: WorldReport) =>
-  bodiesOf(tide, report).filter(
-    ({ includeDeleted, modifiedUntil = '' }) =>
-      includeDeleted === false && Date.parse(modifiedUntil) < Date.now() + DAY_MS,
-  )
+  aLeanTide,
+  cappedService,
+  EUR,
+  firstPageThatLosesRows,
+  firstSyncOfArray,
+  firstSyncOfEnvelope,
+  oneInstantAgreed,
+  oneInstantInLargerPage,
+  oneInstantUnstable,
+  stampTogether,
+  underFault,
+  youngWindow,
+} from './proofStories.ts'
+import { bodiesOf, differencesOf, spread, stampAlike, WORLD_REPORTS } from './stories.ts'
 
 describe('on a quiet service', () => {
-  it('a first sync of an envelope report costs at most a tenth more than its pages', async () => {
-    await using tide = await aLeanTide(5_000, 50)
-    await tide.sync('merf_submissions')
-    expect(tide.sandbox.requests.total).toBeLessThanOrEqual(1.1 * 100)
-  })
+  it('a first sync of an envelope report costs at most a tenth more than its pages', () =>
+    firstSyncOfEnvelope({ pageSize: 20, pages: 40 }))
 
   it('an incremental run without a change costs one request, or two where creation is asked for too', async () => {
     await using tide = await aTide({ sandbox: { rows: 40 } })
@@ -53,70 +37,17 @@ describe('on a quiet service', () => {
     expect(counts['budgets']).toBeLessThanOrEqual(4)
   })
 
-  it('a first sync of an envelope report costs at most a tenth more than its pages, with forty of them too', async () => {
-    await using tide = await aLeanTide(40 * 300 - 7, 300)
-    await tide.sync('merf_submissions')
-    expect(bodiesOf(tide, 'merf_submissions').length).toBeLessThanOrEqual(1.1 * 40)
-  })
-
-  it.each([
-    ['events', 500, 40],
-    ['budgets', 500, 40],
-    ['events', 300, 30],
-    ['budgets', 300, 30],
-    ['events', 50, 60],
-    ['budgets', 50, 60],
-  ] as const)(
-    'a first sync of a bare array costs at most 1.4 times its pages (%s, %i rows, %i pages)',
-    async (...size) => {
-      const [report, pageSize, pages] = size
-      await using tide = await aLeanTide(pages * pageSize - 7, pageSize)
-      await tide.sync(report)
-      expect(await differencesOf(tide, report)).toEqual([])
-      // Two more tell what pages count from, once and for all.
-      expect(asked(tide, report)).toBeLessThanOrEqual(1.4 * pages + 2)
-      // The second read knows about how many rows will come, so it finds the last page at once.
-      expect(secondReads(tide, report).length).toBeLessThanOrEqual(1.2 * pages)
-    },
-  )
-
-  it.each([50, 500])(
-    'a first sync of events costs at most 1.15 times its pages where they are many, each row once (%i)',
-    async (rows) => {
-      const pages = 150
-      await using tide = await aLeanTide(pages * rows - 7, rows)
-      await tide.sync('events')
-      expect(asked(tide, 'events')).toBeLessThanOrEqual(1.15 * pages)
-      const [brought] = await tide.warehouse.rows(
-        `SELECT sum(rows)::INTEGER AS rows FROM tidemark.windows WHERE report = 'events'`,
-      )
-      expect(brought).toEqual({ rows: pages * rows - 7 })
-    },
+  it.each(['events', 'budgets'] as const)(
+    'a first sync of a bare array costs at most 1.4 times its pages (%s)',
+    (report) => firstSyncOfArray(report, { pageSize: 20, pages: 60 }),
   )
 
   it.each([
-    ['events', 50, 60],
-    ['events', 300, 20],
-    ['events', 500, 20],
-    ['budgets', 300, 20],
-    ['merf_submissions', 50, 60],
-    ['merf_submissions', 300, 20],
-    ['merf_submissions', 300, 40],
-    ['events', 300, 40],
-    ['budgets', 300, 40],
-  ] as const)('a young window of %s costs at most 1.4 times its pages (%i rows a page, %i pages)', async (...size) => {
-    const [report, pageSize, pages] = size
-    await using tide = await aLeanTide(pageSize * pages, pageSize)
-    await tide.sync(report)
-    const rows = Math.floor((pages * pageSize * 5) / 6)
-    spread(tide, report, { rows, minutes: 9 })
-    tide.sandbox.requests.clear()
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-    const least = Math.ceil(rows / pageSize)
-    expect(asked(tide, report)).toBeLessThanOrEqual(1.4 * least)
-    expect(secondReads(tide, report).length).toBeLessThanOrEqual(1.4 * least)
-  })
+    ['events', 20],
+    ['merf_submissions', 60],
+  ] as const)('a young window of %s costs at most 1.4 times its pages (%i)', (report, pages) =>
+    youngWindow(report, { pageSize: 20, pages }),
+  )
 
   it('closed windows say how they were proven, and touch each other in time', async () => {
     await using tide = await aLeanTide(300, 20)
@@ -146,69 +77,22 @@ describe('on a quiet service', () => {
   })
 })
 
-const FAULTS = [
-  'unordered',
-  'clamp:15',
-  'clamp-silent:15',
-  'ignore-page',
-  'ignore-page:echo',
-  'short-page',
-  'total-lies:3',
-  'total-lies:-3',
-  'duplicate-row',
-]
-
-/** A run that can't end because rows keep moving: it may say so, but not for ever, and not with a window closed. */
-const mayFail = (fault: string): boolean => fault.startsWith('drift')
-const REQUESTS_MAX = 700
-
-describe.each(['events', 'budgets', 'enquiries'] as const)('%s', (report) => {
+describe.each([
+  ['events', ['drift:3', 'unordered', 'clamp:15', 'ignore-page', 'short-page', 'duplicate-row']],
   // Each window of budgets is read twice and once more for what moved: three changes a page outrun that.
-  it.each([report === 'budgets' ? 'drift:1' : 'drift:3', ...FAULTS])(
-    'with the fault %s arrive whole, or the run reports an error',
-    async (fault) => {
-      await using tide = await aLeanTide(240, 20, [fault])
-      for (let run = 0; run < 3; run += 1) {
-        tide.sandbox.requests.clear()
-        const outcomes = await tide.attempt(report)
-        if (outcomes[0]?.state === 'failed' && mayFail(fault))
-          expect(failureOf(outcomes, report).code).toBe('WALK_UNSTABLE')
-        else {
-          expect(outcomes[0]?.error?.message).toBeUndefined()
-          if (!mayFail(fault)) expect(await differencesOf(tide, report), `run ${run + 1}`).toEqual([])
-        }
-        expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
-        spread(tide, report, { rows: 45, minutes: 3 })
-      }
-      tide.sandbox.setFaults([])
-      await tide.sync(report)
-      expect(await differencesButAbsence(tide, report)).toEqual([])
-    },
+  ['budgets', ['drift:1', 'unordered']],
+  ['enquiries', ['drift:3', 'clamp-silent:15', 'ignore-page:echo', 'short-page', 'total-lies:3', 'total-lies:-3']],
+] as const)('%s', (report, faults) => {
+  it.each(faults)('with the fault %s arrive whole, or the run reports an error', (fault) =>
+    underFault(report, fault, 2),
   )
 })
 
-describe.each(['events', 'budgets'] as const)('%s', (report) => {
-  it.each([100, 110, 230])(
-    'arrive whole from a service that pages to %i of 243 rows and then is silent',
-    async (cap) => {
-      await using tide = await aLeanTide(243, 20, [`cap:${cap}`])
-      await tide.sync(report)
-      expect(await differencesOf(tide, report)).toEqual([])
-      expect(tide.sandbox.requests.total).toBeLessThan(REQUESTS_MAX)
-    },
-  )
-})
+it('events arrive whole from a service that pages to 110 of 243 rows and then is silent', () =>
+  cappedService('events', 110))
 
-it.each(['events', 'budgets'] as const)(
-  '%s arrive whole when rows leave the first page while the last one is looked for',
-  async (report) => {
-    // 12 pages: of 60 changes behind the first answer, some take rows off its page, and others move up to it.
-    await using tide = await aLeanTide(240, 20, [`drift*1@${report}:60`])
-    await tide.sync(report)
-    await tide.sync(report)
-    expect(await differencesButAbsence(tide, report)).toEqual([])
-  },
-)
+it('events arrive whole when rows leave the first page while the last one is looked for', () =>
+  firstPageThatLosesRows('events'))
 
 it('a first page with more rows than its total tells is not the last one because it comes again', async () => {
   await using tide = await aLeanTide(30, 3)
@@ -255,35 +139,10 @@ it('a row without a key that comes on every page ends a walk', async () => {
   expect(tide.sandbox.requests.total).toBeLessThan(20)
 })
 
-/** Edits so many rows, and gives all of them one stamp. */
-function stampTogether(tide: Tide, report: WorldReport, rows: number): void {
-  const { world } = tide.sandbox
-  const keys = world.liveKeys(report).slice(0, rows)
-  for (const key of keys) world.edit(report, key)
-  stampAlike(tide, report, keys)
-}
-
 describe('more rows at one instant than a page holds', () => {
-  it.each(['events', 'budgets', 'enquiries'] as const)('arrive by walks that agree (%s)', async (report) => {
-    await using tide = await aLeanTide(200, 20)
-    await tide.sync(report)
-    stampTogether(tide, report, 70)
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-    const proofs = await tide.warehouse.rows<{ proof: string }>('SELECT DISTINCT proof FROM tidemark.windows')
-    expect(proofs.map(({ proof }) => proof)).toContain('agreed')
-  })
+  it.each(['events', 'enquiries'] as const)('arrive by walks that agree (%s)', oneInstantAgreed)
 
-  it.each(['unordered', 'ignore-page'])('arrive in one larger page with the fault %s', async (fault) => {
-    await using tide = await aLeanTide(200, 20)
-    await tide.sync('events')
-    stampTogether(tide, 'events', 70)
-    tide.sandbox.setFaults([fault])
-    tide.sandbox.requests.clear()
-    await tide.sync('events')
-    expect(await differencesOf(tide, 'events')).toEqual([])
-    expect(tide.sandbox.requests.total).toBeLessThan(150)
-  })
+  it('arrive in one larger page with the fault unordered', () => oneInstantInLargerPage('unordered'))
 
   it('are cut off at their instant at once when some of them move while they are walked', async () => {
     await using tide = await aLeanTide(600, 20)
@@ -297,44 +156,11 @@ describe('more rows at one instant than a page holds', () => {
     expect(tide.sandbox.requests.total).toBeLessThan(110)
   })
 
-  // No bound of time separates these rows, no page holds them all, and their pages can't be told apart.
-  it.each(['unordered', 'ignore-page'])(
-    'end in WALK_UNSTABLE with the fault %s where no larger page is to be had, and arrive afterwards',
-    async (fault) => {
-      await using tide = await aLeanTide(200, 20)
-      await tide.sync('events')
-      stampTogether(tide, 'events', 70)
-      tide.sandbox.setFaults([fault, 'clamp-silent:20'])
-      tide.sandbox.requests.clear()
-      const failed = failureOf(await tide.attempt('events'), 'events')
-      expect(failed.code).toBe('WALK_UNSTABLE')
-      expect(failed.message).toMatch(/walks over .* did not agree/)
-      expect(failed.cure).toMatch(/larger page_size/)
-      expect(tide.sandbox.requests.total).toBeLessThan(150)
-      tide.sandbox.setFaults([])
-      await tide.sync('events')
-      expect(await differencesOf(tide, 'events')).toEqual([])
-    },
-  )
+  it('end in WALK_UNSTABLE with the fault ignore-page where no larger page is to be had, and arrive afterwards', () =>
+    oneInstantUnstable('ignore-page'))
 })
 
 describe('a load smaller than a window', () => {
-  it.each([
-    // Events match by either of two stamps, so some stand in two parts.
-    ['events', 1.6],
-    ['budgets', 1.3],
-  ] as const)(
-    'is cut off at the stamp of the page behind it, so that a first sync of %s in many loads costs at most %f times its pages',
-    async (report, times) => {
-      const pages = 150
-      const settings = { ...EUR, defaults: { page_size: 50 }, limits: { load_rows_max: 3_000 } }
-      await using tide = await aTide({ sandbox: { rows: pages * 50 - 7, collections: false }, settings })
-      await tide.sync(report)
-      expect(await differencesOf(tide, report)).toEqual([])
-      expect(asked(tide, report)).toBeLessThanOrEqual(times * pages)
-    },
-  )
-
   it('never takes deleted budgets for live ones, nor closes a window that is not all there', async () => {
     const settings = { ...EUR, defaults: { page_size: 20 }, limits: { load_rows_max: 25 } }
     await using tide = await aTide({ sandbox: { rows: 150, collections: false }, settings })
@@ -347,10 +173,10 @@ describe('a load smaller than a window', () => {
   })
 
   it('holds the audit entries of each record whole', async () => {
-    await using tide = await aTide({ sandbox: { rows: 60 }, settings: { ...EUR, limits: { load_rows_max: 10 } } })
+    await using tide = await aTide({ sandbox: { rows: 24 }, settings: { ...EUR, limits: { load_rows_max: 10 } } })
     const { world } = tide.sandbox
     for (let run = 0; run < 2; run += 1) {
-      for (const key of world.liveKeys('events').slice(0, 20)) world.edit('events', key)
+      for (const key of world.liveKeys('events').slice(0, 12)) world.edit('events', key)
       await tide.sync('events', 'enquiries', 'audit_entries', 'enquiry_audit_entries')
       const held = await tide.warehouse.rows<{ key: number; n: number; last: number }>(
         `SELECT entity_record_id AS key, count(*) AS n, max(entry_number) AS last FROM audit_entries GROUP BY 1 ORDER BY 1`,

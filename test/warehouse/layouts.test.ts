@@ -11,10 +11,11 @@ import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aWorld } from '../cli/support.ts'
-import { dumpOf, restore } from '../support/layoutDump.ts'
+import { dumpOf, fileOf, restore } from '../support/layoutDump.ts'
 import { aTide } from '../support/tide.ts'
+import { aFolder } from '../support/warehouse.ts'
+import { everyCommandOn } from './everyCommand.ts'
 
-const fileOf = (layout: number) => path.join(import.meta.dirname, '../fixtures', `layout${layout}.sql`)
 const LAYOUTS = Array.from({ length: LAYOUT }, (_, index) => index + 1)
 const HEAD = (layout: number) =>
   `-- A small warehouse of layout ${layout}, with rows in it; test/warehouse/layouts.test.ts opens it.\n`
@@ -28,8 +29,8 @@ it('UPDATE=1 writes the newest layout with rows of every report', async () => {
 })
 
 it.each(LAYOUTS)('a warehouse of layout %i opens with every row, as the newest layout', async (layout) => {
-  await using tide = await aTide()
-  const file = path.join(path.dirname(tide.config.warehouse), 'old.duckdb')
+  await using folder = await aFolder()
+  const file = path.join(folder.path, 'old.duckdb')
   await restore(fileOf(layout), file)
   const dump = await readFile(fileOf(layout), 'utf8')
   const kept = Map.groupBy(dump.matchAll(/^INSERT INTO ("\w+"\."\w+") /gm), ([, table]) => table ?? '')
@@ -44,21 +45,7 @@ it.each(LAYOUTS)('a warehouse of layout %i opens with every row, as the newest l
   expect(fresh?.rows).toBe(4)
 })
 
-it.each(LAYOUTS)(
-  'a sync, a backfill and every reading command work on a warehouse of layout %i',
-  { timeout: 240_000 },
-  async (layout) => {
-    await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
-    await restore(fileOf(layout), path.join(world.folder, 'w.duckdb'))
-    for (const command of [
-      ['sync'],
-      ['backfill', 'events', '--from', '2024-01-01'],
-      ['status'],
-      ['query', 'FROM events'],
-    ])
-      expect(await world.run(...command), command.join(' ')).toMatchObject({ code: 0 })
-  },
-)
+it('a sync, a backfill and every reading command work on a warehouse of layout 1', () => everyCommandOn(1))
 
 it('a warehouse of the first hours of layout 1, which lacked a column, is compared with the service', async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })

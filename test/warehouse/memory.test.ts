@@ -5,6 +5,7 @@ import { SyncError } from '../../src/errors.ts'
 import { type AroundStatement, Database } from '../../src/warehouse/database/duckdb.ts'
 import { withMemory } from '../../src/warehouse/database/loadResources.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { copyWarehouse } from '../support/templates.ts'
 import { aFolder, loadRows, type OpenWarehouse } from '../support/warehouse.ts'
 
 const MIB = 2 ** 20
@@ -12,6 +13,7 @@ const MIB = 2 ** 20
 async function small(threads: number, memory: string, around?: AroundStatement): Promise<OpenWarehouse> {
   const folder = await aFolder()
   const path = `${folder.path}/warehouse.duckdb`
+  await copyWarehouse(path)
   const warehouse = await Warehouse.open({ path, memory, threads, around })
   return {
     warehouse,

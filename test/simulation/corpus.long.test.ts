@@ -1,0 +1,8 @@
+/** The seeds of the corpus and of the first 40 that take longer, and one more that is run twice. */
+import { repeatsItself, runLongCorpus, runSlowSeeds } from './share.ts'
+
+runLongCorpus()
+
+runSlowSeeds()
+
+repeatsItself(64)
