@@ -96,9 +96,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/**
- * A report without changes for some days is normal, so this only warns. Whether its runs go on is tested on the runs.
- */
+/** A report may have no changes for some days, so this only warns. Failing runs are detected by `runTable`. */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -117,10 +115,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/**
- * Returns a test for a column that has the name of another report's key, such as `event_id`. Discovered columns are
- * included.
- */
+/** Returns a test for a column named like the key of another report, such as `event_id`, also a discovered one. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []

@@ -6,7 +6,6 @@ import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
-/** A column as the dictionary shows it. */
 export interface ColumnEntry {
   readonly name: string
   readonly type: string

@@ -32,7 +32,7 @@ const CODES = {
   ANSWER_NOT_JSON: { retry: 'transient' },
   ANSWER_MALFORMED: { retry: 'transient' },
   ANSWER_TOO_LARGE: { retry: 'never' },
-  // walks
+  // proofs of completeness
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
   // deletions
@@ -66,7 +66,7 @@ const CODES = {
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },
   CONSOLE_LIMITED: { retry: 'transient' },
   CONSOLE_REFUSED: { retry: 'never' },
-  // the rest
+  // others
   CANCELLED: { retry: 'transient' },
   UNEXPECTED: { retry: 'transient' },
 } as const satisfies Record<string, { retry: Retry; usage?: true }>

@@ -57,7 +57,7 @@ export async function readMemory(file: string): Promise<Memory> {
   }
 }
 
-/** Writes the file. After a failure, such as a full disk, the state is kept in memory only, and the worker goes on. */
+/** Writes the file. After a failure, such as a full disk, the state is only in memory, and the worker continues. */
 export async function writeMemory(file: string, memory: Memory): Promise<void> {
   const fresh = `${file}.new`
   try {

@@ -13,7 +13,7 @@ export interface LeaseRequest {
    */
   readonly as: string
   readonly signal: AbortSignal
-  /** Stops the holder, because a new attempt of its job needs the lease. */
+  /** Aborts the run that has the lease. Called when a new attempt of the same job needs it. */
   readonly callOff: () => void
 }
 

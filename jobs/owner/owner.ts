@@ -42,7 +42,7 @@ const BACKFILLS_AT_ONCE = 2
 /** Windows of one backfill that are pulled, or wait for their load, at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** Which run it is, and under which lease it works. */
+/** The run of a job, and the name of its lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName

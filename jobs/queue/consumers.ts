@@ -21,7 +21,7 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** Undefined: the defaults of the store. */
+  /** Times of the locks; undefined: the defaults of the store. */
   readonly locks?: LockTimes | undefined
 }
 

@@ -44,7 +44,7 @@ function lockIn(directory: string): Disposable {
   try {
     // SQLite also opens a file that is read-only for this user, but its lock then excludes no other process.
     accessSync(file, constants.W_OK)
-    // Before SQLite creates its journal, which inherits the permissions of the file.
+    // Permissions are set before SQLite creates its journal, which inherits those of the file.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)

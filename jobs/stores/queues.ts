@@ -47,9 +47,7 @@ const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 /** Milliseconds before a failed call to the store is repeated. BullMQ's default of 15 s is long for a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/**
- * Calls that commands use. Their errors get a cure, because a raw driver's error would look like a defect of Tidemark.
- */
+/** Calls that commands use. Their errors get a cure; a raw driver's error would seem to be a defect of Tidemark. */
 const CALLS = [
   'add',
   'getActive',

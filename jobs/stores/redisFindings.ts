@@ -58,7 +58,9 @@ function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Only a warning: schedules and windows that Redis loses are restored from configuration and warehouse, but late. */
+/**
+ * Warns about missing persistence: lost schedules and windows are restored from configuration and warehouse, but late.
+ */
 function persistence(told: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = told.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }

@@ -60,7 +60,7 @@ export async function openRedisStore(
     onError: troubles.tell,
     unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
-    // Not used on PostgreSQL, where such a limit makes BullMQ deadlock and turns successes into failures.
+    // On PostgreSQL such a limit makes BullMQ deadlock and turns successes into failures, so only Redis has one.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
   })

@@ -13,7 +13,7 @@ import { nameOf, Seal } from './seal.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
-/** Long enough for a process that is busy parsing; short enough that the others wait only briefly after its death. */
+/** Duration of a refresh lease: long enough for a process that is busy parsing, and short for others if it dies. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads by the processes that wait for a refresh, which takes a few hundred milliseconds. */
@@ -140,7 +140,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** Not validated: decryption proves that a Tidemark process wrote it. */
+/** The content is not validated, because decryption proves that a Tidemark process wrote it. */
 interface Sealed {
   readonly accessToken: string
   readonly lifetimeMs: number

@@ -43,7 +43,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
   await runMigrations(session, schema)
   await session.query('BEGIN')
   try {
-    // CREATE TABLE IF NOT EXISTS fails when two sessions run it at the same time, so a lock comes first.
+    // Takes a lock first, because CREATE TABLE IF NOT EXISTS fails when two sessions run it at the same time.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')

@@ -46,7 +46,7 @@ export function messageOf(error: unknown): string {
 
 export class Troubles {
   readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
-  /** When each message was last logged. */
+  /** Message → the time at which it was last logged. */
   readonly #said = new Map<string, number>()
 
   constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {

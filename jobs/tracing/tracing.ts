@@ -10,7 +10,7 @@ import type { Facts, Observe } from '../../src/observe.ts'
 
 export interface Tracing extends AsyncDisposable {
   readonly observe: Observe
-  /** For queues and workers. */
+  /** The object that BullMQ's queues and workers need for tracing. */
   readonly telemetry: Telemetry
 }
 

@@ -1,7 +1,4 @@
-/**
- * Events: the only report with a modification time that includes its children, and with a soft-delete flag (spec §2,
- * §4).
- */
+/** Events: the only report whose modification time includes its children, and with a soft-delete flag (spec §2, §4). */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -1,4 +1,4 @@
-/** How results look in print: numbers, durations, times and tables. */
+/** Formats results for people: numbers, durations, times and tables. */
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
@@ -77,14 +77,14 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .join('\n')}\n`
 }
 
-/** Returns columns of numbers. */
+/** Returns right-aligned columns for numbers. */
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
 /** Returns two lines: the problem with its code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
 export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
   `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject from the beginning of a message that is printed behind the subject. */
+/** Removes the subject from the beginning of a message that is printed after the subject. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

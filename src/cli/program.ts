@@ -35,7 +35,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
 /** No option has white space in its name, so such an argument is SQL that begins with a comment. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves the SQL behind `--`, where the parser takes no argument for an option. */
+/** Moves the SQL after `--`, so that the parser takes no part of it for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

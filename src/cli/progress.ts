@@ -15,9 +15,8 @@ export interface ProgressView extends Disposable {
   onOutcome(outcome: Outcome): void
 }
 
-/** Milliseconds between two drawings. */
 const REDRAW_MS = 100
-/** Milliseconds between two log lines of a report: they show that it is active, not every page. */
+/** Milliseconds between two log lines of an active report, so that the log does not grow with its pages. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -141,7 +140,7 @@ export function loggedProgress(log: Log, clock: Clock): ProgressView {
   }
 }
 
-/** Prints nothing. */
+/** A view for `--quiet`, which prints nothing. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,

@@ -109,7 +109,7 @@ function rereadText({ since, until, because, records }: Reread): string {
   return `reading again ${from} ${timeText(until)} because ${reason} changed`
 }
 
-/** Returns a text. Example: `rows were shown up to 7m after their stamp`. */
+/** Returns how late rows were. Example: `rows were shown up to 7m after their stamp`. */
 export const latenessText = (largestLatenessMs: number): string =>
   `rows were shown up to ${settingDuration(largestLatenessMs)} after their stamp`
 

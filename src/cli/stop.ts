@@ -20,7 +20,7 @@ const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undon
 export interface StopParts {
   readonly clock: Clock
   readonly say: (line: string) => void
-  /** Ends the program at once. */
+  /** Ends the process at once, with this exit code. */
   readonly quit: (code: number) => void
 }
 

@@ -23,7 +23,7 @@ export interface CommandSettings {
   readonly loudness: Loudness
   /** Called when it is known whether the worker or this process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
-  /** Called in addition to the progress view. */
+  /** Called with the progress in addition to the progress view. */
   readonly onProgress?: (progress: Progress) => void
 }
 

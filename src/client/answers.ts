@@ -9,7 +9,7 @@ import type { Redactor } from './redaction.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface RequestContext {
-  /** Undefined for the token request. */
+  /** The requested report; undefined for the token request. */
   report: string | undefined
   /** The scope that grants the report, where the specification names it (spec §5, rule 3). */
   scope?: string | undefined
@@ -66,7 +66,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // Rows with the content type of a web page are not shown: their private columns are not removed yet.
+  // Rows that were sent with the content type of a web page are not in the error: they may contain private columns.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',

@@ -15,7 +15,7 @@ export interface ClientLimits {
   readonly answerBytesMax: number
   /** How often one request is sent before its failure is thrown. */
   readonly attemptsMax: number
-  /** The maximum of the first random delay between attempts. It doubles with each further attempt. */
+  /** The maximum of the first random delay between attempts. It is doubled for each further attempt. */
   readonly retryDelayMsMin: number
   /** The maximum of all random delays. */
   readonly retryDelayMsMax: number
@@ -28,21 +28,21 @@ export interface ClientLimits {
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS: ClientLimits = {
-  // A reachable service opens a connection within a second, a lost SYN packet costs three.
+  // A service that is reachable opens a connection within a second; a lost SYN packet costs three.
   connectMs: 10 * SECOND_MS,
   // "Expansion increases response size and processing time" (spec §4): a year of expanded rows may take a minute.
   headersMs: 2 * MINUTE_MS,
   // A server that streams sends data often: half a minute without a byte is a dead connection.
   bodyMs: 30 * SECOND_MS,
-  // Longer than the headers plus a slow transfer of a full page.
+  // Allows for the time until the first byte and the slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
-  // 500 rows at 256 KiB each. Four such answers at once still fit a small machine's memory.
+  // Allows for 500 rows of 256 KiB. Four such responses at once still fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
-  // With the delays below, six attempts outlast half a minute of failures. After that, the next run tries again.
+  // With the delays below, six attempts outlast half a minute of failures. After them, the next run tries again.
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // A run that would wait longer fails. The first run after the pause tries again.
+  // A run waits at most this long. With a longer Retry-After it fails, and the first run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
   // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,

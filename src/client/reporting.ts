@@ -47,7 +47,7 @@ export interface ClientSettings {
   baseUrl: URL
   clientId: string
   clientSecret: Secret
-  /** Undefined or empty: the client's default scopes apply (spec §4). */
+  /** OAuth scopes to request. Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
   /** The maximum of requests in flight. The client begins with fewer and adapts. */
   concurrency: number
@@ -61,7 +61,7 @@ export interface ClientDependencies {
   onEvent?: ((event: ClientEvent) => void) | undefined
   /** Wraps each request that is sent, including token requests. */
   observe?: Observe | undefined
-  /** Used instead of a pool of the client's own. The client does not close it. */
+  /** A connection pool of the caller, who also closes it; undefined: the client opens its own. */
   dispatcher?: Dispatcher | undefined
   /** Shares one token with other processes. */
   tokenStore?: TokenStore | undefined
@@ -70,7 +70,6 @@ export interface ClientDependencies {
 }
 
 export interface ReportRequest<T> {
-  /** The report's name, for errors. */
   report: string
   /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
@@ -97,13 +96,13 @@ export interface Answer<T> {
 }
 
 export interface ClientCounters {
-  /** Report requests sent, retries included. */
+  /** Number of report requests sent, including retries. */
   requests: number
   tokenRequests: number
   retries: number
   /** Decompressed bytes of all answers that were parsed. */
   bytes: number
-  /** Answers with status 429. */
+  /** Number of responses with status 429. */
   throttled: number
 }
 

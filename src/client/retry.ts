@@ -71,7 +71,7 @@ function afterLongPause(error: SyncError, attempts: number, pause: LongPause): S
   })
 }
 
-/** True for a token request within an attempt: it was already retried, so it is not retried again. */
+/** Token requests within an attempt were already retried, so their errors are not retried again. */
 const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {

@@ -18,7 +18,7 @@ export interface Post {
   path: string
   body: Readonly<Record<string, unknown>>
   bearer?: Secret
-  /** For errors; undefined for the token request. */
+  /** The report, for errors; undefined for the token request. */
   report: string | undefined
   answerBytesMax: number
 }

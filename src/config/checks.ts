@@ -74,7 +74,7 @@ export const directoryProblem: Check = (text) =>
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** IPv6 addresses need brackets: `[::1]`. */
+/** Matches host and port. An IPv6 address needs brackets: `[::1]`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>
@@ -83,7 +83,7 @@ export const serveProblem: Check = (text) =>
 export interface ServeAddress {
   readonly host: string
   readonly port: number
-  /** Only processes of this machine can connect. */
+  /** True if only processes of this machine can connect. */
   readonly isLoopback: boolean
 }
 

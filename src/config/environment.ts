@@ -44,7 +44,7 @@ export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Read by the launcher, or before the configuration exists. */
+/** Variables that the launcher reads, or that are read before the configuration exists. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -102,7 +102,7 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
-/** Returns the names of the variables that are set. */
+/** Returns the names of the environment variables of Tidemark that are set. */
 export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
 
 /** A variable that nothing reads. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */

@@ -28,7 +28,7 @@ export function resolveReport(
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // In the declaration's order, so that the order in the file does not change requests.
+    // The flags have the order of the declaration, so that their order in the file does not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: own.filters ?? {},
     contract: own.schema_contract ?? raw.defaults.schema_contract,

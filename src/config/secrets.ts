@@ -16,7 +16,7 @@ interface SecretSetting {
   readonly charsMin: number
 }
 
-/** Shorter keys can be found by trying all of them. */
+/** A shorter key could be found by trying all of them. */
 const KEY_CHARS_MIN = 16
 
 const clientSecret: SecretSetting = {

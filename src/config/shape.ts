@@ -20,7 +20,7 @@ export type OffReason =
 
 /** The interval or the times of something that is repeated. */
 export interface Rhythm {
-  /** As written: a duration such as `5m`, or a cron line of five or six fields. */
+  /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
   /** `every` in milliseconds; undefined for a cron line. */
   readonly everyMs?: number
@@ -58,7 +58,7 @@ export interface ReportConfig extends Rhythm {
   readonly privacy: Privacy
   /** Incremental runs also request rows by creation time. Only for reports with such a filter. */
   readonly askCreated: boolean
-  /** Empty for every report but `audit_entries`. */
+  /** Empty for every report except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
 }
 
@@ -67,7 +67,7 @@ export interface ServiceConfig {
   readonly clientId: string
   readonly clientSecret: Secret
   readonly scopes?: readonly string[]
-  /** Requests in flight at once. */
+  /** The maximum number of requests in flight. */
   readonly concurrency: number
   readonly requestsPerSecond?: number
 }
@@ -75,7 +75,7 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
-  /** From `TIDEMARK_CONSOLE_TOKEN`; when undefined, the console makes one at the start. */
+  /** The value of `TIDEMARK_CONSOLE_TOKEN`; if undefined, the console makes a token at its start. */
   readonly token?: Secret
 }
 
@@ -93,7 +93,7 @@ export interface ServeConfig {
   readonly host: string
   readonly port: number
   readonly isLoopback: boolean
-  /** From `TIDEMARK_SERVE_TOKEN`; when undefined, the worker makes one at the start. */
+  /** The value of `TIDEMARK_SERVE_TOKEN`; if undefined, the worker makes a token at its start. */
   readonly token?: Secret
 }
 
@@ -151,7 +151,7 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** From `--config`. */
+  /** The file that `--config` names. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

@@ -1,7 +1,7 @@
 /**
- * Where the console reads state and sends commands. In the process that owns the warehouse this is the owner itself; in
- * any other process it is the published copy for reading, and the owner, through the queue, for commands. The
- * backend changes when the ownership changes; the console stays open.
+ * The source of the console's data and the target of its commands. In the process that owns the warehouse, both are
+ * that process. In any other process, data comes from the published copy, and commands go through the queue to the
+ * owner. The backend changes with the ownership, while the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'

@@ -31,7 +31,6 @@ export interface RunFilter {
   readonly limit: number
 }
 
-/** Returns runs, newest first. */
 export async function runsOf(books: Reader, { report, state, before, limit }: RunFilter): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
@@ -102,7 +101,7 @@ export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
     `SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure FROM tidemark.report_states WHERE paused_code IS NOT NULL`,
   )
 
-/** Longer rows are cut: a row may have megabytes. */
+/** A longer row is cut, because a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 export interface RejectedFilter {

@@ -29,9 +29,9 @@ import { addPageFiles } from './pageFiles.ts'
 
 export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metricsText'> {
   readonly host: string
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   readonly port: number
-  /** Undefined: a new token is made. */
+  /** Token for the login; undefined: a new token is made. */
   readonly token: Secret | undefined
   readonly version: string
   readonly clock: Clock

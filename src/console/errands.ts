@@ -27,7 +27,6 @@ export class Errands {
     this.#log = log
   }
 
-  /** All errands, newest first. */
   get all(): readonly Errand[] {
     return [...this.#errands.values()].toReversed()
   }

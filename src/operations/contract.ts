@@ -20,9 +20,9 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** Undefined: the configured start of the report. */
+  /** Start of the range; undefined: the configured start of the report. */
   from: instant.optional(),
-  /** Undefined: now. */
+  /** End of the range; undefined: now. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
@@ -53,7 +53,6 @@ export type OperationRequest = z.infer<typeof OperationRequest>
 export type OperationName = OperationRequest['do']
 export type RequestOf<Name extends OperationName> = Extract<OperationRequest, { do: Name }>
 
-/** An error as plain values. */
 export const Problem = z.looseObject({ code: z.string(), message: z.string(), cure: z.string() })
 export type Problem = z.infer<typeof Problem>
 

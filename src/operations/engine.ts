@@ -8,7 +8,6 @@ import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
-/** The caller of an operation. */
 export interface Caller {
   readonly tell: (event: OperationEvent) => void
   /** Aborted when the caller has left. Runs that a worker has begun continue. */

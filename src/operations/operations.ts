@@ -70,7 +70,9 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/** Also forgets refusals (403) of the service, and starts the reports at once so that the operator sees the effect. */
+/**
+ * Resumes reports, forgets refusals (403) of the service, and starts the reports so that the operator sees the effect.
+ */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })

@@ -15,7 +15,6 @@ import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 const LANES = 4
 
 export interface OwnEngineOptions {
-  /** Path of the published copy. */
   readonly published: string
   /** Called once for each run that has ended. */
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void

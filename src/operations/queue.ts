@@ -16,7 +16,6 @@ const REQUESTS_AT_ONCE = 200
 /** Events that a job's progress keeps. */
 const EVENTS_MAX = 500
 
-/** Takes requests from the queue. */
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
   consumers.consume({
     queue: 'control',

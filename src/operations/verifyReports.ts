@@ -22,9 +22,9 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** Undefined: the configured start of the report. */
+  /** Start of the window; undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** Undefined: the report's mark. */
+  /** End of the window; undefined: the report's mark. */
   readonly to: Instant | undefined
 }
 

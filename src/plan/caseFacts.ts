@@ -148,7 +148,7 @@ export function isCountMet(given: Case): boolean {
 export const isAgreed = ({ profile, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)
 
-/** Returns whether two walks agree on fewer rows than the total says. */
+/** Returns whether two walks agree on fewer rows than the total. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && isAgreed(given) && (walk.totalCount ?? 0) > walk.distinct
@@ -216,7 +216,7 @@ export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the last page was found and the pages before it are not read yet. */
+/** Returns whether the place of the last page is known, but the pages before it were not read yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 

@@ -63,7 +63,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // A setting that now requests less is missing in new rows, so the earlier, larger coverage no longer holds.
+  // If a setting requests less now, new rows lack something, so the earlier, larger coverage is no longer true.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }

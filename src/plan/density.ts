@@ -73,7 +73,7 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // The earlier density is scaled by the trend, so that it is comparable with that of the new slice.
+    // Scales the earlier density by the trend, so that it can be compared with that of the new slice.
     this.#rows *= Math.exp(this.#trend)
   }
 

@@ -8,7 +8,7 @@ import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plus
 export interface PreviousRead {
   /** Rows with a stamp up to this time were requested before. */
   readonly until: Instant
-  /** The service's time of that request: a row that it did not return was shown later. */
+  /** The service's time of that request. A row of the span that was not in its response became visible later. */
   readonly at: Instant
 }
 
@@ -16,7 +16,7 @@ export interface LastWindow {
   readonly mark: Instant | undefined
   /** The end of the window that set the mark, by the service's clock at that time. */
   readonly until: Instant | undefined
-  /** Our clock when the run of that window began. */
+  /** The time of our clock at the beginning of the run that read the window. */
   readonly begunAt: Instant | undefined
 }
 

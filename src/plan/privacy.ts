@@ -82,7 +82,7 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 }
 
 export interface NowPrivate {
-  /** `column` or `collection.column`. */
+  /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
   readonly payload: boolean
 }

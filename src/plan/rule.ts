@@ -5,9 +5,9 @@ import type { Case, Verdict } from './slice.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Rule {
-  /** The condition in words. */
+  /** The condition in words, as in docs/PROOFS.md. */
   readonly name: string
-  /** The verdict in words. */
+  /** The verdict in words, as in docs/PROOFS.md. */
   readonly verdict: string
   /** The heading in docs/PROOFS.md under which the rule is argued. */
   readonly argued: string

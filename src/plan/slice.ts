@@ -8,7 +8,7 @@ import type { WalkPolicy } from './walkPolicy.ts'
 
 /** A part of a span that is proven by itself. */
 export interface Slice {
-  /** Undefined: all rows, without bounds. */
+  /** The time of the slice; undefined: all rows, without bounds. */
   readonly span: Span | undefined
   /** The probable number of rows, derived from totals or places of pages. */
   readonly rowsExpected?: number | undefined
@@ -21,7 +21,6 @@ export interface Slice {
 /** What all slices of a report have in common in one run. */
 export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
-  /** True if rows have a key; audit entries have none. */
   readonly keyed: boolean
   readonly pageSize: number
   /** Rows with a time from here on may still be committed late. */
@@ -32,7 +31,7 @@ export interface WalkTerms {
   readonly walkAttemptsMax: number
 }
 
-/** What the probes of a walk have found; undefined until a probe was made. */
+/** Results of the test requests (probes) for a slice. A field is undefined until its probe was made. */
 export interface Findings {
   readonly firstNumber?: 'asked'
   readonly pageZero?: 'asked'
@@ -62,7 +61,7 @@ export interface CountedPages {
   readonly isShort: boolean
 }
 
-/** What was read and probed of a slice so far. */
+/** All that is known of a slice so far: its walks and the results of its probes. */
 export interface Evidence {
   /** How much of the latest walk was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -72,7 +71,7 @@ export interface Evidence {
   readonly previous?: Walk | undefined
   /** The claim of page 1 when it was read. */
   readonly claim: Claim
-  /** The number in the request for page 1. */
+  /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
   /** A page larger than usual was refused, so there is nothing else to try. */

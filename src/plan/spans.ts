@@ -5,7 +5,7 @@
 import { type Instant, minusMs } from '../instant.ts'
 
 export interface Span {
-  /** Undefined: no lower bound is sent. */
+  /** Lower bound; undefined: none is sent. */
   readonly since: Instant | undefined
   readonly until: Instant
 }

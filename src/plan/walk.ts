@@ -21,9 +21,9 @@ export interface PageSeen {
 }
 
 /**
- * How a window is known to be complete; stored in `tidemark.windows.proof`. `single`: one response holds everything.
- * `total`: there are as many distinct keys as every page said, or as the place of the last page leaves room for. `agreed`:
- * two walks to the end brought the same keys.
+ * The proof that a window is complete; stored in `tidemark.windows.proof`. `single`: one response contains all rows.
+ * `total`: there are as many distinct keys as the total of every page, or as the place of the last page allows.
+ * `agreed`: two complete walks have the same keys.
  */
 export type Proof = 'single' | 'total' | 'agreed'
 
@@ -49,16 +49,15 @@ export class Walk {
   /** Different rows of the first page, and of the page with the highest number. */
   firstRows = 0
   lastRows = 0
-  /** The total on page 1. */
+  /** The total on page 1; undefined for a bare array. */
   firstTotal: number | undefined
   /** Rows as sent, of the first page and of the page that was read last. */
   firstRowsSent = 0
   lastRowsSent = 0
-  /** Rows of the longest page. */
   mostRows = 0
-  /** True if the second page was the same as the first. */
+  /** True if page 2 had the same rows as page 1. */
   isShownAgain = false
-  /** The first refusal. */
+  /** The first error with which the service refused a page. */
   refusal: SyncError | undefined
   readonly #kind: WalkKind
   readonly #totals = new Set<number>()
@@ -87,7 +86,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** The rows of a full page, by the page size in the response (not the requested one) and by the rows that came. */
+  /** The rows of a full page: the page size in the response (not the requested one), or the rows of a longer page. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -220,7 +219,8 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that may have rows: the total is not met or, without one, the page before is full.
+   * Returns the refusal of a page that should have rows: either the total is not met, or there is no total and the page
+   * before is full.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

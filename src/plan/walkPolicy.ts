@@ -8,7 +8,7 @@ export interface WalkPolicy {
 }
 
 export const WALK_POLICIES = {
-  /** Changes since the mark. */
+  /** Incremental runs: rows that changed since the mark. */
   changes: { cuts: 'freely', checksProfile: true },
   /** The first request of a report without bounds: one response with everything, if the service returns that. */
   'first look': { cuts: 'only one response is wanted', checksProfile: true },

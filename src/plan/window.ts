@@ -5,7 +5,7 @@
 import { earliest, type Instant, latest, MICROS_PER_SECOND, millisBetween, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
-  /** Undefined: no lower bound, which also returns rows that match no modification filter. */
+  /** Lower bound. Undefined: none, so that rows are included that match no modification filter. */
   readonly since: Instant | undefined
   readonly until: Instant
   /** The service's clock when the window was cut. The window proves nothing after this time. */

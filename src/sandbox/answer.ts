@@ -14,7 +14,7 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
   headers,
 })
 
-/** 400 with property-level errors. */
+/** Returns a response with status 400 and an error for each wrong property. */
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 

@@ -27,7 +27,7 @@ interface Bearer {
   uses: number
 }
 
-/** The outcome of an authentication. */
+/** The result of an authentication: admitted, or the response that rejects the request. */
 export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }
@@ -44,7 +44,7 @@ export class Auth {
     this.#options = options
   }
 
-  /** POST /Account/RequestToken. */
+  /** Answers POST /Account/RequestToken. */
   async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)

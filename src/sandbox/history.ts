@@ -84,7 +84,7 @@ export class History {
     return draw(this.#seed, row, purpose) % 100 < percent
   }
 
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1) that depends on the row and the purpose. */
   #fraction(row: number, purpose: number): number {
     return draw(this.#seed, row, purpose) / 2 ** 32
   }

@@ -28,7 +28,7 @@ export interface SandboxOptions {
   /** The number of events. Budgets and MERF submissions are as many; other reports have half as many. Default 500. */
   readonly rows?: number | undefined
   readonly seed?: number | undefined
-  /** Default 0: any free port. */
+  /** Port to listen on. Default 0: any free port. */
   readonly port?: number | undefined
   /** Random changes per second. Default 0. */
   readonly changesPerSecond?: number | undefined

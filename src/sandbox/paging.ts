@@ -15,7 +15,6 @@ export interface PageLimits {
 export interface Page {
   readonly start: number
   readonly count: number
-  /** Page number in the envelope. */
   readonly pageNumber: number
   readonly pageSize: number
   readonly totalCount: number

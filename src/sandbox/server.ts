@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** Long, so that a client that reuses an idle connection does not find it closed. */
+/** This long, so that a client that reuses an idle connection does not find it closed. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

@@ -1,6 +1,6 @@
 /**
- * From a request to a response: route, faults that replace the response, authentication, validation, report. The
- * sockets are in `server.ts` (requests) and `send.ts` (responses).
+ * Answers requests: route, faults that replace the response, authentication, validation, report. The sockets are in
+ * `server.ts` (requests) and `send.ts` (responses).
  */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'

@@ -18,7 +18,7 @@ export type RawFields = Readonly<Record<string, string>>
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
-  /** From 0, in the order of creation. */
+  /** Number of the row in the order of creation, from 0. */
   readonly number: number
   modified: Ticks
   aggregate: Ticks
@@ -40,7 +40,6 @@ export interface CollectionRules {
   readonly filled: boolean
 }
 
-/** How a row is written. */
 export interface Manner {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency

@@ -19,7 +19,7 @@ export interface ReportRequest {
 
 export interface Checked {
   readonly request: ReportRequest
-  /** What is wrong; the request is refused with it. */
+  /** The errors, for the response that rejects the request. */
   readonly errors: PropertyErrors
   /** Parameters that the specification does not document; refused only when the service is strict. */
   readonly unknown: PropertyErrors

@@ -17,7 +17,7 @@ export interface WorldOptions {
   /** Number of events; the other reports follow. */
   readonly rows: number
   readonly seed: number
-  /** The service's clock, skew included. */
+  /** Returns the service's time, including the fault `skew`. */
   readonly now: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined

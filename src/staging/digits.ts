@@ -31,7 +31,6 @@ export function writeDigits(out: Buffer, at: number, value: number): number {
   return at + digits
 }
 
-/** Writes `value` with leading zeros. */
 export function writePadded(out: Buffer, at: number, value: number): void {
   let rest = value
   for (let i = at + ORDINAL_DIGITS - 1; i >= at; i -= 1) {

@@ -47,7 +47,7 @@ export interface ScannedPage {
   /** The key of each row that has one, in the page's order, rejected rows included. */
   readonly keys: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
-  /** Rows to load. */
+  /** Number of rows to load: all except rejected ones. */
   readonly stagedRows: number
   /** Bytes of the longest row of the page. DuckDB's reader needs it as its limit. */
   readonly rowBytesMax: number

@@ -51,7 +51,6 @@ export interface Segment {
   /** The collections with at least one item. */
   readonly collections: readonly StagedCollection[]
   readonly rows: number
-  /** Bytes of `file`. */
   readonly bytes: number
   readonly rowBytesMax: number
   readonly pages: readonly StagedPage[]
@@ -86,7 +85,7 @@ interface OpenCollection extends StagedCollection {
 interface OpenSegment extends Segment {
   readonly handle: FileHandle
   readonly collections: OpenCollection[]
-  /** Bytes of all files. */
+  /** Size of all files of the segment. */
   bytesInAll: number
   rows: number
   bytes: number
@@ -123,7 +122,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, observedAt, asked))
   }
 
-  /** Returns the present position. */
+  /** Returns the end of the open segment. */
   async point(): Promise<SpoolPoint> {
     await this.#tail
     const open = this.#open

@@ -24,7 +24,7 @@ export interface ScopeCoverage {
 
 /** The range that this run or the next one reads again. */
 export interface Reread {
-  /** Undefined: from the beginning of the report. */
+  /** Start of the range; undefined: the beginning of the report. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly because: readonly Change[]

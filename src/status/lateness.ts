@@ -2,7 +2,7 @@
 import { advisedOverlapMs, settingDuration } from '../plan/lateness.ts'
 
 export interface Lateness {
-  /** Undefined for reports whose rows have no modification time. */
+  /** Number of late rows; undefined for reports whose rows have no modification time. */
   readonly lateRows: number | undefined
   readonly largestLatenessMs: number | undefined
 }

@@ -1,5 +1,5 @@
 /**
- * What a run needs from other rooms. Everything is opened outside and passed in, so that a simulation can replace it.
+ * What a run needs: client, warehouse, clock and others. The caller opens them, so that a simulation can replace them.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -15,7 +15,7 @@ import type { ReportOutcome } from './reportOutcome.ts'
 /** The target of staged rows: the warehouse, or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** What walks and their proofs need. */
+/** The parts that reading and proving windows needs. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -45,9 +45,7 @@ export interface SyncSettings {
   readonly concurrency: number
   /** The client and its OAuth scopes. A report that was refused to another identity is tried again. */
   readonly identity: string
-  /** The key of hashed columns. */
   readonly hashKey?: Secret | undefined
-  /** The directory for staged rows. */
   readonly staging: string
 }
 
@@ -57,7 +55,7 @@ export interface Progress {
   readonly rows: number
   /** The total that the service has returned, if any. */
   readonly rowsExpected?: number | undefined
-  /** Only of a backfill, as `windows`. */
+  /** Identifier of the backfill; undefined in other runs, like `windows`. */
   readonly backfillId?: string | undefined
   readonly windows?: WindowsProgress | undefined
 }

@@ -55,7 +55,7 @@ const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Used for loads that begin after it was set. If rows were added before, commit them first. */
+  /** Decides the kind of the next loads. Rows that were added before it is changed must be committed first. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions

@@ -10,7 +10,7 @@ import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
 
-/** What has to be read again: everything up to `until`. */
+/** Rows that have to be read again: all that were modified up to `until`. */
 export interface Refill {
   readonly until: Instant
   /** Stores up to when rows have to be read again; undefined when all are read. */

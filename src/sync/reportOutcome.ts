@@ -4,19 +4,19 @@ import type { SyncError } from '../errors.ts'
 
 export interface ReportOutcome {
   readonly report: ReportName
-  /** Undefined when the report did not run. */
+  /** Identifier of the run; undefined when the report did not run. */
   readonly runId?: string | undefined
   /** `paused`: skipped, since the service refused it before or an operator paused it; `error` contains reason and cure. */
   readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
   readonly figures: Figures
-  /** Only with `off`: why the report is switched off. */
+  /** Why the report is switched off. Set only with the state `off`. */
   readonly offReason?: string
   readonly error?: SyncError
   readonly elapsedMs: number
 }
 
-/** Sums over loads. */
+/** Sums over all loads of a run. */
 export interface Figures {
   rows: number
   inserted: number
@@ -58,7 +58,7 @@ export function addFigures(sum: Figures, part: Figures): void {
   sum.frozen = [...sum.frozen, ...part.frozen]
 }
 
-/** What the outcomes of reports have in common that were not run. */
+/** The common fields in the outcome of a report that was not run. */
 export const nothingRun = (report: ReportName) => ({
   report,
   runId: undefined,

@@ -40,7 +40,6 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 const ROWS_AT_ONCE = 500
 /** A batch is full from this number of rows. All rows that one load rejected are in the same batch. */
 const ROWS_A_LOAD = 5_000
-/** The highest number of attempts. */
 const TRIES_MAX = 10
 
 /** Loads the report's rejected rows again. Other loads may run at the same time, but no second retry of the report. */

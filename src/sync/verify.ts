@@ -16,14 +16,13 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Undefined: the configured start of the report. */
+  /** Start of the window; undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** Undefined: the mark. */
+  /** End of the window; undefined: the mark. */
   readonly to: Instant | undefined
   readonly runId: string
   /** Returns the mark of a scope (a currency, or '') in the published copy. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
-  /** The pauses in the books. */
   readonly pauses: readonly Pause[]
   /** Compares the rows of a scope with the published copy. */
   readonly compare: (ask: CompareAsk) => Promise<WindowComparison>

@@ -108,12 +108,12 @@ export class Warehouse implements AsyncDisposable {
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** Undefined for a warehouse in memory or in a lake. */
+  /** The file, to notice when it is replaced; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
   /** Runs that have begun and committed nothing yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** Undefined: the next load reads them from the books. */
+  /** Cache of discovered columns; undefined: the next load reads them from the books. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -259,7 +259,6 @@ export class Warehouse implements AsyncDisposable {
     return rejectedRows(this.#database, ask)
   }
 
-  /** Returns the paused reports. */
   pauses(): Promise<Pause[]> {
     return pauses(this.#database)
   }
@@ -306,7 +305,7 @@ export class Warehouse implements AsyncDisposable {
     return reconciledRows(this.#database, reconcileId)
   }
 
-  /** Throws MASS_DELETE_STOPPED. */
+  /** Ends a reconcile and marks rows as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }

@@ -30,7 +30,7 @@ export interface ConsoleWiring {
 }
 
 export interface WorkerConsole extends AsyncDisposable {
-  /** Undefined while another process has the port. */
+  /** Returns the console's address; undefined while another process has the port. */
   readonly address: () => string | undefined
 }
 

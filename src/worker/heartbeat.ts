@@ -1,8 +1,8 @@
 /**
- * The heartbeat of a worker: a small file that is written every few seconds while the event loop turns.
- * `tidemark health` reads it for every role, without asking the worker. The file is beside the warehouse, because a
- * service manager may give the worker a temporary directory of its own. Where that folder is missing or not writable,
- * the file is in the temporary directory.
+ * The heartbeat of a worker: a small file that is written every few seconds while the event loop is not blocked.
+ * `tidemark health` reads only this file. The file is next to the warehouse, because a service manager may run the
+ * worker with a temporary directory of its own. If that folder is missing or not writable, the file is in the temporary
+ * directory.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -29,7 +29,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // A failure, such as a full disk, is ignored, and the worker goes on. The next beat tries again.
+    // A failure, such as a full disk, is ignored: the next beat tries again.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

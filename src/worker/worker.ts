@@ -1,7 +1,7 @@
 /**
  * The life of a worker: it opens the queue and the client, starts the work of its roles, and runs until it is stopped
- * or one of the roles fails. `schedule` asks for runs, `load` owns the warehouse or stands by, `pull` reads windows of
- * backfills, `console` serves the console.
+ * or one of the roles fails. `schedule` requests runs at their times, `load` owns the warehouse or waits for it, `pull`
+ * reads windows of backfills, `console` serves the console.
  */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
@@ -82,7 +82,7 @@ export async function runWorker(shell: Shell, config: Config, options: WorkerOpt
 
 const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** The store looks for lost locks three times in the life of one lock. */
+/** The number of times that the store checks for lost locks while one lock is valid. */
 const LOOKS_PER_LOCK = 3
 
 /** Tests set `lock` so that they need not wait for the production intervals. */

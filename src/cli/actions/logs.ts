@@ -1,4 +1,4 @@
-/** `tidemark logs`: prints the log lines of one run, from the files beside the warehouse. */
+/** `tidemark logs`: prints the log lines of one run, from the files next to the warehouse. */
 import { access, constants } from 'node:fs/promises'
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'

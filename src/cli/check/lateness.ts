@@ -7,7 +7,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** Returns a warning for each report whose overlap should be longer, or one finding that it is enough. */
+/** Returns a warning for each report whose overlap is too short, or one finding that every overlap is long enough. */
 export async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)

@@ -55,7 +55,7 @@ ORDER BY entry_number DESC LIMIT 5`,
   },
 ]
 
-/** Returns the demo's configuration file; the secret is in the `.env` beside it. */
+/** Returns the demo's configuration file. The secret is in the `.env` of the same folder. */
 export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
 service:
   base_url: ${url}

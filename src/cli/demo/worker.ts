@@ -1,6 +1,6 @@
 /**
- * The demo's worker: `tidemark worker` as a process of its own, as it would run for months. It ends when its
- * channel to this process closes, so it never outlives it. Its log is a file beside the warehouse.
+ * The demo's worker: `tidemark worker` as a process of its own, as in production. It ends when its channel to this
+ * process closes, so it never outlives this process. Its log is a file next to the warehouse.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,6 @@ import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
   readonly connection: WorkerConnection
-  /** Address of its console. */
   readonly console: string
 }
 

@@ -30,7 +30,7 @@ const present = (text: string | undefined): string | undefined => (text?.trim() 
 /** Returns the settings. Throws USAGE_INVALID without a terminal when some are missing, and CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given): Promise<Answers> {
   const file = present(env['REPORTING_CLIENT_SECRET_FILE'])
-  // Not trimmed: a secret may begin or end with a space.
+  // The secret is not trimmed, because it may begin or end with a space.
   const direct = present(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
     baseUrl: present(given.baseUrl) ?? present(env['REPORTING_BASE_URL']),

@@ -6,7 +6,7 @@
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Shorter tokens could be found by trying. */
+/** Minimum number of characters: a shorter token could be found by trying. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>

@@ -56,7 +56,7 @@ export async function createApi(app: FastifyInstance, version: string): Promise<
     transformObject: jsonSchemaTransformObject,
   })
   app.setValidatorCompiler(validatorCompiler as never)
-  // Not validated at run time; the tests compare real responses with the schemas.
+  // Responses are not validated at run time; the tests compare real responses with the schemas.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   app.get('/api/openapi.json', () => app.swagger())
   return app.withTypeProvider<ZodTypeProvider>()

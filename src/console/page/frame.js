@@ -1,4 +1,4 @@
-/** The frame around every view: header, banner, notices and the dialog for questions. */
+/** The frame around every view: header, banner, notices and the dialog for confirmations. */
 import { act } from './api.js'
 import { byId, html } from './html.js'
 import { noticeOf } from './notices.js'

@@ -19,8 +19,8 @@ export function watchLive({ onState, onConnection }) {
   const watch = () => {
     cancelReconnect?.()
     source?.close()
-    // A hidden window does not listen: browsers open at most six connections to a host, so six windows would block
-    // requests.
+    // A hidden window does not listen: a browser opens at most six connections to a host, and six windows would use
+    // all.
     source = document.hidden ? undefined : new EventSource('/api/live')
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {

@@ -64,7 +64,7 @@ export interface Definition {
 export interface CollectionKind {
   readonly field: string
   readonly flag: string
-  /** `one`: an object or null. */
+  /** `many`: an array. `one`: an object or null. */
   readonly holds: 'many' | 'one'
   /** Whether items have an `id` of their own. */
   readonly identified: boolean
@@ -88,5 +88,4 @@ export const plain = (field: string, content: Content): CollectionKind => ({
   identified: false,
 })
 
-/** Declares an object or null. */
 export const one = (field: string, content: Content): CollectionKind => ({ ...many(field, content), holds: 'one' })

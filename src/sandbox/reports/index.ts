@@ -25,7 +25,6 @@ export type WorldReport = keyof typeof definitions
 export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
 export const WORLD_REPORTS = Object.keys(definitions) as readonly WorldReport[]
 
-/** Returns one value per report. */
 export const perReport = <T>(make: (report: WorldReport) => T): Readonly<Record<WorldReport, T>> =>
   Object.fromEntries(WORLD_REPORTS.map((report) => [report, make(report)])) as Record<WorldReport, T>
 

@@ -35,7 +35,6 @@ export interface PlanAsk {
 }
 
 export interface BackfillPlan {
-  /** The windows, newest first. */
   readonly windows: readonly PlannedWindow[]
   /** Number of requests that planning has sent. */
   readonly asked: number

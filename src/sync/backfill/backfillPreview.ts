@@ -16,7 +16,7 @@ export interface Planned {
 }
 
 export interface PreviewBooks {
-  /** Undefined: there is no warehouse yet. */
+  /** The books of backfills; undefined: there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }

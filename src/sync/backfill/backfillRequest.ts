@@ -7,9 +7,9 @@ import { checkRange } from './backfillRange.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** Undefined: the configured start of the report. */
+  /** Start of the range; undefined: the configured start of the report. */
   readonly from: Instant | undefined
-  /** Undefined: now, or the end of the backfill that continues. */
+  /** End of the range; undefined: now, or the end of the backfill that continues. */
   readonly to: Instant | undefined
 }
 
@@ -31,7 +31,7 @@ export interface RequestParts {
   readonly now: Instant
 }
 
-/** Returns the backfill. Throws USAGE_INVALID for an impossible range. */
+/** Returns the backfill for the request. Throws USAGE_INVALID for an impossible range. */
 export async function nameBackfill(
   asked: BackfillRequest,
   { books, start, now }: RequestParts,

@@ -85,7 +85,7 @@ export class Difference {
     const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
     const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    // Without filters, because an edit may have moved a row out of the report's filters; it is not deleted.
+    // The read has no filters, because an edit may have moved a row out of the report's filters without deleting it.
     for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }

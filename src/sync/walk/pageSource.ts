@@ -34,7 +34,7 @@ export interface FetchedPage {
 
 export class PageSource {
   readonly pageSize: number
-  /** What is known so far of how the service pages. */
+  /** The paging profile, as far as it is known. */
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
@@ -87,7 +87,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with this number in the request, whatever the profile says. */
+  /** Reads the page with this number in the request, independently of the first page number in the profile. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()

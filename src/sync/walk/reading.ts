@@ -23,7 +23,6 @@ import type { RowSink, SliceSource } from './walkPages.ts'
 export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
-  /** Why the rows are read. */
   readonly reason: RowSource
   /** Pages and rows of the run before this reading, for its progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
@@ -146,7 +145,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
 
 /** Adds the rows of a reading to its intake, and reports the progress. */
 class ReadRows implements RowSink {
-  /** Rows on all added pages, including rows of walks without a proof. */
+  /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0
   readonly #reading: Reading
   readonly #pages: PageSource

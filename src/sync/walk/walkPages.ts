@@ -25,7 +25,7 @@ export interface SliceSource {
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** Undefined: only the keys are needed. */
+  /** The target of the rows; undefined: only the keys are needed. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined

@@ -19,7 +19,7 @@ export interface BackfillRange extends Span {
 }
 
 export interface PlannedWindow extends BackfillRange {
-  /** From 1, newest first. */
+  /** Number of the window in its backfill, from 1; the newest window has number 1. */
   readonly number: number
   /** The currency, or ''. */
   readonly scope: string

@@ -31,7 +31,7 @@ export type RunKind = 'incremental' | 'backfill' | 'reconcile'
 /** `stopped`: a person stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
-/** What the loads of a run did. */
+/** Sums over the loads of a run. */
 export interface RunCounts {
   readonly pages: number
   readonly rows: number
@@ -47,7 +47,7 @@ export interface RunRecord extends RunCounts {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** Undefined while the run is running. */
+  /** When the run ended; undefined while it is active. */
   readonly endedAt: Instant | undefined
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }

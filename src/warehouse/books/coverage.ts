@@ -52,8 +52,8 @@ export async function recordCoverage(
 }
 
 /**
- * Deletes the coverage of an audit report's scopes that are no longer read. Nobody notes which of their records
- * change meanwhile, so that all of them are read again if the scope returns.
+ * Deletes the coverage of an audit report's scopes that are no longer configured. Changes of their records are not
+ * recorded meanwhile, so all of them are read again if the scope is configured again.
  */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`

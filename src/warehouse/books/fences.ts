@@ -19,7 +19,7 @@ export interface Fence extends FencePlace {
 }
 
 export interface FenceRequest extends FencePlace {
-  /** The run's identifier. */
+  /** Identifier of the run that has the fence. */
   readonly holder: string
 }
 

@@ -18,7 +18,7 @@ export interface CatalogueTable {
   readonly name: string
   readonly comment: string
   readonly columns: readonly CatalogueColumn[]
-  /** Of a view: the statement that creates it. */
+  /** The statement that creates the view; undefined for a table. */
   readonly view: string | undefined
 }
 

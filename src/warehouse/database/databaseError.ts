@@ -1,4 +1,4 @@
-/** DuckDB's messages → our errors. DuckDB has no error codes, so the message is all that tells errors apart. */
+/** Converts DuckDB's errors to ours. DuckDB has no error codes, so errors are distinguished by their messages. */
 import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
 /** DuckDB's messages when its memory limit is reached. */

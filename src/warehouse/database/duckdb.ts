@@ -301,7 +301,7 @@ function notOneStatement(sql: string, count: number): SyncError {
   )
 }
 
-/** The driver stores the fields of a struct by name: of several fields without a name only the last would be shown. */
+/** The driver stores the fields of a struct by name, so that of several unnamed fields only the last would be kept. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||
@@ -322,7 +322,7 @@ function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
     return exact(value.toString())
   if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? readable(value.toString())
   if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? readable(value.toString())
-  // The driver would show an infinite date as an ordinary one.
+  // The driver would convert an infinite date to an ordinary one.
   if (value instanceof DuckDBDateValue && !value.isFinite) return readable(value.days > 0 ? 'infinity' : '-infinity')
   return nestedCell(value, type as unknown as NestedType)
 }

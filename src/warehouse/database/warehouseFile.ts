@@ -1,4 +1,4 @@
-/** The file of a warehouse: how it is created, and the check that nobody replaced it while this process has it open. */
+/** The file of a warehouse: creates it, and checks that no one has replaced it while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat } from 'node:fs/promises'
 import { SyncError } from '../../errors.ts'

@@ -15,7 +15,6 @@ import { versionOf } from './rowVersion.ts'
 import type { StagedRows } from './stage.ts'
 
 export interface Follower {
-  /** The audit report. */
   readonly report: string
   /** The beginning of the mark's scope, before the record's identifier. Example: `3:` for entity 3. */
   readonly scopePrefix: string
@@ -38,7 +37,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // Observation has whole seconds.
+  // Times of observation have whole seconds, so a trail only counts as newer than the row beyond that difference.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -119,7 +119,7 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  // A collection of one replaces the child that was stored, whatever its key.
+  // A collection of one object replaces the stored child, even if the keys differ.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
@@ -150,9 +150,9 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     WHERE h.is_same IS NOT true)`
 }
 
-/** Condition over `held h`: the row no longer has the child. */
+/** SQL condition on `held h`: the stored child is no longer in the collection. */
 const LEFT = 'NOT h.is_sent AND NOT h.was_deleted'
-/** Condition over `held h`: the child is replaced or deleted. */
+/** SQL condition on `held h`: the stored child is replaced or deleted. */
 const GOES = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `

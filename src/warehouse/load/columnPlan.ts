@@ -68,6 +68,6 @@ export async function makeColumns(
   return made
 }
 
-/** Returns all columns of the report's table that the service fills: asked, documented and discovered ones. */
+/** Returns all columns with values of the service: from the request, documented and discovered ones. */
 export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
   [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

@@ -1,7 +1,7 @@
 /**
- * Rows of one key in one load; a repeated walk brings them. `staged` keeps the newest row of each key. An earlier row
- * is still needed when it carries fields or collections that the newest row does not carry: a field that is not
- * carried keeps its last value (product contract §4). Such rows go to tables of their own, which are merged first.
+ * Several rows of one key in one load, as a repeated walk causes them. `staged` keeps the newest row of each key. An
+ * earlier row is still needed if it has fields or collections that the newest row lacks, because a missing field keeps
+ * its last value (product contract §4). Such rows are moved to other tables, which are merged first.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'

@@ -6,7 +6,9 @@ import { castOf } from './casts.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface EntryWindow {
-  /** The values of the report's asked columns, in their order. Example: `[3, 1001]` for record 1001 of entity 3. */
+  /**
+   * The values of the columns that the request fills, in their order. Example: `[3, 1001]` for record 1001 of entity 3.
+   */
   readonly record: readonly (string | number)[]
   readonly since: Instant
   readonly until: Instant

@@ -24,7 +24,7 @@ interface LoadBase {
   readonly now: Instant
   /** The staged rows; undefined when the service returned none. */
   readonly segment?: Segment | undefined
-  /** Without rules, columns are added as rows need them and rows are also kept as they were sent. */
+  /** The rules of the configuration. Without rules, columns are added as needed and rows are also stored as sent. */
   readonly rules?: LoadRules | undefined
 }
 
@@ -39,7 +39,7 @@ interface RunLoad extends LoadBase {
   readonly closes: readonly ClosedWindow[]
   /** The run's right to commit. Without a fence nothing is checked. */
   readonly fence?: Fence | undefined
-  /** Only with the last load of a run: its record with the figures of the loads before this one. */
+  /** The record of the run with the figures of earlier loads. Set only with the last load of the run. */
   readonly run?: RunRecord | undefined
 }
 
@@ -72,7 +72,7 @@ export interface ReconcileLoad extends RunLoad, KeyedRows {
 /** Rows of a backfill, which waited on disk: an equally new version in the warehouse is kept. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
-  /** Only with the last load of a window. */
+  /** The window of the backfill that is complete with this load; set only with its last load. */
   readonly completes?: CompletedWindow | undefined
 }
 

@@ -21,7 +21,7 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns that the service fills: asked, documented and discovered ones. */
+  /** All columns with values of the service: from the request, documented and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly mark: string
@@ -103,7 +103,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Translates an SQL condition on the shapes of read rows into one on staged rows. */
+/** Rewrites an SQL condition on the shapes of rows in the file for the table `staged`. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the new row lacks. */
@@ -155,7 +155,7 @@ function heldAhead(report: Declaration, serviceNow: Instant | undefined): string
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /**
- * Returns the condition that a staged row is deleted. `held` is used for a row without the flag (the summary shape).
+ * Returns the condition that a staged row is deleted. `held`: the condition for a row without the flag (summary shape).
  */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
@@ -171,10 +171,7 @@ export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'table
   readonly rows: string
 }
 
-/**
- * Returns the query of the new rows: carried columns from the service, the others from the replaced row. Without
- * `held` no row replaces another.
- */
+/** Returns the query of the new rows. Missing fields come from the replaced row; without `held`, no row is replaced. */
 export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))

@@ -31,7 +31,7 @@ export async function mayBeAllNew(
 }
 
 export interface NewRowInsert extends StageInput {
-  /** All columns that the service fills: asked, documented and discovered ones. */
+  /** All columns with values of the service: from the request, documented and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
 }

@@ -114,7 +114,7 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly runId: string
   readonly startedAt: Instant
   readonly now: Instant
-  /** An operator has allowed a mass delete. */
+  /** True if the operator has allowed a mass deletion (`--allow-mass-delete`). */
   readonly allowMassDelete: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * With `schema_contract: reject`, a row is rejected when an item of one of its collections has a field without a
- * column, or a value that does not fit its column.
+ * Rejects rows with `schema_contract: reject`: an item of one of their collections has a field without a column, or a
+ * value that does not fit its column.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'

@@ -25,14 +25,12 @@ export interface RejectedRow {
 }
 
 /**
- * Beginning of the reason of a deleted row. Nothing in the row itself shows the deletion, and loading it again must
- * not restore it.
+ * Beginning of the reason of a rejected row that was deleted at the service. The row itself does not show that, and
+ * loading it again must not restore it.
  */
 const GONE_REASON = 'deleted at the service; '
 
-/** Rejected rows to load again. */
 export interface RejectedBatch {
-  /** The loads that rejected them. */
   readonly loadIds: readonly number[]
   readonly rows: number
   /** Thrown when some of the rows are no longer rejected, to roll back the load. */
@@ -91,7 +89,7 @@ const dropToldOtherwiseSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** With `exclude_payload`: a fingerprint that identifies the row, in place of its content. */
+/** SQL of a fingerprint that replaces the row's content when `exclude_payload` is set. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
 /** The reason without the value that it quotes. */
@@ -100,7 +98,7 @@ const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\
 /** Condition: the row was kept whole, so that it can be loaded again. */
 const IS_WHOLE = `NOT starts_with("row"::VARCHAR, '"${WITHHELD}')`
 
-/** Returns SQL of a row's scope, from the asked columns of its page. */
+/** Returns SQL of a row's scope, from the columns that the request of its page fills. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }

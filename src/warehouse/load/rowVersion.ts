@@ -15,7 +15,7 @@ export interface RowNames {
   readonly observedAt: string
 }
 
-/** A row and its columns. */
+/** One of two compared rows: its SQL names and its columns. */
 export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
@@ -30,7 +30,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` is newer than `other`. With equal times it is, unless it `yields`. */
+/** Returns the condition that `one` is newer than `other`. With equal times `one` wins, unless it `yields`. */
 export function isNewerSql(report: Declaration, one: RowSide, { other, yields }: { other: RowSide; yields: boolean }) {
   const newer = yields ? '>' : '>='
   const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))

@@ -31,7 +31,7 @@ export interface StageInput {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** What the report's configuration allows a load. */
+/** What the report's configuration allows: which columns may change, and what may be stored. */
 export interface LoadRules {
   readonly contract: SchemaContract
   /** Whether rows are kept in columns only, and not also as they were sent. */
@@ -54,7 +54,6 @@ export interface StagedRows {
   readonly rejected: number
   /** The number of rows of `staged`: one for each key. */
   readonly rows: number
-  /** Tables to merge before `staged`. */
   readonly earlier: readonly Earlier[]
   /** Returns the SQL condition over `r` that a row carries the wire field. */
   carries(field: string): string

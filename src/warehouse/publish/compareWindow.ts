@@ -13,7 +13,7 @@ const KEYS_TOLD = 20
 
 export interface Deviation {
   readonly rows: number
-  /** Some of their keys. */
+  /** Keys of some of these rows. */
   readonly keys: readonly string[]
 }
 

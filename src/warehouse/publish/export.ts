@@ -119,7 +119,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // When this export replaces no file, the files of the export before it still have readers.
+  // If this export replaces no file, readers may still use the files that the previous export replaced.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,

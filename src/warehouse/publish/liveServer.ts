@@ -19,7 +19,7 @@ export interface LiveServerSettings {
   readonly isLoopback: boolean
   readonly token: Secret
   readonly extensions: string | undefined
-  /** The path of the published copy, which is shown as soon as it exists. */
+  /** Path of the published copy, which is served as soon as it exists. */
   readonly published: string
   /** The memory limit of all readers together, such as `256MB`. */
   readonly memory: string
@@ -66,7 +66,7 @@ export class LiveServer implements AsyncDisposable {
     }
   }
 
-  /** Shows the present published copy. Without a copy the server has no tables. */
+  /** Serves the present published copy. Without a copy the server has no tables. */
   show(): Promise<void> {
     const turn = this.#turn.then(() => this.#showNewest())
     this.#turn = turn.catch(() => undefined)

@@ -129,7 +129,7 @@ function publishFailed(to: string, cause: unknown, told = (cause as Error).messa
   })
 }
 
-/** Removes temporary copies that a killed process left behind. */
+/** Removes temporary copies of killed processes. */
 async function removeLeftovers(to: string): Promise<void> {
   const folder = dirname(to)
   for (const file of await readdir(folder)) {

@@ -138,7 +138,7 @@ function changesSql(target: string, changes: readonly ColumnChange[], widen: Wid
   })
 }
 
-/** The changed table, and the load that brought the change. */
+/** The changed table, and the load whose rows needed the change. */
 export interface ChangePlace {
   readonly report: string
   readonly table: string

@@ -50,7 +50,6 @@ const validFrom = (alias: string, { reopened }: History): string =>
 
 export interface VersionsToClose {
   readonly table: string
-  /** The key columns. */
   readonly key: readonly string[]
   /** SQL of a query with `tid`, the rowid of a row, and `until`, the service's time of the version that replaces it. */
   readonly rows: string
