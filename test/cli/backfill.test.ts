@@ -1,35 +1,10 @@
 /** `tidemark backfill` as people run it: what it prints, what it writes, how it is stopped and goes on. */
-import { existsSync } from 'node:fs'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openToRead } from '../../src/wiring/published.ts'
-import { aWorld, until, type World } from './support.ts'
+import { startRedis } from '../support/redisServer.ts'
+import { compareEstimate, reportRequests, rowsOf, told } from './backfillEstimate.ts'
+import { aWorld, until } from './support.ts'
 
 const SMALL = { sandbox: { rows: 200 }, settings: { defaults: { page_size: 10 } } }
-
-interface Told {
-  readonly backfills: readonly {
-    readonly report: string
-    readonly state?: string
-    readonly backfill_id?: string
-    readonly requests?: number
-    readonly windows: unknown
-    readonly windows_done?: number
-    readonly windows_failed?: number
-    readonly rows?: number
-  }[]
-  readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
-}
-
-const told = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Told
-
-const reportRequests = ({ sandbox }: World) =>
-  sandbox.requests.list().filter(({ path: asked }) => asked.startsWith('/reportingapi')).length
-
-async function rowsOf<T>({ folder }: World, sql: string): Promise<T[]> {
-  await using database = await openToRead(path.join(folder, 'data/warehouse.duckdb'), '512MB')
-  return await database.rows<T>(sql)
-}
 
 describe('tidemark backfill', () => {
   it('reads whole reports, publishes them and says what came of it', async () => {
@@ -46,35 +21,8 @@ describe('tidemark backfill', () => {
 
   it.each([
     ['enquiries', 1],
-    ['merf_submissions', 1],
     ['events', 2],
-    ['budgets', 2],
-  ] as const)(
-    'says in a dry run about how many requests it takes, and writes nothing: %s',
-    async (report, syncs) => {
-      await using world = await aWorld({
-        sandbox: { rows: 1_500, itemsPerCollection: 0 },
-        settings: { defaults: { page_size: 50 } },
-      })
-      // What is held already says where rows stand, for reports that tell no total.
-      if (syncs > 1) await world.run('sync', report, '--quiet')
-      const before = syncs > 1 ? await rowsOf(world, 'SELECT max(load_id) AS n FROM tidemark.loads') : []
-      const dry = await world.run('backfill', report, '--dry-run', '--json')
-      expect(dry.code, dry.stderr).toBe(0)
-      const estimate = told(dry).backfills[0]?.requests ?? 0
-      if (syncs > 1) {
-        expect(await rowsOf(world, 'SELECT max(load_id) AS n FROM tidemark.loads')).toEqual(before)
-        expect(await rowsOf(world, 'SELECT * FROM tidemark.backfills')).toEqual([])
-      } else expect(existsSync(path.join(world.folder, 'data'))).toBe(false)
-      world.sandbox.requests.clear()
-      const real = await world.run('backfill', report, '--json', '--quiet')
-      expect(told(real).backfills[0]).toMatchObject({ state: 'done', windows_failed: 0 })
-      const needed = reportRequests(world)
-      expect(estimate / needed, `estimated ${estimate}, needed ${needed}`).toBeGreaterThan(0.75)
-      expect(estimate / needed, `estimated ${estimate}, needed ${needed}`).toBeLessThan(1.34)
-    },
-    60_000,
-  )
+  ] as const)('says in a dry run about how many requests it takes, and writes nothing: %s', compareEstimate)
 
   it('shows the windows of a dry run to people', async () => {
     await using world = await aWorld(SMALL)
@@ -111,7 +59,8 @@ describe('tidemark backfill', () => {
   })
 
   it('that was cancelled is told as that when it is cancelled again, and one that is not known as that', async () => {
-    await using world = await aWorld({ sandbox: { faults: ['403@events'] } })
+    await using redis = await startRedis()
+    await using world = await aWorld({ sandbox: { faults: ['403@events'] }, settings: { queue: redis.url } })
     const failed = JSON.parse((await world.run('backfill', 'events', '--json')).stdout) as object
     expect(failed).toMatchObject({ backfills: [{ report: 'events', error: { code: 'REPORT_FORBIDDEN' } }] })
     const [book] = await rowsOf<{ id: string }>(world, 'SELECT backfill_id AS id FROM tidemark.backfills')

@@ -25,9 +25,15 @@ async function aSpot(options: SandboxOptions & { secret?: string } = {}): Promis
     sandbox,
     read: (name) => readFile(path.join(place.folder, name), 'utf8'),
     init: (...args) =>
-      place.start(['init', '--base-url', sandbox.url, '--client-id', 'acme', ...args], {
-        env: { REPORTING_CLIENT_SECRET: secret },
-      }).ended,
+      place.runWith(
+        { REPORTING_CLIENT_SECRET: secret },
+        'init',
+        '--base-url',
+        sandbox.url,
+        '--client-id',
+        'acme',
+        ...args,
+      ),
     [Symbol.asyncDispose]: async () => {
       await sandbox.close()
       await place[Symbol.asyncDispose]()
@@ -109,7 +115,7 @@ describe('tidemark init', () => {
     await writeFile(path.join(spot.folder, 'secrets/client'), SECRET_TEXT)
     const env = { REPORTING_CLIENT_SECRET_FILE: 'secrets/client' }
     const args = ['init', '--base-url', spot.sandbox.url, '--client-id', 'acme']
-    expect(await spot.start(args, { env }).ended).toMatchObject({ code: 0 })
+    expect(await spot.runWith(env, ...args)).toMatchObject({ code: 0 })
     expect(await spot.read('.env')).toBe(`REPORTING_CLIENT_SECRET_FILE='${spot.folder}/secrets/client'\n`)
     expect((await spot.run('check')).code).toBe(0)
   })

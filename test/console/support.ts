@@ -1,12 +1,12 @@
 /**
- * A worker with its console, as people run it: a process of the launcher on the embedded queue, with a sandbox in the
- * test's process for it to read, and somebody who talks to the console over real HTTP.
+ * A worker with its console, as people run it: a process of the launcher, with a sandbox in the test's process for it to
+ * read, and somebody who talks to the console over real HTTP.
  */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
-import { aWorkshop, linesOf, OWNS, until, type Workshop } from '../jobs/support.ts'
+import { aWorkshop, linesOf, OWNS, reportsOnly, type Store, until, type Workshop } from '../jobs/support.ts'
 import type { Running } from '../cli/support.ts'
 
 export const TOKEN = 'marked-console-token-"0123456789"'
@@ -52,15 +52,22 @@ export interface Errand {
 export type Answered = Record<string, never> & { readonly status: number }
 
 export interface ConsoledOptions {
+  /** Redis when not given: the embedded queue takes twice as long to start. */
+  readonly store?: Store
   readonly sandbox?: SandboxOptions
   readonly settings?: Readonly<Record<string, unknown>>
   /** What happens before the worker starts. */
   readonly before?: (workshop: Workshop) => Promise<unknown>
 }
 
-export async function aConsole({ sandbox, settings, before }: ConsoledOptions = {}): Promise<Consoled> {
+export async function aConsole({
+  store = 'redis',
+  sandbox,
+  settings,
+  before,
+}: ConsoledOptions = {}): Promise<Consoled> {
   const workshop = await aWorkshop({
-    store: 'embedded',
+    store,
     env: { TIDEMARK_CONSOLE_TOKEN: TOKEN },
     ...(sandbox && { sandbox }),
     ...(settings && { settings }),
@@ -94,6 +101,28 @@ export async function aConsole({ sandbox, settings, before }: ConsoledOptions = 
     carryOut: async (path, body) => endOf(await ask<Errand>(path, body)),
     [Symbol.asyncDispose]: () => workshop[Symbol.asyncDispose](),
   }
+}
+
+const FULL = {
+  // No run begins by itself: a test may come at any minute of the hour.
+  defaults: { every: '24d', reconcile_every: 'never', page_size: 50 },
+  reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
+}
+/** A console of three reports, of which one has rows that were rejected and can be stored now. */
+export async function aFullConsole(): Promise<Consoled> {
+  const console = await aConsole({
+    sandbox: { rows: 120, seed: 11 },
+    settings: FULL,
+    // Rows with fields that nobody knew were refused, until the operator let new columns come.
+    before: async (shop) => {
+      const contract = { ...FULL.reports, enquiries: { schema_contract: 'reject' } }
+      await shop.configure({ ...FULL, reports: contract })
+      await shop.run('sync', 'enquiries')
+      await shop.configure(FULL)
+    },
+  })
+  await console.carryOut('/api/sync', { reports: ['events'] })
+  return console
 }
 
 export async function knockAt(

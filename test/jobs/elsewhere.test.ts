@@ -46,7 +46,7 @@ it('a command elsewhere does its work through the queue', LONG, async () => {
 
 it('rejected rows are loaded again by the worker that owns the warehouse', LONG, async () => {
   await using shop = await aWorkshop({
-    store: 'embedded',
+    store: 'redis',
     sandbox: { faults: ['bad-rows@events:7'] },
     settings: RARELY,
   })

@@ -1,30 +1,20 @@
 /** `tidemark health`: the sign of life of a worker, as a container or a service manager asks for it. */
 import { mkdir, readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, OWNS, stop, until } from './support.ts'
 
-describe('tidemark health', () => {
-  it('ends with 0 while a worker of this warehouse lives, owner or puller, and with 1 when none does', async () => {
-    await using workshop = await aWorkshop({ store: 'redis' })
-    expect((await workshop.run('health')).code).toBe(1)
-    const owner = workshop.worker()
-    await until(() => hasSaid(owner, OWNS))
-    const alive = await workshop.run('health')
-    expect([alive.code, alive.stdout]).toEqual([0, expect.stringContaining('a worker last showed that it lives')])
-    await stop(owner)
-    expect((await workshop.run('health')).code).toBe(1)
-  })
-
-  it('finds a worker that a service manager gave a temporary directory of its own', async () => {
-    await using workshop = await aWorkshop({ store: 'embedded' })
-    const own = path.join(workshop.folder, 'private')
-    await mkdir(own)
-    const worker = workshop.start(['worker'], { env: { TMPDIR: own }, isTied: true })
-    await until(() => hasSaid(worker, OWNS))
-    await until(async () => (await workshop.run('health')).code === 0)
-    await stop(worker)
-    expect((await workshop.run('health')).code).toBe(1)
-    expect((await readdir(path.join(workshop.folder, 'data'))).filter((name) => name.endsWith('.alive'))).toEqual([])
-  })
+it('ends with 0 while a worker of this warehouse lives, also one with a temporary directory of its own, and with 1 when none does', async () => {
+  await using workshop = await aWorkshop({ store: 'redis' })
+  expect((await workshop.run('health')).code).toBe(1)
+  const own = path.join(workshop.folder, 'private')
+  await mkdir(own)
+  const worker = workshop.start(['worker'], { env: { TMPDIR: own }, isTied: true })
+  await until(() => hasSaid(worker, OWNS))
+  await until(async () => (await workshop.run('health')).code === 0)
+  const alive = await workshop.run('health')
+  expect([alive.code, alive.stdout]).toEqual([0, expect.stringContaining('a worker last showed that it lives')])
+  await stop(worker)
+  expect((await workshop.run('health')).code).toBe(1)
+  expect((await readdir(path.join(workshop.folder, 'data'))).filter((name) => name.endsWith('.alive'))).toEqual([])
 })

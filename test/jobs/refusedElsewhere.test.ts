@@ -43,7 +43,7 @@ it('a process asks again about a report that another one has resumed in the book
 
 it('a worker that has a wrong secret runs again when one does what it says', LONG, async () => {
   const env = { REPORTING_CLIENT_SECRET: undefined, REPORTING_CLIENT_SECRET_FILE: 'secret' }
-  await using shop = await aWorkshop({ store: 'embedded', env, settings: RARELY })
+  await using shop = await aWorkshop({ store: 'redis', env, settings: RARELY })
   await writeFile(`${shop.folder}/secret`, 'not-the-secret')
   const worker = shop.worker()
   await until(() => linesOf(worker).some(({ code }) => code === 'CREDENTIALS_REFUSED'))

@@ -8,7 +8,7 @@ const BEHIND = 4
 
 it('says that the worker goes on with it, and nothing else; to a machine in its one document', async () => {
   await using shop = await aWorkshop({
-    store: 'embedded',
+    store: 'redis',
     sandbox: { faults: ['slow@enquiries:60000'] },
     settings: { defaults: { every: '1d', reconcile_every: 'never' }, reports: reportsOnly({ enquiries: {} }) },
   })

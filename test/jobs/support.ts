@@ -89,10 +89,18 @@ export const reportsOnly = (reports: Readonly<Record<string, object>>): Record<s
   ...reports,
 })
 
+const LOOK_MS_MIN = 50
+/** What is waited for needs the processor more than looks at it do. */
+const REST_PER_LOOK = 4
+
 /** Resolves as soon as it is so; the test's own time limit ends it, and then what it waited for is told. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   using _ = waitsFor(isSo)
-  while (!(await isSo())) await systemClock.sleep(50)
+  for (;;) {
+    const beganMs = systemClock.monotonicMs()
+    if (await isSo()) return
+    await systemClock.sleep(Math.max(LOOK_MS_MIN, REST_PER_LOOK * (systemClock.monotonicMs() - beganMs)))
+  }
 }
 
 /** What is waited for while all of these run: once one of them has ended, it may never come. */

@@ -1,6 +1,6 @@
 /** What `tidemark status` says while workers run and none of them owns the warehouse. */
 import { expect, it } from 'vitest'
-import { aWorkshop, hasSaid, stop, until, type Workshop } from './support.ts'
+import { aWorkshop, stop, until, type Workshop } from './support.ts'
 
 const LONG = { timeout: 300_000 }
 
@@ -15,14 +15,4 @@ it('tells pullers and a scheduler, and that nobody owns the warehouse', LONG, as
   expect(await saysSo(shop, '\nNo worker owns the warehouse, so nothing is read by itself')).toBe(true)
   for (const puller of pullers) await stop(puller)
   await until(() => saysSo(shop, '\nNo worker runs, so nothing is read by itself'))
-})
-
-it('tells a worker on the embedded queue that has not the role load', LONG, async () => {
-  await using shop = await aWorkshop({ store: 'embedded' })
-  expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
-  const worker = shop.worker('--roles', 'schedule,console')
-  await until(() => hasSaid(worker, 'the console listens'))
-  await until(() => saysSo(shop, ' s ago that it lives, but none owns the warehouse'))
-  await stop(worker)
-  expect(await saysSo(shop, '\nNo worker runs, so nothing is read by itself')).toBe(true)
 })

@@ -21,7 +21,7 @@ async function asDocumented(kind: string, cwd: string): Promise<void> {
 it('a copy made while a worker runs is a whole warehouse, and a sync after its restore lacks nothing', {
   timeout: 400_000,
 }, async () => {
-  await using shop = await aWorkshop({ store: 'embedded', sandbox: { rows: 60, changesPerSecond: 10 } })
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 60, changesPerSecond: 10 } })
   const worker = shop.worker()
   await until(() => hasSaid(worker, 'published'))
   await asDocumented('backup', shop.folder)

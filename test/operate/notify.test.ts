@@ -294,7 +294,7 @@ describe('a worker with a webhook', () => {
   it('tells it that a report is paused', { timeout: 120_000 }, async () => {
     await using receiver = await aReceiver()
     await using shop = await aWorkshop({
-      store: 'embedded',
+      store: 'redis',
       sandbox: { faults: ['403@events'] },
       settings: { notify: { webhook: receiver.url } },
       env: { TIDEMARK_NOTIFY_SECRET: SECRET },

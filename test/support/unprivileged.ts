@@ -6,13 +6,16 @@
 import { execFile } from 'node:child_process'
 import { chmod, chown } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { COMPILED } from './compiled.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 
 /** Runs the text of a module, as `nobody` after `GIVE_UP`. Returns its standard output. */
 export async function saidUnprivileged(module: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', module])
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', module], {
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
+  })
   return stdout
 }
 

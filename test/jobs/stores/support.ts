@@ -13,6 +13,7 @@ import { inject } from 'vitest'
 import { openStore, PREFIX } from '../../../jobs/stores/openStore.ts'
 import type { OpenOptions, QueueStore, StoreKind } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { COMPILED } from '../../support/compiled.ts'
 import { findPostgres, startPostgres } from '../../support/postgresServer.ts'
 import { copyEmbeddedStore } from '../../support/templates.ts'
 
@@ -92,7 +93,7 @@ export function startProgram(name: string, settings: Record<string, string>): Pr
   const path = new URL(`programs/${name}.ts`, import.meta.url).pathname
   const child = spawn(process.execPath, [path], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...settings },
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...settings },
   })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const exited = once(child, 'exit').then(() => child.exitCode)

@@ -1,0 +1,11 @@
+/** The estimates of `tidemark backfill --dry-run` for the reports that backfill.test.ts leaves out. */
+import { it } from 'vitest'
+import { compareEstimate } from './backfillEstimate.ts'
+
+it.each([
+  ['merf_submissions', 1],
+  ['budgets', 2],
+] as const)(
+  'tidemark backfill says in a dry run about how many requests it takes, and writes nothing: %s',
+  compareEstimate,
+)

@@ -1,0 +1,6 @@
+/** Windows of a backfill that the owner itself reads already when it is cancelled. */
+import { it } from 'vitest'
+import { cancelReadWindows } from './cancelledWindows.ts'
+
+it('windows that are read when their backfill is cancelled, on embedded, are let go of', () =>
+  cancelReadWindows('embedded'))

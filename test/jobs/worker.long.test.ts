@@ -1,0 +1,5 @@
+/** The tests of worker.test.ts, each on the other store. */
+import { describe } from 'vitest'
+import { testWorkers } from './workerSuite.ts'
+
+describe('a worker', () => testWorkers('long'))
