@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import nodeModule, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +21,8 @@ process.env.UV_THREADPOOL_SIZE ??= '16'
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) {
+  // Starts need half the processor time with code that is compiled already. Node ignores a folder that it can't write.
+  nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/tidemark', import.meta.url)))
   const program = PROGRAMS.map((each) => new URL(each, import.meta.url)).find((each) => existsSync(each))
   const { main } = await import(program?.href ?? PROGRAMS[0])
   await main(process.argv.slice(2))
