@@ -4,6 +4,7 @@
  */
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { until } from '../jobs/support.ts'
 import {
   aMember,
   aPerson,
@@ -94,6 +95,10 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Begin backfill' }).click()
     await page.getByRole('heading', { name: 'Running now' }).waitFor()
     expect(await page.getByLabel('From (UTC)').inputValue()).toBe('2020-01-01')
+    await until(async () => {
+      const { backfills } = await console.ask<{ backfills: { state: string }[] }>('/api/backfills')
+      return backfills.some(({ state }) => state === 'running')
+    })
     await page.locator('#running').getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
     await page.getByText('cancelled: the backfill of events').waitFor()
