@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { openToRead } from '../../src/wiring/published.ts'
 import { aWorld, type World } from './support.ts'
 
-export interface Told {
+interface BackfillDocument {
   readonly backfills: readonly {
     readonly report: string
     readonly state?: string
@@ -20,7 +20,7 @@ export interface Told {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-export const told = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Told
+export const told = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as BackfillDocument
 
 export const reportRequests = ({ sandbox }: World) =>
   sandbox.requests.list().filter(({ path: asked }) => asked.startsWith('/reportingapi')).length
@@ -30,7 +30,7 @@ export async function rowsOf<T>({ folder }: World, sql: string): Promise<T[]> {
   return await database.rows<T>(sql)
 }
 
-/** With `syncs` 2, rows that a sync has stored before are the base of the estimate. */
+/** Compares a dry run with a real backfill; with `syncs` 2, the estimate is made from rows that a sync has stored. */
 export async function compareEstimate(report: ReportName, syncs: 1 | 2): Promise<void> {
   await using world = await aWorld({
     sandbox: { rows: 1_500, itemsPerCollection: 0 },

@@ -24,7 +24,7 @@ export interface Person extends AsyncDisposable {
   view(name: string): Promise<void>
 }
 
-/** Somebody who is not logged in, with a browser of their own. */
+/** Opens the console as somebody who is not logged in, with a browser of their own. */
 export async function aPerson(
   browser: Browser,
   { url }: Pick<Consoled, 'url'>,
@@ -34,7 +34,7 @@ export async function aPerson(
   return await personAt(context, url, () => context.close())
 }
 
-/** A browser that is logged in. Its windows share its cache, so that all but the first one load fast. */
+/** Opens a browser that is logged in. Its windows share its cache, so that all but the first one load fast. */
 export async function aMember(
   browser: Browser,
   console: Consoled,
@@ -46,7 +46,7 @@ export async function aMember(
   return context
 }
 
-/** A new window of somebody who is logged in. */
+/** Opens a window of somebody who is logged in. */
 export async function aWindow(context: BrowserContext, { url }: Pick<Consoled, 'url'>): Promise<Person> {
   const person = await personAt(context, url, () => person.page.close())
   await person.page.locator('main h1').first().waitFor()

@@ -108,7 +108,7 @@ const FULL = {
   defaults: { every: '24d', reconcile_every: 'never', page_size: 50 },
   reports: reportsOnly({ events: {}, enquiries: {}, office_reservations: {} }),
 }
-/** A console of three reports, of which one has rows that were rejected and can be stored now. */
+/** Starts a console of three reports, of which one has rows that were rejected and can be stored now. */
 export async function aFullConsole(): Promise<Consoled> {
   const console = await aConsole({
     sandbox: { rows: 120, seed: 11 },
