@@ -84,7 +84,7 @@ describe('.env.example', () => {
 })
 
 describe('tidemark.schema.json', () => {
-  it('is what the schema says; UPDATE=1 writes it anew', async () => {
+  it('equals the schema; UPDATE=1 writes it again', async () => {
     const text = `${JSON.stringify(jsonSchema(), undefined, 2)}\n`
     if (process.env['UPDATE'] === '1') await writeFile(at('tidemark.schema.json'), text)
     expect(await readFile(at('tidemark.schema.json'), 'utf8').then(JSON.parse)).toEqual(JSON.parse(text))

@@ -6,7 +6,7 @@ import { formatInstant } from '../../src/instant.ts'
 import { aFolder, configOf, REQUIRED_ENV, SECRET_TEXT } from './folder.ts'
 
 describe('sources', () => {
-  it('needs no file when the environment says what is required', async () => {
+  it('needs no file when the environment has all that is required', async () => {
     await using folder = await aFolder()
     const config = await loadConfig({ env: REQUIRED_ENV, cwd: folder.path })
     expect(config.service.baseUrl.href).toBe('https://reports.example.com/')
@@ -123,7 +123,7 @@ describe('reports', () => {
     expect(reports.enquiries.askCreated).toBe(true)
   })
 
-  it('says why it is off, the operator’s own word first', async () => {
+  it('has the reason why it is off, the operator’s own decision first', async () => {
     const yaml = 'reports: { merf_submissions: { enabled: false }, budgets: { enabled: false } }'
     const { reports } = await configOf({ yaml })
     const reasons = Object.values(reports).map((report) => [report.name, report.offReason])

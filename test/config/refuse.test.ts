@@ -31,7 +31,7 @@ reports:
   TIDEMARK_REPORTS  there is no report "budget"; did you mean "budgets"?`)
   })
 
-  it('says what is missing, and both ways to give it', async () => {
+  it('names what is missing, and both ways to set it', async () => {
     await using folder = await aFolder()
     const { message } = await refusalOf(loadConfig({ env: {}, cwd: folder.path }))
     expect(message).toBe(`there is no tidemark.yaml in ${folder.path}, and without one the configuration has 3 problems:
@@ -40,7 +40,7 @@ reports:
   REPORTING_CLIENT_SECRET  the client secret is missing: set REPORTING_CLIENT_SECRET, REPORTING_CLIENT_SECRET_FILE or service.client_secret_file`)
   })
 
-  it('names a file that was asked for and is not there', async () => {
+  it('names a requested file that does not exist', async () => {
     await using folder = await aFolder()
     const given = { env: { ...REQUIRED_ENV, TIDEMARK_CONFIG: 'gone.yaml' }, cwd: folder.path }
     expect((await refusalOf(loadConfig(given))).message).toContain('TIDEMARK_CONFIG  gone.yaml: there is no such file')
@@ -84,7 +84,7 @@ describe('secrets', () => {
     expect(error.message).toMatch(/tidemark\.yaml:\d/)
   })
 
-  it('says where a secret belongs', async () => {
+  it('names the place for a secret', async () => {
     expect(await problemsOf({ yaml: 'service:\n  client_secret: abc' })).toEqual([
       expect.stringMatching(/^tidemark.yaml:2 service.client_secret is refused: secrets do not belong in this file/),
     ])

@@ -112,7 +112,7 @@ describe('a text', () => {
     expect(parseInstant(text)).toBeUndefined()
   })
 
-  it('that no reader wrote is refused or gives a number, and never throws', () => {
+  it('that is malformed is refused or becomes a number, and never throws', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9TtZz:.,+\- ]{0,30}$/), (text) => {
         const instant = parseInstant(text)

@@ -23,7 +23,7 @@ describe("the tests' Redis", () => {
     expect(chooseRedis({ ...ALL, redisUrl: '' }).way).toBe('spawn')
   })
 
-  it('is missing only where nothing else is left, and then says the one line to type', () => {
+  it('is missing only where no other way is left, and then the error has the command that installs it', () => {
     const machines = fc.record({
       redisUrl: fc.option(fc.constant('redis://x'), { nil: undefined }),
       server: fc.option(fc.constant('/bin/redis-server'), { nil: undefined }),

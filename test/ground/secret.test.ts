@@ -48,7 +48,7 @@ describe('a secret', () => {
     expect([`a ${inText}`, inspect(secret), JSON.stringify(secret)]).toEqual(['a [secret]', '[secret]', '"[secret]"'])
   })
 
-  it('gives its value to who asks for it by name', () => {
+  it('returns its value only by its own method', () => {
     expect(secret.reveal()).toBe(VALUE)
   })
 })

@@ -23,7 +23,7 @@ const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never' } }
 const never = new AbortController().signal
 
-describe('while nobody works on the queues', () => {
+describe('without a worker on the queues', () => {
   let opened: OpenWarehouse
   let store: QueueStore
   let requests: Requests
@@ -49,7 +49,7 @@ describe('while nobody works on the queues', () => {
       caller: { tell: () => undefined, signal },
     })
 
-  it('who waits for a run that is called off is told so, and it is not asked for again', LONG, async () => {
+  it('a caller that waits for a cancelled run gets CANCELLED, and the run is not requested again', LONG, async () => {
     const runs = new Runs()
     const waits = follow(runs, never)
     await until(async () => (await waitingRuns(requests)).length === 1)
@@ -73,7 +73,7 @@ describe('while nobody works on the queues', () => {
     await expect(follow(new Runs(), asking.signal, ask)).rejects.toBe(gone)
   })
 
-  it('a backfill that is asked for twice is one, while it is named, waits, and can be called off', LONG, async () => {
+  it('a backfill that is requested twice is one, while it is named, waits, and can be cancelled', LONG, async () => {
     const start = plusMs(clock.now(), -86_400_000)
     const names = new BackfillNames({ books: opened.warehouse.backfills, requests, clock, startOf: () => start })
     const asked = [{ report: 'events', from: start, to: undefined }] as const
@@ -91,7 +91,7 @@ describe('while nobody works on the queues', () => {
     expect(await waitingRuns(requests)).toEqual([])
   })
 
-  it('a pause that is asked for last stays, whatever was asked a moment before', LONG, async () => {
+  it('the last request for a pause or resume wins, whatever was requested a moment before', LONG, async () => {
     const { warehouse } = opened
     const paused = {
       report: 'events',

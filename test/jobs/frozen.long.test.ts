@@ -51,24 +51,28 @@ it('a puller that slept while others pulled its windows hands nothing over', LON
   expect(loads?.n).toBe(numbers.length)
 })
 
-it('who waits for a backfill whose owner slept is told how it ended, not that it was stopped', LONG, async () => {
-  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
-  const owner = shop.worker()
-  await until(() => hasSaid(owner, 'published'))
-  await using store = await storeOf(shop)
-  shop.sandbox.setFaults(['slow@events:1000'])
-  const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
-  await until(async () => (await activeWindows(store)) > 0)
-  const [{ id = '' } = {}] = await store.queue('backfill').getActive()
-  owner.kill('SIGSTOP')
-  await until(async () => !(await isLocked(shop, `backfill:${id}`)))
-  shop.sandbox.setFaults([])
-  owner.kill('SIGCONT')
-  const { code, stdout } = await filling.ended
-  expect(JSON.parse(stdout)).toMatchObject({ backfills: [{ report: 'events', state: 'done' }] })
-  expect(code).toBe(0)
-  expect(linesOf(owner).map(({ msg }) => msg)).toContainEqual(expect.stringContaining('the lock of the job was lost'))
-})
+it(
+  'a caller that waits for a backfill whose owner was frozen gets its outcome, not that it was stopped',
+  LONG,
+  async () => {
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
+    const owner = shop.worker()
+    await until(() => hasSaid(owner, 'published'))
+    await using store = await storeOf(shop)
+    shop.sandbox.setFaults(['slow@events:1000'])
+    const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
+    await until(async () => (await activeWindows(store)) > 0)
+    const [{ id = '' } = {}] = await store.queue('backfill').getActive()
+    owner.kill('SIGSTOP')
+    await until(async () => !(await isLocked(shop, `backfill:${id}`)))
+    shop.sandbox.setFaults([])
+    owner.kill('SIGCONT')
+    const { code, stdout } = await filling.ended
+    expect(JSON.parse(stdout)).toMatchObject({ backfills: [{ report: 'events', state: 'done' }] })
+    expect(code).toBe(0)
+    expect(linesOf(owner).map(({ msg }) => msg)).toContainEqual(expect.stringContaining('the lock of the job was lost'))
+  },
+)
 
 async function everythingOnce(shop: Workshop): Promise<void> {
   const [counted] = await held<{ rows: number; keys: number }>(

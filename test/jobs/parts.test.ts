@@ -18,18 +18,18 @@ describe('an error', () => {
       expect(verdictOf(error(code), undefined)).toBe('give up')
   })
 
-  it('waits for an operator where it was asked to, unless somebody called it off', () => {
+  it('waits for an operator for the errors that it names, unless it was aborted', () => {
     const paused = new SyncError('REPORT_PAUSED', 'by hand', { cure: 'Resume it.' })
     expect(verdictOf(paused, undefined)).toBe('give up')
     expect(verdictOf(paused, undefined, ['REPORT_PAUSED'])).toBe('wait')
     expect(verdictOf(paused, CALLED_OFF, ['REPORT_PAUSED'])).toBe('give up')
   })
 
-  it('of a stopping worker hands the job back, whatever it was', () => {
+  it('of a stopping worker returns the job to the queue, whatever it was', () => {
     for (const code of errorCodes) expect(verdictOf(error(code), STOPPING)).toBe('hand back')
   })
 
-  it('of a job that somebody else has by now is dropped', () => {
+  it('of a job that another worker has by now is dropped', () => {
     expect(verdictOf(error('FENCED'), undefined)).toBe('drop')
     expect(verdictOf(error('CANCELLED'), OVERTAKEN)).toBe('drop')
     expect(verdictOf(error('CANCELLED'), 'the lock of the job was lost')).toBe('drop')
@@ -44,7 +44,7 @@ describe('an error', () => {
     expect(errorOfReason('job stalled')).toMatchObject({ code: 'UNEXPECTED', message: 'job stalled' })
   })
 
-  it('is tried again after growing waits, or after what the service asked for', () => {
+  it('is tried again after growing delays, or after the delay that the service requested', () => {
     const waits = [1, 2, 3, 4, 5, 20].map((tries) => retryDelayMs(tries, undefined, () => 1))
     expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 300_000])
     expect(retryDelayMs(1, undefined, () => 0)).toBe(1_000)
@@ -74,7 +74,7 @@ describe('a lease', () => {
     expect(events).toEqual(['first called off', 'first ended', 'second began'])
   })
 
-  it('waits for a holder of another kind, and for nobody else', async () => {
+  it('waits for a holder of another kind, and for no other', async () => {
     const leases = new Leases()
     const events: string[] = []
     const end = Promise.withResolvers<void>()
@@ -112,7 +112,7 @@ describe('a lease', () => {
 const ids = (config: Config): string[] => schedulersOf(config).map(({ id }) => id)
 
 describe('the schedule', () => {
-  it('gives each report its own place in the interval, the same one every time', async () => {
+  it('has for each report a fixed offset in the interval', async () => {
     const schedulers = schedulersOf(await configOf())
     const offsets = schedulers
       .filter(({ id }) => id.startsWith('incremental-'))

@@ -15,7 +15,7 @@ const isRead = (worker: Running) =>
 const waitsForIt = async (shop: Workshop) =>
   / backfill \S+ waits until events is resumed\n/.test((await shop.run('status')).stdout)
 
-it('that is refused in the middle waits like one that somebody paused, and reads the rest', LONG, async () => {
+it('that is refused in the middle waits like a paused one, and reads the rest afterwards', LONG, async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 200 }, settings: RARELY })
   const worker = shop.worker()
   await until(() => hasSaid(worker, OWNS))

@@ -41,7 +41,7 @@ it('a process asks again about a report that another one has resumed in the book
   expect(await syncAll(tide.context, ['events'])).toMatchObject([{ state: 'done' }])
 })
 
-it('a worker that has a wrong secret runs again when one does what it says', LONG, async () => {
+it('a worker with a wrong secret runs again after its cure was followed', LONG, async () => {
   const env = { REPORTING_CLIENT_SECRET: undefined, REPORTING_CLIENT_SECRET_FILE: 'secret' }
   await using shop = await aWorkshop({ store: 'redis', env, settings: RARELY })
   await writeFile(`${shop.folder}/secret`, 'not-the-secret')

@@ -6,7 +6,7 @@ const LONG = { timeout: 300_000 }
 
 const saysSo = async (shop: Workshop, text: string) => (await shop.run('status')).stdout.includes(text)
 
-it('tells a worker on the embedded queue that has not the role load', LONG, async () => {
+it('names a worker on the embedded queue without the role load', LONG, async () => {
   await using shop = await aWorkshop({ store: 'embedded' })
   expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
   const worker = shop.worker('--roles', 'schedule,console')

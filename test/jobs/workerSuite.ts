@@ -18,7 +18,7 @@ import {
 
 /** The store on which worker.test.ts runs each test; worker.long.test.ts runs them on the other one. */
 const SHORT_STORES: Readonly<Record<keyof typeof WORKER_TESTS, Store>> = {
-  'turns ticks into published rows, and says what it does': 'embedded',
+  'turns ticks into published rows, and logs its work': 'embedded',
   'does what commands ask while it owns the warehouse, and runs a report as soon as it is resumed': 'redis',
   'pauses a report that is forbidden, and goes on with the others': 'redis',
   'asks for no more tokens once its credentials were refused, also after a restart': 'redis',
@@ -45,7 +45,7 @@ async function jobOf({ folder, redis }: Workshop, runId: string) {
 }
 
 const WORKER_TESTS = {
-  'turns ticks into published rows, and says what it does': async (store: Store) => {
+  'turns ticks into published rows, and logs its work': async (store: Store) => {
     await using shop = await aWorkshop({ store })
     const worker = shop.worker()
     const counted = async () => (await published<{ n: number }>(shop, 'SELECT count(*) AS n FROM main.events'))[0]?.n

@@ -81,7 +81,7 @@ describe('metrics', () => {
     expect(value('tidemark_throttled_total')).toBeGreaterThan(0)
   })
 
-  it('are told all the same while the books do not answer: the last known lag, grown by the time since', async () => {
+  it('are served also while the books cannot be read: the last known lag, grown by the time since', async () => {
     const { tide, metrics, scrape } = await watched()
     await using _ = tide
     await tide.sync('events')

@@ -73,7 +73,7 @@ const failure = (code: 'SERVICE_UNAVAILABLE' | 'MASS_DELETE_STOPPED') =>
 const manyLooks = () => new Promise((resolve) => void setTimeout(resolve, 400))
 
 describe('a notice', () => {
-  it('says once that a report is paused, and once that it runs again', async () => {
+  it('is sent once when a report is paused, and once when it runs again', async () => {
     const { tide, receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
     const end = start()
     await run('enquiries')
@@ -91,7 +91,7 @@ describe('a notice', () => {
     expect(receiver.taken()).toEqual(['report.paused firing enquiries', 'report.paused resolved enquiries'])
   })
 
-  it('says that a report failed three times in a row, not twice, and that it ended well again', async () => {
+  it('is sent when a report failed three times in a row, not twice, and when it succeeds again', async () => {
     const { receiver, start, run } = await aDesk()
     const end = start()
     await run('events')
@@ -107,7 +107,7 @@ describe('a notice', () => {
     expect(receiver.posted[0]?.notice).toMatchObject({ code: 'SERVICE_UNAVAILABLE', cure: 'Mend it.' })
   })
 
-  it('says at once that the brake was pulled, until a reconcile ends well', async () => {
+  it('is sent at once when a mass deletion was stopped, and when a reconcile succeeds', async () => {
     const { receiver, start, run } = await aDesk()
     const end = start()
     await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
@@ -139,7 +139,7 @@ describe('a notice', () => {
     )
   })
 
-  it('says that it is over when the report is switched off, and begins anew when that is switched on again', async () => {
+  it('ends when the report is switched off, and begins again when it is switched on', async () => {
     const { tide, receiver, start, run } = await aDesk()
     const failing = async () => {
       for (let times = 1; times <= 3; times += 1) await run('events', 'incremental', failure('SERVICE_UNAVAILABLE'))
@@ -182,7 +182,7 @@ describe('a notice', () => {
     await endNext()
   })
 
-  it('says that a mark is further behind than allowed, and that it caught up', async () => {
+  it('is sent when a mark is further behind than allowed, and when it has caught up', async () => {
     const { receiver, start, run } = await aDesk()
     await run('events')
     let behindMs = 2 * 3_600_000
@@ -194,7 +194,7 @@ describe('a notice', () => {
     expect(receiver.taken()).toEqual(['lag.exceeded firing events', 'lag.exceeded resolved events'])
   })
 
-  it('is tried again until it is taken, with the same body, and is not told again after a restart', async () => {
+  it('is tried again with the same body until it is accepted, and is not sent again after a restart', async () => {
     const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
     receiver.answer(503)
     const end = start()
@@ -242,7 +242,7 @@ describe('a notice', () => {
     expect(log.join('')).toContain('a redirect (307)')
   })
 
-  it('never holds up a run, also when the receiver does not answer', async () => {
+  it('never delays a run, even if the receiver does not respond', async () => {
     const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
     receiver.answer('never')
     const end = start()
@@ -291,7 +291,7 @@ describe('a notice', () => {
 })
 
 describe('a worker with a webhook', () => {
-  it('tells it that a report is paused', { timeout: 120_000 }, async () => {
+  it('informs it that a report is paused', { timeout: 120_000 }, async () => {
     await using receiver = await aReceiver()
     await using shop = await aWorkshop({
       store: 'redis',

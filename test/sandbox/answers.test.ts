@@ -31,7 +31,7 @@ describe.each(WORLD_REPORTS)('%s', (report) => {
     expect(sorted(pages.flat())).toEqual(sorted(caller.world.liveKeys(report)))
   })
 
-  it('sends a hundred rows when no size is asked for, and never more than its maximum', async () => {
+  it('sends a hundred rows when no size is requested, and never more than its maximum', async () => {
     await using caller = await aCaller({ rows: 600, pageSizeMax: 150 })
     expect(await caller.keys(report, { pageSize: null })).toHaveLength(100)
     expect(await caller.keys(report, { pageSize: 100_000 })).toHaveLength(150)
@@ -62,7 +62,7 @@ describe.each(WORLD_REPORTS)('%s', (report) => {
     expect(none.some((row) => all.some((field) => field in row))).toBe(false)
   })
 
-  it('sends the row that the world says it would send', async () => {
+  it('sends the row that the world returns for it', async () => {
     await using caller = await aCaller({ rows: 40 })
     const expand = Object.fromEntries(FLAGS[report].split(' ').map((flag) => [flag, true]))
     for (let i = 0; i < 60; i += 1) caller.world.tick(report)
@@ -105,7 +105,7 @@ describe('events', () => {
     expect(rows.every((row) => Number(row['totalChanges']) >= 1)).toBe(true)
   })
 
-  it('count in totalChanges the changes of the period that was asked for', async () => {
+  it('count in totalChanges the changes of the requested period', async () => {
     const clock = new HandClock()
     await using caller = await aCaller({ eventShape: 'summary', clock })
     const [key = 0] = caller.world.liveKeys('events')
@@ -138,7 +138,7 @@ describe('every answer', () => {
     expect(answers.every((answer) => answer.headers.get('content-type')?.startsWith('application/json'))).toBe(true)
   })
 
-  it('counts collections as it is told to', async () => {
+  it('has the configured number of items in collections', async () => {
     await using two = await aCaller({ itemsPerCollection: 2 })
     await using none = await aCaller({ collections: false })
     const expand = { meetingRooms: true, commissions: true }

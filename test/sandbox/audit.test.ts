@@ -20,7 +20,7 @@ const areOrdered = (stamps: readonly string[]): boolean =>
   stamps.every((stamp, i) => i === 0 || (stamps[i - 1] as string) <= stamp)
 
 describe.each(reports)('the audit trail of %s', (report) => {
-  it('tells creation, edits, deletion and return, in chronological order', async () => {
+  it('contains creation, edits, deletion and restoration, in chronological order', async () => {
     const clock = new HandClock()
     await using caller = await aCaller({ clock })
     const [key = 0] = caller.world.liveKeys(report)
@@ -67,7 +67,7 @@ describe('the audit report', () => {
     expect([await count(0, 0), await count(-1, -1), await count(1, 1)]).toEqual([1, 0, 0])
   })
 
-  it('adds payload and aggregates only when they are asked for', async () => {
+  it('adds payload and aggregates only when they are requested', async () => {
     await using caller = await aCaller()
     const [key = 0] = caller.world.keys('enquiries')
     const [plain] = await trail(caller, 'enquiries', { key })
@@ -152,7 +152,7 @@ describe('the enquiry audit', () => {
     },
   )
 
-  it('adds payload when it is asked for', async () => {
+  it('adds payload when it is requested', async () => {
     await using caller = await aCaller()
     const answer = (await (
       await enquiryAudit(caller, 20_001, { ...EVER, expand: { payload: true } })

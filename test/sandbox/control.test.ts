@@ -46,7 +46,7 @@ describe('the control endpoint', () => {
     await control(caller, 'changes', { perSecond: 0 })
   })
 
-  it('tells what was asked, by whom, and what was wrong with it', async () => {
+  it('lists each request with its client and its errors', async () => {
     await using caller = await aCaller()
     await caller.report('events', { modifiedSince: 7 })
     const { answer } = await control(caller, 'requests')

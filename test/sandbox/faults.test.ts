@@ -8,7 +8,7 @@ import { HandClock } from './handClock.ts'
 const walk = { pageSize: 10 }
 
 describe('a fault of paging', () => {
-  it('clamp cuts the page and says so; clamp-silent shows the size that was asked for', async () => {
+  it('clamp cuts the page and its envelope has the cut size; with clamp-silent it has the requested size', async () => {
     await using caller = await aCaller({ faults: ['clamp:5'] })
     expect(await caller.envelope('enquiries', walk)).toMatchObject({ items: { length: 5 }, pageSize: 5 })
     caller.sandbox.setFaults(['clamp-silent:5'])
@@ -17,14 +17,14 @@ describe('a fault of paging', () => {
     expect(await caller.keys('enquiries', { ...walk, pageNumber: 1 })).not.toEqual(second)
   })
 
-  it('raise sends longer pages than were asked for, and loses no row', async () => {
+  it('raise sends longer pages than requested, and loses no row', async () => {
     await using caller = await aCaller({ faults: ['raise:25'] })
     expect(await caller.envelope('enquiries', walk)).toMatchObject({ items: { length: 25 }, pageSize: 10 })
     const pages = [1, 2].map((pageNumber) => caller.keys('enquiries', { ...walk, pageNumber }))
     expect(sorted((await Promise.all(pages)).flat())).toEqual(sorted(caller.world.liveKeys('enquiries').slice(0, 50)))
   })
 
-  it('ignore-page sends the first page, and with :echo shows the number that was asked for', async () => {
+  it('ignore-page always sends the first page, and with :echo the envelope has the requested number', async () => {
     await using caller = await aCaller()
     const first = await caller.envelope('enquiries', walk)
     caller.sandbox.setFaults(['ignore-page'])
@@ -48,7 +48,7 @@ describe('a fault of paging', () => {
     expect([await statusOf(1), await statusOf(6), await statusOf(7)]).toEqual([200, 200, 400])
   })
 
-  it('cap pages to so many rows, and shows nothing behind them', async () => {
+  it('cap pages to a number of rows, and further pages are empty', async () => {
     await using caller = await aCaller({ faults: ['cap:25'] })
     const pages = await Promise.all([2, 3, 4].map((pageNumber) => caller.keys('enquiries', { ...walk, pageNumber })))
     expect(pages.map((page) => page.length)).toEqual([10, 5, 0])
@@ -59,7 +59,7 @@ describe('a fault of paging', () => {
     expect((await caller.envelope('enquiries')).totalCount).toBe(58)
   })
 
-  it('unordered gives the same rows in another order at every request', async () => {
+  it('unordered sends the same rows in another order at each request', async () => {
     await using caller = await aCaller({ faults: ['unordered'] })
     const [one, two] = [await caller.keys('events'), await caller.keys('events')]
     expect(one).not.toEqual(two)
@@ -131,7 +131,7 @@ describe('a fault of the answer', () => {
     expect([(await caller.report('events')).status, (await caller.report('events')).status]).toEqual([401, 200])
   })
 
-  it('expire lets a token die after so many requests, and a new one live as long', async () => {
+  it('expire ends each token after a number of requests', async () => {
     await using caller = await aCaller({ faults: ['expire:2'] })
     const statuses: number[] = []
     for (let i = 0; i < 4; i += 1) statuses.push((await caller.report('events')).status)
@@ -211,7 +211,7 @@ describe('faults', () => {
     expect([(await caller.report('events')).status, (await caller.report('budgets')).status]).toEqual([503, 200])
   })
 
-  it('strike as often as they are told to', async () => {
+  it('occur as often as requested', async () => {
     await using caller = await aCaller({ faults: ['5xx*2@events', '429*1:3'] })
     const statuses: number[] = []
     for (let i = 0; i < 4; i += 1) statuses.push((await caller.report('events')).status)

@@ -22,7 +22,7 @@ describe('the sandbox', () => {
     })
   })
 
-  it('says so when its port is taken', async () => {
+  it('fails with a clear error when its port is taken', async () => {
     await using first = await startSandbox({ rows: 1 })
     const port = Number(new URL(first.url).port)
     await expect(startSandbox({ rows: 1, port })).rejects.toMatchObject({ code: 'USAGE_INVALID' })

@@ -79,7 +79,7 @@ describe.each(reports)('%s', (report) => {
     expect(await caller.rows(report, { ...empty, pageSize: 1_000 })).toEqual(await caller.rows(report))
   })
 
-  it('refuses an unknown parameter by its name, unless it is told to be lenient', async () => {
+  it('refuses an unknown parameter and names it, unless parameters are not strict', async () => {
     await using strict = await aCaller()
     await using lenient = await aCaller({ strictParameters: false })
     expect(await refusedProperties(await strict.report(report, { colour: 'blue' }))).toEqual(['colour'])

@@ -131,7 +131,7 @@ describe.each(['events', 'budgets'] as const)('%s', (report) => {
 })
 
 describe('events', () => {
-  it('says isDeleted of exactly the deleted rows, and budgets have no such field', async () => {
+  it('sends isDeleted for exactly the deleted rows, and budgets have no such field', async () => {
     await using caller = await aCaller({ rows: 300 })
     const rows = await caller.rows('events', { includeDeleted: true })
     const live = new Set(caller.world.liveKeys('events'))

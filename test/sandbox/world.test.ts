@@ -19,7 +19,7 @@ const make = async (seed: number, day: string) => {
 }
 
 describe('a seed', () => {
-  it('gives the same rows on any day, and after the same changes', async () => {
+  it('has the same rows on any day, and after the same changes', async () => {
     const [one, later, other] = [await make(5, '2026-03-01'), await make(5, '2027-08-09'), await make(6, '2026-03-01')]
     expect(later.before).toEqual(one.before)
     expect(later.changes).toEqual(one.changes)
@@ -27,7 +27,7 @@ describe('a seed', () => {
     expect(other.before).not.toEqual(one.before)
   })
 
-  it('writes date-times in the style that it is told to', async () => {
+  it('writes date-times in the configured style', async () => {
     const styles = { zulu: /Z"/, offset: /\+02:00"/, bare: /\d"/ } as const
     for (const [timeStyle, pattern] of Object.entries(styles)) {
       await using sandbox = await startSandbox({ rows: 20, timeStyle: timeStyle as keyof typeof styles })
@@ -109,7 +109,7 @@ describe.each(WORLD_REPORTS)('in %s', (report) => {
     expect(await caller.keys(report, { modifiedSince: '2026-03-02T11:00:00Z' })).toEqual([key])
   })
 
-  it('raw text stands in a row as it was put there, malformed or not', async () => {
+  it('raw text is sent in a row unchanged, malformed or not', async () => {
     await using caller = await aCaller()
     const [key = 0] = caller.world.liveKeys(report)
     const { fields, definition } = caller.world.tables[report]
@@ -156,7 +156,7 @@ describe('the world', () => {
     })
   })
 
-  it('changes by itself at the pace that it is told to, until it is closed', async () => {
+  it('changes by itself at the configured rate, until it is closed', async () => {
     const clock = new HandClock()
     const waiting: (() => void)[] = []
     clock.after = (...[, action]: [number?, (() => void)?]) => {

@@ -180,7 +180,7 @@ describe('a load', () => {
 })
 
 describe('a run', () => {
-  it('is kept once, as it was told last, with its error and its cure', async () => {
+  it('is stored once, in its last state, with its error and its cure', async () => {
     await opened.warehouse.recordRun(aRun('again'))
     const error = { code: 'SERVICE_TIMEOUT', message: "it didn't answer", cure: 'Wait.' }
     await opened.warehouse.recordRun(aRun('again', { state: 'failed', error }))
@@ -238,7 +238,7 @@ describe('freshness', () => {
     })
   })
 
-  it('tells the mark that all currencies have reached which are asked for, and none before each was read', async () => {
+  it('has the lowest mark of the configured currencies, and none before each was read', async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const closes = [closing('EUR', [['modified_since', minutes(5)]]), closing('USD', [['modified_since', minutes(3)]])]
@@ -269,7 +269,7 @@ describe('a followed record', () => {
   } as const
   const followers = [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 30_000 }]
 
-  it('is due until it was asked about, and again when it is shown as modified after that', async () => {
+  it('is due until its trail was read, and again when it is modified after that', async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const show = (id: number, stamp: string, observedAt: string) =>
@@ -304,7 +304,7 @@ describe('a followed record', () => {
     expect(await due()).toEqual([['1', '3:1', at('2026-03-01T12:00:10Z')]])
   })
 
-  it('is due again when a change of it is shown late, and when it is seen before the time when it was asked about', async () => {
+  it('is due again when a change of it is shown late, and when its time is before that of its trail', async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const show = (row: Record<string, unknown>, observedAt: string) =>
@@ -332,7 +332,7 @@ describe('a followed record', () => {
     expect(await due(), 'by a clock that was set back').toEqual(['1'])
   })
 
-  it('without a stamp is due whenever it is shown again', async () => {
+  it('without a stamp is due whenever it is read again', async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const show = (observedAt: string) =>

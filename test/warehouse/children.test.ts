@@ -276,7 +276,7 @@ describe('the children of a row', () => {
     ])
   })
 
-  it('end as the last collection that was sent, whatever came before', async () => {
+  it('equal the last collection that was sent, whatever came before', async () => {
     const aRoom = fc.record(
       {
         id: fc.option(fc.nat(3), { nil: undefined }),
@@ -353,7 +353,7 @@ describe('an object collection', () => {
 })
 
 describe('a collection that is a scalar', () => {
-  it('goes to _extra and says nothing of the children', async () => {
+  it('goes to _extra and does not change the children', async () => {
     const event = anEvent()
     await event.load({ meetingRooms: [{ id: 1 }], commission: { id: 2 } })
     await event.load({ meetingRooms: 'none', commission: 0.1 })

@@ -59,7 +59,7 @@ describe('an undocumented scalar field', () => {
     ).toEqual([{ enquiry_id: '4999', rare: '7' }])
   })
 
-  it('is told in schema_changes and columns once, commented, and shown by the current view', async () => {
+  it('is recorded in schema_changes and columns once, has a comment, and is in the current view', async () => {
     await using opened = await aWarehouse()
     for (const minute of [0, 1]) {
       await loadRows(opened, enquiries, [{ enquiryId: 1, roomCount: 4 }], { observedAt: plusMs(NOON, minute * 60_000) })
@@ -181,7 +181,7 @@ describe('an undocumented scalar field', () => {
     }
   })
 
-  it('beyond the limit of columns stays in _extra, is told once, and stops nothing', async () => {
+  it('beyond the limit of columns stays in _extra, is recorded once, and stops nothing', async () => {
     await using opened = await aWarehouse()
     const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`field${n}`, n]))
     await loadRows(opened, enquiries, [{ enquiryId: 1, ...many, taxes: [{ id: 1, ...many }] }])

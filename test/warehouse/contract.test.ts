@@ -28,7 +28,7 @@ const MISFITS =
   '"size":1.25,"day":"2026-01-02T03:04:05Z","price":0.12345678901234567890,"rate":12345678901234567.5,"open":"perhaps"'
 
 describe('schema_contract: freeze', () => {
-  it('changes no column; new fields and misfits stay in _extra and _payload, every digit, and it is said once', async () => {
+  it('changes no column; new fields and misfits stay in _extra and _payload with every digit, recorded once', async () => {
     await using opened = await anEstablished()
     const before = await columnsOf(opened)
     const sent = `[{"enquiryId":2,${MISFITS},"fresh":"new","taxes":[{"id":1,${MISFITS},"fresh":"new"}]}]`

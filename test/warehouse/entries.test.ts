@@ -137,7 +137,7 @@ describe('the entries of a record', () => {
     ])
   })
 
-  it('of one record number belong to the entity that was asked about', async () => {
+  it('of one record number belong to the requested entity', async () => {
     const read = (entity: number, action: string) =>
       loadRows(
         opened,
@@ -194,7 +194,7 @@ describe('the entries of a record', () => {
     ])
   })
 
-  it('equal what the service last said of every minute, whatever windows are read', async () => {
+  it("equal the service's last response for every minute, whatever windows are read", async () => {
     const someEntries = fc.array(fc.record({ minute: fc.nat(5), action: fc.constantFrom('a', 'b') }), { maxLength: 5 })
     const someReads = fc.array(fc.tuple(fc.nat(5), fc.nat(5), someEntries), { minLength: 1, maxLength: 4 })
     await fc.assert(

@@ -56,7 +56,7 @@ describe('a decimal', () => {
     )
   })
 
-  it('comes out of a discovered column, a child, its payload and nested values as it went in, whatever its size', async () => {
+  it('is stored exactly in a discovered column, a child, its payload and nested values, whatever its size', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyNumber, { minLength: 1, maxLength: 40 }), async (values) => {
         const rows = numbered(values)

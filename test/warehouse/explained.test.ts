@@ -11,7 +11,7 @@ async function explained({ warehouse }: Pick<Tide, 'warehouse'>, report: ReportN
 }
 
 describe('freshness in words', () => {
-  it('says how far a report is read, which deletions show and what the last reconcile found', async () => {
+  it('contain up to when a report was read, which deletions are visible and what the last reconcile found', async () => {
     await using tide = await aTide()
     await tide.sync('events', 'merf_submissions')
     const events = await explained(tide, 'events')
@@ -29,7 +29,7 @@ describe('freshness in words', () => {
     )
   })
 
-  it('says that filters keep deletions from showing where only absence could show them', async () => {
+  it('contain that filters hide deletions that only absence could show', async () => {
     await using tide = await aTide({
       settings: { reports: { enquiries: { filters: { companyId: 7 } }, events: { filters: { companyId: 7 } } } },
     })
@@ -39,7 +39,7 @@ describe('freshness in words', () => {
     expect(await explained(tide, 'audit_entries')).toContain('Entries are never marked as deleted.')
   })
 
-  it('says why there are no rows', async () => {
+  it('contain why there are no rows', async () => {
     await using tide = await aTide({ settings: { reports: { enquiries: { enabled: false } } } })
     tide.sandbox.setFaults(['403@office_reservations'])
     await tide.attempt('office_reservations', 'enquiries')

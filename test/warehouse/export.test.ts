@@ -68,7 +68,7 @@ function load(opened: OpenWarehouse, ids: readonly (number | bigint)[], status: 
 }
 
 describe('an export', () => {
-  it('holds every table of every report, value by value and type by type as the published copy', async () => {
+  it('contains every table of every report, with the values and types of the published copy', async () => {
     await using tide = await aTide({ sandbox: { rows: 6 } })
     await tide.sync()
     const published = join(tide.config.published)
@@ -106,7 +106,7 @@ describe('an export', () => {
     expect(await differing(out, await manifestIn(out), published)).toEqual([])
   })
 
-  it('holds nothing any more of a column that became private, also where its rows come no more', async () => {
+  it('contains no value of a column that became private, even of rows that the service no longer sends', async () => {
     await using opened = await aWarehouse()
     await loadRows(opened, enquiries, [{ enquiryId: 1, bookerEmail: 'ann@x.org', bookerCompany: 'Ann Ltd' }])
     const place = { report: 'enquiries', scope: '' } as const
@@ -125,7 +125,7 @@ describe('an export', () => {
     expect(found).toEqual([[], []])
   })
 
-  it('holds every version where history is on, and writes a range again when one of its versions ends', async () => {
+  it('contains every version where history is on, and writes a range again when one of its versions ends', async () => {
     await using opened = await aWarehouse()
     const history = (on: boolean) =>
       opened.warehouse.recordReportStates([
@@ -211,7 +211,7 @@ describe('an export', () => {
 })
 
 describe('an export is refused, and nothing is touched,', () => {
-  it('in a folder that holds something else', async () => {
+  it('in a folder that contains other files', async () => {
     await using opened = await aWarehouse()
     const { out } = placesOf(opened)
     await mkdir(out)
@@ -220,7 +220,7 @@ describe('an export is refused, and nothing is touched,', () => {
     expect(await readdir(out)).toEqual(['thesis.txt'])
   })
 
-  it('where a file stands', async () => {
+  it('where there is a file of that name', async () => {
     await using opened = await aWarehouse()
     await writeFile(placesOf(opened).out, 'a file')
     await expect(exported(opened)).rejects.toMatchObject({ code: 'EXPORT_FAILED' })

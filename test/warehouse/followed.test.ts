@@ -32,7 +32,7 @@ const due = async ({ warehouse }: OpenWarehouse) => {
   return (await warehouse.dueRecords(ask)).map(({ scope }) => scope)
 }
 
-it('a record is asked about again until its stamp is older than the service may take to show an entry', async () => {
+it("a trail is read again until its record's stamp is older than the settle time", async () => {
   await using opened = await aWarehouse()
   await shown(opened, '12:00:05', { stamp: '12:00:00' })
   expect(await due(opened)).toEqual(['3:7'])
@@ -42,7 +42,7 @@ it('a record is asked about again until its stamp is older than the service may 
   expect(await due(opened)).toEqual([])
 })
 
-it('a record that is due stays so where an older stamp of it is shown before it is asked about', async () => {
+it('a record that is due stays due when an older stamp of it comes before its trail is read', async () => {
   await using opened = await aWarehouse()
   await shown(opened, '12:00:05', { stamp: '12:00:00' })
   await asked(opened, '12:01:00')
@@ -52,7 +52,7 @@ it('a record that is due stays so where an older stamp of it is shown before it 
   expect(await due(opened)).toEqual(['3:7'])
 })
 
-it('a record that is seen before it was asked about is due, since the clock was set back', async () => {
+it('a record with an earlier time than its trail is due, since the clock was set back', async () => {
   await using opened = await aWarehouse()
   await shown(opened, '12:00:05', { stamp: '11:00:00' })
   await asked(opened, '12:01:00')

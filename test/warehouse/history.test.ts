@@ -64,7 +64,7 @@ it('keeps the last run of each kind and end, and what is newer', async () => {
   expect(runs.map((run) => run.run_id)).toEqual(['failed', 'last', 'new', 'newer'])
 })
 
-it('says of a run whose process ended that it was stopped', async () => {
+it('records a run whose process ended as stopped', async () => {
   await using folder = await aFolder()
   const file = `${folder.path}/warehouse.duckdb`
   const first = await openAt(file)

@@ -11,7 +11,7 @@ import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
 
 describe('without the extension', () => {
-  it('a lake is not opened, and the error says what to put where', async () => {
+  it('a lake is not opened, and the error names the file to put into the folder', async () => {
     await using folder = await aFolder()
     const lake: LakePlace = {
       catalogue: 'sqlite',

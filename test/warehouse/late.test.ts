@@ -13,7 +13,7 @@ const event = (eventId: number, time: string, name = 'x') => ({
   aggregateRecordModified: `2026-03-01T${time}Z`,
 })
 
-it('a row counts as late with a stamp that is new and was asked for, not with one that is held or lies behind', async () => {
+it('a row counts as late if its stamp is new and its time was requested before, not if it is stored or later', async () => {
   await using opened = await aWarehouse()
   await loadRows(opened, events, [event(1, '10:00:00'), event(2, '10:00:00'), event(3, '10:00:00')])
   const changed = [

@@ -200,7 +200,7 @@ describe('a hundred fields whose types change ten times', () => {
     )
   })
 
-  it('beyond the limit stay beside the columns, and that is told once, whatever keys come', async () => {
+  it('beyond the limit stay in _extra, and that is recorded once, whatever keys come', async () => {
     await using opened = await aWarehouse()
     const told: number[] = []
     for (let load = 0; load < 3; load += 1) {

@@ -61,7 +61,7 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
 const threadsSet = (statements: readonly string[]) => statements.filter((sql) => sql.startsWith('SET threads'))
 
 describe('a load of 16 MiB or more', () => {
-  it('leaves one thread to the walk beside it, and the others have all of them', async () => {
+  it('of large size leaves one thread to the walk, and others use all threads', async () => {
     const statements: string[] = []
     const around: AroundStatement = (sql, run) => {
       statements.push(sql)
@@ -77,7 +77,7 @@ describe('a load of 16 MiB or more', () => {
     expect(held).toEqual({ rows: 20 })
   })
 
-  it('gives the thread back when it fails', async () => {
+  it('restores the number of threads when it fails', async () => {
     await using opened = await small(4, '100MB')
     await expect(loadRows(opened, events, [large(40 * MIB)])).rejects.toMatchObject({ code: 'WAREHOUSE_MEMORY' })
     expect(await threadsOf(opened)).toBe(4)
@@ -86,7 +86,7 @@ describe('a load of 16 MiB or more', () => {
 
 const item = (id: number) => ({ id, text: `${id}`.padEnd(800, '.') })
 
-it('items are read through beside their rows, so a load of many of them needs no second try', async () => {
+it('items are streamed next to their rows, so a load of many items needs no second attempt', async () => {
   const failed: string[] = []
   await using opened = await small(2, '100MB', (sql, run) =>
     run().catch((error: unknown) => {

@@ -26,7 +26,7 @@ const kept = async () =>
   )
 
 describe('a rejected row', () => {
-  it('is rejected no longer when it comes well-formed, also if what is held is the same already', async () => {
+  it('is no longer rejected when it comes well-formed, even if the same version is already stored', async () => {
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 1 }], { observedAt: plusMs(NOON, -1_000) })
     await loadRows(
       opened,
@@ -45,7 +45,7 @@ describe('a rejected row', () => {
     expect(await kept()).toEqual(['enquiries  3'])
   })
 
-  it('stays while what came well-formed was sent before it, at its time, for another currency or by another report', async () => {
+  it('stays when the well-formed row is older, equally old, for another currency or of another report', async () => {
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }])
     await loadRows(opened, budgets, [{ budgetId: 1, budgetName: {} }], { asked: { target_currency: 'EUR' } })
     const rejected = ['budgets EUR 1', 'enquiries  1']
@@ -59,7 +59,7 @@ describe('a rejected row', () => {
     expect(await kept()).toEqual([...rejected, 'enquiries  1'])
   })
 
-  it('stays where it has no key, and where its entry can not be told from others', async () => {
+  it('stays if it has no key, and if its entry can not be distinguished from others', async () => {
     const asked = { enquiry_id: 7 }
     await loadRows(opened, enquiries, [{ status: 5 }, 'text'])
     await loadRows(opened, enquiryAuditEntries, [{ action: 'Odd', timestamp: 'soon' }], {
@@ -75,7 +75,7 @@ describe('a rejected row', () => {
     expect(await kept()).toEqual(rejected)
   })
 
-  it('stays when only its summary came, unless a summary is what was rejected', async () => {
+  it('stays when only its summary came, unless a summary was rejected', async () => {
     await loadRows(opened, events, [
       { eventId: 1, attendees: 'many' },
       { eventId: 2, eventName: 'x', modifiedAt: 'soon' },
@@ -113,7 +113,7 @@ describe('a load', () => {
     expect(await kept()).toEqual([])
   })
 
-  it('that mends rows while others are loaded again makes those be listed anew, and none is lost', async () => {
+  it('that stores correct rows during a retry makes the retry list its rows again, and none is lost', async () => {
     const ids = Array.from({ length: 600 }, (_, n) => n + 1)
     await loadRows(
       opened,

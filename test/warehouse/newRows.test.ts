@@ -54,7 +54,7 @@ const named = (opened: OpenWarehouse) => texts(opened, 'main.events', { columns:
 const event = (eventId: number, name: string, more: object = {}) => ({ eventId, name, isDeleted: false, ...more })
 
 describe('a load of nothing but new rows', () => {
-  it('is not staged, and says what it did as any other', async () => {
+  it('is not staged, and reports its figures like any other', async () => {
     await using opened = await watched()
     const first = await loadRows(opened, events, [event(1, 'a'), event(2, 'b', { isDeleted: true })])
     expect(first).toMatchObject({ rows: 2, inserted: 2, updated: 0, unchanged: 0, deleted: 1, rejected: 0 })
@@ -101,7 +101,7 @@ describe('a load of nothing but new rows', () => {
     )
   })
 
-  it('tells keys apart by what was asked for', async () => {
+  it('distinguishes keys by the requested currency or record', async () => {
     await using opened = await watched()
     const rows = [{ budgetId: 1 }]
     const pages = ['EUR', 'GBP'].map((currency) => ({ rows, asked: { target_currency: currency } }))
@@ -149,7 +149,7 @@ describe('a load that was tried as new', () => {
     expect(refused?.reason).toContain('attendees')
   })
 
-  it('keeps the columns that its rows asked for, and tells of them once', async () => {
+  it('keeps the columns that its rows needed, and reports them once', async () => {
     await using opened = await watched()
     await loadRows(opened, enquiries, [{ enquiryId: 1, colour: 'red' }])
     const load = await loadRows(opened, enquiries, [{ enquiryId: 1, colour: 'blue', size: 3 }])

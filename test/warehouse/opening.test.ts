@@ -192,7 +192,7 @@ describe('a warehouse', () => {
     }
   })
 
-  it('that is moved away or replaced while it is open takes no load, publishes nothing, and says what to do', async () => {
+  it('that is moved away or replaced while it is open loads nothing, publishes nothing, and its error has a cure', async () => {
     await using opened = await aWarehouse()
     const { warehouse, path } = opened
     await loadRows(opened, enquiries, [{ enquiryId: 1, note: 'kept' }])
@@ -307,7 +307,7 @@ describe('a warehouse', () => {
   })
 })
 
-it('a database that closes does what it was asked for before, refuses what comes meanwhile, and ends no process', async () => {
+it('a database that closes finishes queued statements, refuses new ones, and ends no process', async () => {
   const program = `
     const { Database } = await import(${JSON.stringify(DATABASE)})
     const ask = (database) => database.rows('SELECT sum(i * 2) AS n FROM range(10000000) t(i)')

@@ -138,7 +138,7 @@ describe('a published copy', () => {
     expect(await statusesIn(to)).toEqual([])
   })
 
-  it('that cannot be written is told, and the warehouse goes on', async () => {
+  it('that cannot be written is an error, and the warehouse stays usable', async () => {
     await using opened = await aWarehouse()
     const file = join(opened.folder, 'file')
     await writeFile(file, 'a regular file')

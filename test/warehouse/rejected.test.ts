@@ -78,7 +78,7 @@ describe('a rejected row', () => {
     ])
   })
 
-  it('may be all that a load holds', async () => {
+  it('may be the only rows of a load', async () => {
     expect(await loadRows(opened, budgets, '[{"x":1},5]')).toMatchObject({ rejected: 2, inserted: 0 })
     expect(await loadRows(opened, budgets, '[{"budgetId":"x"}]')).toMatchObject({ rejected: 1, inserted: 0 })
     expect(
@@ -110,7 +110,7 @@ describe('a rejected row', () => {
     expect(await rejected(`key = '100'`)).toHaveLength(2)
   })
 
-  it('tells the scope that it was asked in, and is kept once in each', async () => {
+  it('has the scope of its request, and is kept once in each', async () => {
     const row = [{ reservationId: 5, status: 'odd' }]
     for (const currency of ['EUR', 'USD', 'EUR']) {
       await loadRows(opened, automatedBookings, row, { asked: { target_currency: currency } })

@@ -187,7 +187,7 @@ describe('an equal row', () => {
     expect(await texts(opened, 'main.enquiries', { where, columns: ['share'] })).toEqual([{ share: '-0.00005' }])
   })
 
-  it('is told from one that lacks a field, or has null instead', async () => {
+  it('is different from one that lacks a field, or has null instead', async () => {
     const id = anId()
     const loads = []
     for (const [n, row] of [{ a: 1 }, {}, { a: null }, { a: 1 }, { a: '1' }, { a: 1, b: null }].entries()) {
@@ -201,7 +201,7 @@ describe('an equal row', () => {
 const named = (id: number, name: string, stamp: string) => ({ eventId: id, name, aggregateRecordModified: stamp })
 
 describe('a stamp later than its observation', () => {
-  it('counts as the observation, so that the row can be mended', async () => {
+  it('counts as the time of observation, so that a later version replaces the row', async () => {
     const id = anId()
     const wrong = { eventId: id, name: 'wrong', aggregateRecordModified: '2999-01-01T00:00:00Z' }
     const right = { eventId: id, name: 'right', aggregateRecordModified: formatInstant(plusMs(NOON, 500)) }

@@ -12,7 +12,7 @@ const openedIn = (folder: string) =>
   openStore('embedded', { directory: join(folder, 'warehouse.duckdb.queue'), clock: systemClock })
 
 describe.skipIf(!(await mayMount()))('the embedded queue', () => {
-  it('on a full disk says so, and has its jobs once there is room', LONG, async () => {
+  it('on a full disk fails with DISK_FULL, and keeps its jobs', LONG, async () => {
     await using disk = (await aSmallDisk(200)) as SmallDisk
     const before = await openedIn(disk.path)
     const { id } = await before.queue<object>('kept').add('kept', {})
@@ -25,7 +25,7 @@ describe.skipIf(!(await mayMount()))('the embedded queue', () => {
     expect(await after.queue('kept').getJob(id ?? '')).toMatchObject({ name: 'kept' })
   })
 
-  it('on a disk that is too small to make it says so, and is made once there is room', LONG, async () => {
+  it('on a disk that is too small fails with DISK_FULL, and is created once there is space', LONG, async () => {
     await using disk = (await aSmallDisk(20)) as SmallDisk
     await expect(openedIn(disk.path)).rejects.toMatchObject({ code: 'DISK_FULL', retry: 'transient' })
     disk.grow(200)

@@ -48,7 +48,7 @@ it('what the embedded queue logs of its writes stays small however long it runs'
   expect(Math.max(...logs)).toBeLessThanOrEqual(12)
 })
 
-it('the folder of the embedded queue lets nobody else in, also one that was there before', LONG, async () => {
+it('the folder of the embedded queue is closed to other users, also one that existed before', LONG, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
   const directory = join(folder, 'queue')
   const settings = { directory, schema: 'tide', clock: systemClock, onError: failed }
@@ -65,7 +65,7 @@ it('the folder of the embedded queue lets nobody else in, also one that was ther
 
 const closed = (queue: string) => ['.holder', '.lock', '.lock-journal'].map((end) => [`${queue}${end}`, 0o600])
 
-it('nobody else may read who has the embedded queue open, also where the files were there before', async () => {
+it('no other user may read who has the embedded queue open, also where the files existed before', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
   const modesOf = async (queue: string) => {
     using _ = lockDirectory(join(folder, queue))

@@ -44,7 +44,7 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     expect((await queue.getJob(ids[2] ?? ''))?.returnvalue).toBe(6)
   })
 
-  it('of one report wait for each other: what is asked for during a run is one more run, with the newest wish', async () => {
+  it('of one report wait for each other: requests during a run become one more run, as requested last', async () => {
     const queue = store.queue<{ wish: number }>(name)
     const begun: number[] = []
     let atOnce = 0
@@ -74,7 +74,7 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     expect(atOnceMax).toBe(1)
   })
 
-  it('of a schedule come once a tick, however often it is written, and do not pile up while nobody works', async () => {
+  it('of a schedule come once a tick, however often it is written, and do not pile up without a worker', async () => {
     const queue = store.queue<object>(name)
     const repeat = { every: 1_000, offset: 500 }
     const schedule = () => queue.upsertJobScheduler('events', repeat, { name: 'tick', data: {} })

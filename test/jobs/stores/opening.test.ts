@@ -62,7 +62,7 @@ describe('a store that cannot be opened', () => {
     expect(shown(error)).not.toContain(PASSWORD)
   })
 
-  it('as the password is wrong, which is said without the password', async () => {
+  it('as the password is wrong, without the password in the error', async () => {
     await using redis = await startRedis({ password: 'another' })
     const error = await refusal(redis.url.replace('//', `//:${IN_URL}@`))
     expect(error).toMatchObject({ code: 'QUEUE_UNREACHABLE' })
@@ -72,7 +72,7 @@ describe('a store that cannot be opened', () => {
     expect((await refusal(redis.url)).message).toContain('NOAUTH')
   })
 
-  it('as it evicts keys, and says how to mend it', async () => {
+  it('as it evicts keys, with a cure', async () => {
     await using redis = await startRedis({ settings: ['--maxmemory-policy', 'allkeys-lru'] })
     const error = await refusal(redis.url)
     expect(error).toMatchObject({ code: 'QUEUE_UNFIT', retry: 'never' })
@@ -88,7 +88,7 @@ describe('a store that cannot be opened', () => {
 })
 
 describe('the log of a store', () => {
-  it('says an outage once, that it is over, and never the password', async () => {
+  it('logs an outage once, and its end, and never the password', async () => {
     await using redis = await startRedis({ password: PASSWORD })
     await using ground = await aGround('redis', redis.url.replace('//', `//:${IN_URL}@`))
     let text = ''
@@ -108,7 +108,7 @@ describe('the log of a store', () => {
 })
 
 describe('the log of troubles', () => {
-  it('says each once a minute, however many go on by turns and whichever script of Redis meets them', () => {
+  it('logs each problem once a minute, however many alternate and whichever script of Redis has them', () => {
     const lines: string[] = []
     const log = createLog({ level: 'trace', pretty: false, destination: { write: (line) => void lines.push(line) } })
     const troubles = new Troubles({ log, clock: systemClock, mask: (text) => text })

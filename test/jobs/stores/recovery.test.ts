@@ -47,7 +47,7 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
 })
 
 describe('the embedded store', () => {
-  it('has room for one process, and keeps what that one was told when it is killed', async () => {
+  it('serves one process, and keeps its jobs when that is killed', async () => {
     await using ground = await aGround('embedded', 'embedded')
     await using first = startProgram('holdJob', { ...settingsOf(ground), STORE_QUEUE: 'kept', STORE_ADD: 'job-7' })
     expect(await first.line()).toBe('open')

@@ -118,7 +118,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(order).toEqual(['long', 'next'])
   })
 
-  it('gives the turn on when a refresh fails, and when who waits for it is stopped', async () => {
+  it('lets the next process refresh when a refresh fails, and when a waiting caller is stopped', async () => {
     const [one, other] = twice()
     await expect(one.oneAtATime(() => Promise.reject(new TypeError('refused')), signal)).rejects.toThrow('refused')
     const gate = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(await other.oneAtATime(async () => 'mine', signal)).toBe('mine')
   })
 
-  it('is the news that the credentials are wrong, until somebody acts or the secret is another one', async () => {
+  it('includes the refusal of the credentials, until an operator acts or the secret changes', async () => {
     const access = anAccess()
     const [one, other] = [store.tokens(access), store.tokens(access)]
     expect(await one.refused?.()).toBe(false)
