@@ -22,8 +22,8 @@ export interface BackfillRange {
 
 /**
  * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. A backfill
- * fails when it was cancelled, or when windows of it failed; then the other windows are read first, and the next
- * backfill of the same range reads only the failed ones.
+ * fails when it was cancelled or when windows failed. All other windows are read first, and the next backfill of the
+ * same range reads only the failed ones.
  */
 export async function backfillRun(
   context: SyncContext,

@@ -30,7 +30,7 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Lets only this user enter the folder: PGlite creates files that everybody may write, whatever the umask is. */
+/** Lets only this user enter the folder: PGlite creates files that everybody may write, independently of the umask. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   // Some file systems have no permissions, and so none to change.
@@ -148,7 +148,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back a transaction that is still open; otherwise all other sessions would wait for ever. */
+  /** Rolls back a transaction that is still open; otherwise all other sessions would wait without end. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page, and nothing but that was seen of the service: page 2 has nothing new, and
- * no response of so many rows was proven to be whole. The service may ignore page numbers and cut every response.
+ * Returns whether page 1 seems to be the only page: page 2 has nothing new. Nothing else is known of the service, and
+ * no response of that many rows was proven complete. The service may ignore page numbers and cut every response.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given

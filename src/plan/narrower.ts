@@ -1,9 +1,11 @@
-/** How a span is narrowed, to see whether a response that covers all of it holds back rows. */
+/** Cuts a span into parts for narrower requests, which show whether the response for the whole span lacks rows. */
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 import type { RowStamps } from './stampSample.ts'
 
-/** Returns two parts that share the rows about evenly, or else the time. Undefined: the span is one instant. */
+/**
+ * Returns two parts with about the same number of rows, or else of the same length. Undefined: the span is one instant.
+ */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

@@ -12,7 +12,7 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Rows of the longest page of this run. Not stored, since the service may reduce its page size between two runs. */
   readonly longestOfRun: number
-  /** Rows of the longest response that narrower requests proved to be whole: a shorter one is not proven so again. */
+  /** Rows of the longest response that narrower requests have proven complete. A shorter one needs no such proof. */
   readonly wholeRows: number
   /** What was on the page after the last one, for audit entries that look alike. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
@@ -55,7 +55,7 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after narrower requests brought no other row than a response of `rows`. */
+/** Returns the profile after narrower requests found no row that a response of `rows` lacks. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),

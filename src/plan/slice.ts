@@ -41,15 +41,15 @@ export interface Findings {
   readonly counted?: Walk
   /** Whether there are rows after the last page, or entries before or after those of the walks. */
   readonly hidden?: boolean
-  /** What narrower requests showed of a response that seems to hold everything. */
+  /** The result of narrower requests, which show whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
   /** Sum of the totals of the parts of the span. */
   readonly partTotals?: number
 }
 
 /**
- * `hidden`: a row that the response does not have. `moved`: such a row came meanwhile, or too many requests were needed.
- * `one instant`: as many rows as the response has are at one instant, which cannot be narrowed.
+ * `hidden`: a part has a row that the response lacks. `moved`: that row was added meanwhile, or too many requests were
+ * needed. `one instant`: at least as many rows as the response has are at one instant, which cannot be cut further.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 

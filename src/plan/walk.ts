@@ -187,8 +187,8 @@ export class Walk {
   }
 
   /**
-   * Returns whether rows may follow the last page although the total does not count them: the page is full, or has as
-   * many rows as requested, or as pages had that were followed by others.
+   * Returns whether rows may follow the last page although the total does not count them. Then the page is full, has as
+   * many rows as requested, or is as long as pages that others have followed.
    */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))

@@ -1,7 +1,8 @@
 /**
- * Writes the items of a page's collections as lines, with one file for each collection: the row's ordinal, the position
- * in the collection, the item as sent, and the values of its fields, separated by tabs. So an item is parsed only once,
- * and the row itself stays small. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
+ * Writes the items of a page's collections as lines, with one file for each collection. A line has the row's ordinal,
+ * the position in the collection, the item as sent, and the values of its fields, separated by tabs. So an item is
+ * parsed only once, and the row itself stays small. JSON strings contain no tabs or line breaks, so nothing has to be
+ * quoted.
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'

@@ -1,6 +1,6 @@
 /**
- * What the owner of the warehouse does, from opening the file to closing it: it takes jobs, answers commands, serves
- * readers, and at the end returns its jobs to the queue and closes the file for the next owner.
+ * The work of the owner of the warehouse, from opening the file to closing it. It takes jobs, answers commands and
+ * serves readers. At the end it returns its jobs to the queue and closes the file for the next owner.
  */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'

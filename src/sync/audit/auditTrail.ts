@@ -29,7 +29,7 @@ import type { ReportRun } from '../syncReport.ts'
 const RECORDS_A_LOAD_MAX = 2_000
 /** Records per run that are read again after a change of configuration, so that changed records do not wait long. */
 const AGAIN_A_RUN_MAX = 2_000
-/** After this number of failures before any record was read, the run looks whether the service answers for a record at all. */
+/** After this many failures before the first success, the run checks whether the service answers for any record. */
 const FAILED_AT_FIRST_MAX = 20
 /** Errors that can concern a single record while other records can be read. */
 const OF_ONE_RECORD: readonly ErrorCode[] = [
@@ -155,7 +155,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws an error of this run if no record was read in it, nor the record that was read last before it. */
+  /** Throws an error of this run if no record could be read, including the one that an earlier run read last. */
   async #checkOthers(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return

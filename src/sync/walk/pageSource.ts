@@ -72,8 +72,8 @@ export class PageSource {
   }
 
   /**
-   * Reads page 1. A service that refuses it counts from another number than is known, if that page is there. Throws the
-   * first refusal if both are refused.
+   * Reads page 1. If the service refuses it, reads the page with the other possible first number. Throws the first
+   * refusal if both are refused.
    */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
@@ -161,7 +161,7 @@ export class PageSource {
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Reads otherwise where the first way is refused. Throws the first refusal if both ways are refused. */
+/** Calls `read`, and after a refusal `otherwise`. Throws the first refusal if both are refused. */
 export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()

@@ -37,7 +37,9 @@ export interface SkippedRecord {
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
-/** Stores which records were skipped, and when each is asked about again. `now`: our clock, as in each later comparison. */
+/**
+ * Stores the skipped records and the time of the next attempt for each. `now` is our clock, as in later comparisons.
+ */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -71,12 +73,12 @@ export interface DueRecord {
   readonly begunAt: Instant | undefined
   /** The trail was read with another configuration, so that all of its entries are read again. */
   readonly fromStart: boolean
-  /** The trail could not be read, and it is not time to ask again. */
+  /** True for a trail that could not be read, until the time of its next attempt. */
   readonly waits: boolean
 }
 
 export interface RecordsRequest {
-  /** Our clock. */
+  /** The present time by our clock. */
   readonly now: Instant
   readonly report: string
   /** The followed report's table and key column. */
@@ -104,7 +106,7 @@ export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueReco
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last: it shows whether the service still answers for records. */
+/** Returns the record whose trail was read last. Reading it again shows whether the service answers for any record. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   return (
     await recordsWhere(

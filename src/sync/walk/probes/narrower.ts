@@ -1,7 +1,7 @@
 /**
- * Probes whether a response that seems to hold everything hides rows: a service may ignore page numbers and cut every
- * response without a sign. A part of the span with fewer rows than the response was not cut where that one was cut, so both
- * halves of the span show what is hidden.
+ * Checks whether a response that seems complete lacks rows. A service may ignore page numbers and cut every response
+ * without a sign. A part of the span with fewer rows than the response has is not cut, so the two halves of the span
+ * contain the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
 import { halvesOf } from '../../../plan/narrower.ts'
@@ -13,10 +13,10 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
-/** Requests that one probe sends at most. */
+/** The maximum number of requests of one check. */
 const REQUESTS_MAX = 16
 
-/** Requests the halves of the span, and the halves of those that have as many rows as the response. */
+/** Requests the halves of the span, and again the halves of a part that has as many rows as the response. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
