@@ -20,9 +20,9 @@ export interface Finding {
  * above its limit.
  */
 export const LIMITS: Readonly<Record<TextKind, Readonly<Record<Rule, number>>>> = {
-  code: { words: 319, 'vague verbs': 453, 'long sentences': 97, docstrings: 270, participles: 94 },
-  tests: { words: 165, 'vague verbs': 262, 'long sentences': 46, docstrings: 79, participles: 67 },
-  documents: { words: 51, 'vague verbs': 218, 'long sentences': 147, docstrings: 0, participles: 0 },
+  code: { words: 3, 'vague verbs': 19, 'long sentences': 19, docstrings: 57, participles: 53 },
+  tests: { words: 137, 'vague verbs': 224, 'long sentences': 46, docstrings: 50, participles: 65 },
+  documents: { words: 43, 'vague verbs': 186, 'long sentences': 131, docstrings: 0, participles: 0 },
 }
 
 export const CURES: Readonly<Record<Rule, string>> = {
