@@ -90,6 +90,6 @@ function asMistake(path: string, thrown: unknown, words: { readonly problem: str
 }
 
 function isMistake({ code, errcode }: Error & { readonly code?: string; readonly errcode?: number }): boolean {
-  // The lowest byte is the error; the others are details.
+  // The lowest byte of SQLite's error code is the kind of error; the other bytes are details.
   return MISTAKES.has(code ?? '') || (errcode !== undefined && SQLITE_MISTAKES.has(errcode % 256))
 }

@@ -34,7 +34,7 @@ export interface LogOptions {
   readonly level: LogLevel
   /** Receives the lines; standard error by default. */
   readonly destination?: { write(text: string): unknown }
-  /** Lines for people instead of JSON. The default is true on a terminal. */
+  /** True: lines for people instead of JSON. The default is true on a terminal. */
   readonly pretty?: boolean
   /** Also receives each line from `debug` up as masked JSON, independently of `level`. */
   readonly keep?: ((line: string) => void) | undefined

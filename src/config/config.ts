@@ -107,7 +107,7 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Problems of variables have no line and are last. */
+/** Sorts problems by line. Problems of environment variables have no line and are last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes a value and everything in it, except for URLs and secrets, which cannot be frozen. */

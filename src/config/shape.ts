@@ -52,11 +52,11 @@ export interface ReportConfig extends Rhythm {
   readonly filters: Readonly<Record<string, unknown>>
   /** What happens to fields and types that the declaration does not have. */
   readonly contract: SchemaContract
-  /** Keep every version of each row in schema `history`. */
+  /** True: every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
   /** Which values are hashed or dropped before they are written. */
   readonly privacy: Privacy
-  /** Incremental runs also request rows by creation time. Only for reports with such a filter. */
+  /** True: incremental runs also request rows by creation time, if the report has such a filter. */
   readonly askCreated: boolean
   /** Empty for every report except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]

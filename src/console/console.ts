@@ -51,7 +51,7 @@ export interface Console extends AsyncDisposable {
 
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
-/** Requests of one address without a login. Each file of the page is counted separately. */
+/** Limit of requests without a login from one address. Each file of the page has its own count. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONFIG_INVALID for an address that must not be used, and CONSOLE_PORT_TAKEN. */

@@ -97,7 +97,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. Two callers do so one after the other. */
+/** Loads rejected rows again. Two callers at the same time are served one after the other. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page: page 2 has nothing new. Nothing else is known of the service, and
- * no response of that many rows was proven complete. The service may ignore page numbers and cut every response.
+ * Returns whether page 1 seems to be the only page although a service that ignores page numbers and cuts every response
+ * would look the same: page 2 has nothing new, and no response of that many rows was proven complete before.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given
@@ -128,7 +128,8 @@ export function learnCounted(given: Case): PagingProfile {
 }
 
 /**
- * Returns how many rows a counted span may have. A part planned as one load may have more: it is loaded in two pieces.
+ * Returns the maximum of rows in a span whose rows are counted by its last page. A part planned as one load may have
+ * more: it is then loaded in two pieces.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax

@@ -25,7 +25,7 @@ export class LastPageSearch {
   #limit: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** The page at the limit repeated the last page, so the last page has this number or a lower one. */
+  /** True if the page at the limit repeated the last page, so the last page has this number or a lower one. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false

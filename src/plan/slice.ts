@@ -74,7 +74,7 @@ export interface Evidence {
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** A page larger than usual was refused, so there is nothing else to try. */
+  /** True if the service refused a page larger than usual, so that there is nothing else to try. */
   readonly isRefused?: boolean
 }
 

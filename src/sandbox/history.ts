@@ -22,7 +22,7 @@ export interface HistoryOptions {
   readonly report: string
   readonly rows: number
   readonly end: Ticks
-  /** Events and budgets (spec §2): rows always have a modification time, and deleted ones are kept. */
+  /** True for events and budgets (spec §2): rows always have a modification time, and deleted ones are kept. */
   readonly keepsDeleted: boolean
 }
 

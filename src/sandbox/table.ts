@@ -22,7 +22,7 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** Soft-deleted: returned only with `includeDeleted`, if the report has that parameter. */
+  /** True: the row is returned only with `includeDeleted`, if the report has that parameter. */
   deleted: boolean
   /** The amount in the row's own currency, in nano-units. */
   nano: bigint

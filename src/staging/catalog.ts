@@ -117,7 +117,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair needs a splice in each row, so its bytes alone must not match.
+    // A name with half a surrogate pair must be changed in each row, so it must not be recognised by its bytes alone.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }

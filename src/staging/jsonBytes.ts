@@ -45,7 +45,7 @@ export interface Splice {
 /** Inserted before half of a surrogate pair, so that it stays as the text of its escape. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns the maximum number of bytes that the splices add. */
+/** Returns the maximum number of bytes by which the splices (replacements in the page) make it longer. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
@@ -90,7 +90,7 @@ export class JsonBytes {
     this.#markOpen = Buffer.from(`"${mark}`)
   }
 
-  /** Removes the splices from the given index on. */
+  /** Removes the splices (replacements in the page) from the given index on. */
   dropSplices(from: number): void {
     // Setting a length is slow, even to the same value.
     if (this.splices.length > from) this.splices.length = from

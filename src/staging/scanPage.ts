@@ -178,7 +178,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written, so splices outside of rows are removed.
+    // Only rows are written, so replacements outside of rows are not needed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
@@ -363,7 +363,7 @@ class PageScan {
     return end
   }
 
-  /** Rejects a row, and removes its items and its splices. */
+  /** Rejects a row, and removes its items and the replacements in it. */
   #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]

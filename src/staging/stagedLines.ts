@@ -12,7 +12,7 @@ export interface StagedRow {
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index of the first splice in the row. */
+  /** Index of the row's first replacement. */
   readonly firstSplice: number
 }
 

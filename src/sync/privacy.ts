@@ -1,4 +1,4 @@
-/** How the configuration of a report limits what the warehouse keeps of its rows. */
+/** Applies the privacy settings of a report to its pages and loads. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'

@@ -10,7 +10,7 @@ import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
-/** Leaves time to renew the certificate by hand. */
+/** A certificate that ends within this many days is a warning, so that there is time to renew it. */
 const CERTIFICATE_DAYS_MIN = 14
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {

@@ -82,7 +82,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in the place of `{enquiryId}`. */
+  /** The part of the path that replaces `{enquiryId}`. */
   readonly enquiryId?: string
 }
 

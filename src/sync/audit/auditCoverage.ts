@@ -13,7 +13,7 @@ import type { SyncContext } from '../context.ts'
 export interface Again {
   /** Trails that were last read up to this time were read with another configuration. */
   readonly askedUntil: Instant
-  /** Records that all of them were read again. */
+  /** Stores that the trails of all records were read again. */
   readonly done: () => Promise<void>
 }
 

@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** A span that is this many times longer than its young part is read as history, in large parts. */
+/** If a span is at least this many times longer than its young part, the old part is read separately, page by page. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice when it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */

@@ -178,7 +178,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the present total of all rows, or of those within `bounds`, by a request for one row. */
+/** Returns the present total of all rows, or of those within `bounds`. Requests a page of one row. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},

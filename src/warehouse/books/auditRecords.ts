@@ -71,7 +71,7 @@ export interface DueRecord {
    * mark was written.
    */
   readonly begunAt: Instant | undefined
-  /** The trail was read with another configuration, so that all of its entries are read again. */
+  /** True if the trail was read with another configuration, so that all of its entries are read again. */
   readonly fromStart: boolean
   /** True for a trail that could not be read, until the time of its next attempt. */
   readonly waits: boolean

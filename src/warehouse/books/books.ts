@@ -161,7 +161,10 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies; undefined: every scope that was read. */
   readonly scopes?: readonly string[] | undefined
-  /** Requests have filters. A row that a filter excludes looks like a deleted one, so absence proves no deletion. */
+  /**
+   * True if requests have filters. A row that a filter excludes looks like a deleted one, so its absence proves
+   * nothing.
+   */
   readonly isFiltered?: boolean
   /** Whether every version of a row is kept; undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }

@@ -27,7 +27,7 @@ export interface ChildMerge {
   /** Whether a row of `win` replaces a stored row. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  /** Rows are not kept as they were sent. */
+  /** True: items are stored in columns only, and not also as they were sent. */
   readonly excludePayload: boolean
   readonly loadId: number
   readonly mark: string

@@ -29,8 +29,8 @@ export interface RowMerge {
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   /**
-   * Of two versions with equal times the stored one stays. The staged rows were read before this load, and times of
-   * observation are whole seconds. A change within that second is after the mark, so the next run reads it.
+   * True: of two versions with equal times, the stored one stays. The staged rows were read before this load, and times
+   * of observation are whole seconds. A change within that second is after the mark, so the next run reads it.
    */
   readonly yields?: boolean
   readonly history: History | undefined

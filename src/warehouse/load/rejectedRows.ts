@@ -20,7 +20,7 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** A second read showed the row to be deleted (budgets). */
+  /** True if a second read showed that the row was deleted (budgets). */
   readonly isGone: boolean
 }
 
