@@ -114,7 +114,7 @@ export interface Limits {
   readonly walkAttemptsMax: number
   /** Passed to DuckDB as written, such as `1GB`. */
   readonly warehouseMemory: string
-  /** Passed to DuckDB as written; for reading. */
+  /** Memory of DuckDB for queries, as text such as `1GB` that DuckDB parses. */
   readonly queryMemory: string
   readonly warehouseThreads?: number
 }

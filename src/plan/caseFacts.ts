@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page although a service that ignores page numbers and cuts every response
- * would look the same: page 2 has nothing new, and no response of that many rows was proven complete before.
+ * Returns whether page 1 seems to be the only page: page 2 has nothing new, and no response of that many rows was
+ * proven complete before. A service that ignores page numbers and cuts every response would look the same.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given

@@ -8,7 +8,7 @@ export interface PagingProfile {
   readonly firstNumber: 0 | 1 | undefined
   /** Rows of the shortest page that was followed by more rows. Fewer than requested: the service reduces `pageSize`. */
   readonly fullPageRows: number | undefined
-  /** Rows of the longest page. The service cuts no page at a shorter length. */
+  /** Number of rows on the longest page. Pages with fewer rows were not cut by the service's page size. */
   readonly longestPageRows: number
   /** Rows of the longest page of this run. Not stored, since the service may reduce its page size between two runs. */
   readonly longestOfRun: number

@@ -26,7 +26,7 @@ export interface SampleQuestion {
   readonly pageRows: number
   /** Number of rows for which a slice is planned. */
   readonly planned: number
-  /** Whether earlier slices gave a density that differs little from this response. */
+  /** Whether the density of earlier slices differs little from this response. */
   readonly isKnown: boolean
   /** How many slices in a row were too full, including this one. */
   readonly failures: number

@@ -35,7 +35,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row at the common bound of two spans comes twice, and would hide a row without a time of creation.
+    // A row at the common bound of two spans is read twice, and would hide a row without a time of creation.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()

@@ -131,7 +131,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#count()
     } else {
-      // The walk back from the last page gave no proof, so its rows are dropped and read again.
+      // The walk back from the last page proved nothing, so its rows are dropped and read again.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false

@@ -85,7 +85,7 @@ export class PageWalk {
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and those before it, several at once. Stops when a row comes twice, because rows then moved. */
+  /** Reads page `from` and those before it, several at once. Stops when a row is repeated, because rows then moved. */
   async back(from: number): Promise<void> {
     await this.#sideBySide(
       Array.from({ length: from }, (_, n) => from - n),

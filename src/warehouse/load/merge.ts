@@ -103,7 +103,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Rewrites an SQL condition on the shapes of rows in the file for the table `staged`. */
+/** Converts an SQL condition on the shape of rows from the names of the staged file to those of the table `staged`. */
 const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the new row lacks. */
