@@ -178,12 +178,13 @@ describe('a load smaller than a window', () => {
     for (let run = 0; run < 2; run += 1) {
       for (const key of world.liveKeys('events').slice(0, 12)) world.edit('events', key)
       await tide.sync('events', 'enquiries', 'audit_entries', 'enquiry_audit_entries')
-      const held = await tide.warehouse.rows<{ key: number; n: number; last: number }>(
-        `SELECT entity_record_id AS key, count(*) AS n, max(entry_number) AS last FROM audit_entries GROUP BY 1 ORDER BY 1`,
+      // An entry whose aggregates have changed since is replaced and gets a new number, so numbers may have gaps.
+      const held = await tide.warehouse.rows<{ key: number; n: number; numbers: number }>(
+        `SELECT entity_record_id AS key, count(*) AS n, count(DISTINCT entry_number) AS numbers FROM audit_entries GROUP BY 1 ORDER BY 1`,
       )
       const keys = world.keys('events').toSorted((a, b) => a - b)
       const sent = keys.map((key) => [key, world.auditEntries(3, key).length] as const)
-      expect(held.map(({ key, n, last }) => [key, n, last])).toEqual(sent.map(([key, n]) => [key, n, n]))
+      expect(held.map(({ key, n, numbers }) => [key, n, numbers])).toEqual(sent.map(([key, n]) => [key, n, n]))
     }
   })
 })

@@ -20,7 +20,7 @@ const OWN = new Set([...reports.flatMap(({ fields }) => Object.keys(fields)), 'i
 
 /** Every name that a statement of the warehouse gives, and those of one letter, as which tables are spoken of. */
 function namesGiven(): string[] {
-  const files = readdirSync(ROOM).filter((file) => file.endsWith('.ts'))
+  const files = readdirSync(ROOM, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const given = files.flatMap((file) =>
     [...readFileSync(join(ROOM, file), 'utf8').matchAll(/\b(?:AS|FROM|JOIN) "?([a-z][a-z_]*)\b/g)].map(
       ([, found]) => found as string,
