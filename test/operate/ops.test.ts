@@ -156,9 +156,9 @@ describe('docs/WATCHING.md', () => {
   })
 })
 
-describe('docs/OPERATING.md, on errors', () => {
+describe('docs/ERRORS.md, at its top', () => {
   it('leads from each code to its section', () => {
-    const links = [...read('docs/OPERATING.md').matchAll(/\[([A-Z_]+)\]\(ERRORS\.md#([a-z_]+)\)/g)]
+    const links = [...read('docs/ERRORS.md').matchAll(/\[([A-Z_]+)\]\(#([a-z_]+)\)/g)]
     const linked = new Set(links.map(([, code = '', anchor]) => (code.toLowerCase() === anchor ? code : '')))
     expect([...linked].toSorted()).toEqual([...errorCodes].toSorted())
   })
