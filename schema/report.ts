@@ -71,25 +71,28 @@ export interface Declaration {
   readonly deletes: Deletes
   /** The field of the row that contains the soft-delete flag. */
   readonly deletedFlag?: string
+  /**
+   * The parameter that includes deleted rows. Rows without a flag are read with and without it: the difference is what
+   * is deleted.
+   */
+  readonly includeDeleted?: string
   /** Flag of `expand` → the collection that it adds. `'fields'`: the flag adds fields to the row itself (audits). */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
   /** Documented parameters that an operator may use as filters. */
   readonly filters: Readonly<Record<string, ParameterType>>
-  /** Parameters in every request of this report. */
-  readonly always: Readonly<Record<string, unknown>>
   /** The parameter with the currency. Such a report is read once for each configured currency. */
   readonly currency?: string
   /** Set for a report with one request for each record. `follows`: which reports' changed rows name the records. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 
-type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'always' | 'deletes'
+type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
 /** Returns a declaration with the defaults filled in. Keeps the literal types. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {
-  const defaults = { asked: [], newerBy: [], expand: {}, filters: {}, always: {}, deletes: 'none' } as const
+  const defaults = { asked: [], newerBy: [], expand: {}, filters: {}, deletes: 'none' } as const
   return Object.freeze({ ...defaults, ...declaration }) as Declaration & D
 }
 

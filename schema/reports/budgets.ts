@@ -22,6 +22,7 @@ export const budgets = defineReport({
   newerBy: ['modified_at'],
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: true },
   deletes: 'diff',
+  includeDeleted: 'includeDeleted',
   expand: manyOf('costItems', 'taxes', 'currencies'),
   filters: { companyId: 'integer', affiliateGroupId: 'integer', onlyDefaultBudget: 'boolean', eventId: 'integer' },
 })

@@ -36,7 +36,7 @@ export const events = defineReport({
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: true },
   deletes: 'flag',
   deletedFlag: 'isDeleted',
-  always: { includeDeleted: true },
+  includeDeleted: 'includeDeleted',
   expand: {
     meetingRooms: many('meetingRooms'),
     accommodations: many('accommodations'),

@@ -1,5 +1,6 @@
 /** The client's limits: everything that it waits for, reads or repeats has a limit with a name, a unit and a reason. */
 import { assert } from '../errors.ts'
+import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 export interface ClientLimits {
@@ -30,8 +31,7 @@ const MEBIBYTE = 1_024 * 1_024
 export const DEFAULT_LIMITS: ClientLimits = {
   // A service that is reachable opens a connection within a second; a lost SYN packet costs three.
   connectMs: 10 * SECOND_MS,
-  // "Expansion increases response size and processing time" (spec §4): a year of expanded rows may take a minute.
-  headersMs: 2 * MINUTE_MS,
+  headersMs: HEAD_MS_MAX,
   // A server that streams sends data often: half a minute without a byte is a dead connection.
   bodyMs: 30 * SECOND_MS,
   // Allows for the time until the first byte and the slow transfer of a full page.

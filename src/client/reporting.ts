@@ -91,6 +91,8 @@ export interface Answer<T> {
   value: T
   /** The response's Date header (whole seconds); without one, the estimate of the service's clock or our own time. */
   servedAt: Instant
+  /** A lower bound of the service's clock when the request was sent. */
+  askedAt: Instant
   /** The decompressed size of the answer. */
   bytes: number
 }
@@ -230,7 +232,8 @@ class Client implements ReportingClient {
     const servedAt = this.#observeClock(answer)
     this.counters.bytes += answer.bytes.length
     const bytes = answer.bytes.length
-    return { value: await request.parse(answer.bytes), servedAt, bytes }
+    const askedAt = this.#serviceClock.at(answer.sentMs)
+    return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }
   }
 
   /**

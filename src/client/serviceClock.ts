@@ -9,7 +9,7 @@
  * replaces the kept one. Changes of our wall clock have no effect, because monotonic time does not follow it.
  */
 import type { Clock } from '../clock.ts'
-import { fromMillis, type Instant, toMillis } from '../instant.ts'
+import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
 
 /** The Date header has whole seconds. */
 const DATE_RESOLUTION_MS = 1_000
@@ -39,21 +39,23 @@ export class ServiceClock {
   /** Returns the lower bound; our own clock when no answer had a Date header; undefined before any answer. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
-    return this.#offsetMs === undefined ? this.#clock.now() : this.#at(this.#clock.monotonicMs())
+    return this.at(this.#clock.monotonicMs())
+  }
+
+  /** Returns the lower bound at a monotonic time; on our own clock when no answer had a Date header. */
+  at(monotonicMs: number): Instant {
+    if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
+    return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
   /** Records an answer. Returns the time at which the service sent it. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
-    if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.#at(arrivedMs)
+    if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)
     const lowestMs = toMillis(date) - arrivedMs
     const highestMs = toMillis(date) + DATE_RESOLUTION_MS - sentMs
     const wasSetBack = this.#offsetMs !== undefined && this.#offsetMs > highestMs
     this.#offsetMs = wasSetBack ? lowestMs : Math.max(this.#offsetMs ?? lowestMs, lowestMs)
     return date
-  }
-
-  #at(monotonicMs: number): Instant {
-    return fromMillis(monotonicMs + (this.#offsetMs ?? 0))
   }
 }

@@ -45,7 +45,6 @@ export function bodyOf(
   const expand = Object.fromEntries(question.expand.map((flag) => [flag, true]))
   return {
     ...question.filters,
-    ...report.always,
     ...question.also,
     ...Object.fromEntries(record),
     ...(report.currency === undefined || question.currency === undefined

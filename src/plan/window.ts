@@ -2,7 +2,16 @@
  * Computes the next window and the mark after it. Bounds are inclusive on both ends (spec §4, rule 1), so neighbouring
  * windows share an instant. All times are the service's.
  */
-import { earliest, type Instant, latest, MICROS_PER_SECOND, millisBetween, minusMs, plusMs } from '../instant.ts'
+import {
+  earliest,
+  type Instant,
+  latest,
+  MICROS_PER_SECOND,
+  MINUTE_MS,
+  millisBetween,
+  minusMs,
+  plusMs,
+} from '../instant.ts'
 
 export interface Window {
   /** Lower bound. Undefined: none, so that rows are included that match no modification filter. */
@@ -22,6 +31,12 @@ export interface WindowRules {
 
 /** The `Date` header has whole seconds, so the service's clock is up to this much later. */
 export const CLOCK_GRAIN_MS = 1_000
+
+/**
+ * The longest time until a response begins. "Expansion increases response size and processing time" (spec §4): a year
+ * of expanded rows may take a minute.
+ */
+export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 /** The previous window, and how long ago it was. */
 export interface Before {

@@ -46,20 +46,26 @@ const TICK_SHARES = [
   ['undelete', 100],
 ] as const
 
+export interface ChangeClock {
+  readonly now: () => Ticks
+  /** How far stamps of edits lie in the past. */
+  readonly back: () => Ticks
+}
+
 export class Changes {
   readonly tables: Readonly<Record<WorldReport, Table>>
   protected readonly audit: AuditTrail
   readonly #makings: Makings
-  readonly #now: () => Ticks
+  readonly #clock: ChangeClock
   readonly #random: RandomGenerator
   /** Rows that a change deleted, oldest first; ticks restore some of them. */
   readonly #deleted: Target[] = []
 
-  constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, now: () => Ticks) {
+  constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, clock: ChangeClock) {
     this.tables = tables
     this.audit = new AuditTrail(tables, makings.seed)
     this.#makings = makings
-    this.#now = now
+    this.#clock = clock
     this.#random = xoroshiro128plus(makings.seed)
   }
 
@@ -183,8 +189,9 @@ export class Changes {
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
   ): ChangeMade {
-    row.modified = at
-    row.aggregate = at
+    const back = at - this.#clock.back()
+    row.modified = table.report === 'events' ? at : back
+    row.aggregate = back
     table.change(row, fields)
     const changes = Object.keys(fields).map((field) => ({ field, to: table.value(row, field) }))
     this.audit.record(table.report, row.number, { at, action, payload: { source: 'live', changes } })
@@ -200,7 +207,7 @@ export class Changes {
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
-    const at = this.#nowTicks()
+    const at = this.#nowTicks() - this.#clock.back()
     if (report !== 'events') row.modified = at
     row.aggregate = at
     table.change(row)
@@ -245,7 +252,7 @@ export class Changes {
 
   /** The clock has microseconds; the seventh digit is random. */
   #nowTicks(): Ticks {
-    return this.#now() + this.#below(10)
+    return this.#clock.now() + this.#below(10)
   }
 
   #below(limit: number): number {

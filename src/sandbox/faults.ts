@@ -45,6 +45,10 @@ const RULES = {
   drip: { does: 'the body comes one byte every :N ms', argument: 200 },
   silent: { does: 'headers, then nothing' },
   skew: { does: "the service's clock is off by :N seconds, in the Date header and in new stamps", argument: 3_600 },
+  'stamps-back': {
+    does: 'edits are stamped :N seconds in the past; of an event only the aggregate stamp is, its own is right',
+    argument: 86_400,
+  },
   'no-date': { does: 'no Date header' },
   html: { does: '200 with an HTML page' },
   'empty-body': { does: '200 with no body' },

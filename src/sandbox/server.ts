@@ -16,7 +16,7 @@ import { RequestLog } from './requestLog.ts'
 import { routeOf } from './reports/index.ts'
 import { Sender } from './send.ts'
 import { Service, type Served } from './service.ts'
-import { ticksOf, type Ticks } from './ticks.ts'
+import { TICKS_PER_MS, ticksOf, type Ticks } from './ticks.ts'
 import { World } from './world.ts'
 
 export { ENDPOINTS, ENTITY_IDS, type ReportName, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
@@ -66,7 +66,8 @@ function assemble(settings: Settings): Parts {
   const nowSeconds = (): number => Math.floor(micros() / MICROS_PER_SECOND)
   const now = (): Ticks => ticksOf(micros() as Instant)
   const rules = { items: settings.itemsPerCollection, filled: settings.collections }
-  const world = new World({ rows, seed, now, rules, timeStyle, amounts })
+  const back = (): Ticks => Number(faults.peek('stamps-back') ?? 0) * 1_000 * TICKS_PER_MS
+  const world = new World({ rows, seed, now, back, rules, timeStyle, amounts })
   const auth = new Auth({ settings, faults, nowSeconds })
   const closing = new AbortController()
   const requests = new RequestLog()

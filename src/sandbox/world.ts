@@ -19,6 +19,8 @@ export interface WorldOptions {
   readonly seed: number
   /** Returns the service's time, including the fault `skew`. */
   readonly now: () => Ticks
+  /** How far stamps of edits lie in the past. Default: not at all. */
+  readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
   readonly amounts: Amounts
@@ -34,14 +36,14 @@ export interface RowRequest {
 export class World extends Changes {
   readonly rates: RateTable
 
-  constructor({ rows, seed, now, rules, timeStyle, amounts }: WorldOptions) {
+  constructor({ rows, seed, now, back = () => 0, rules, timeStyle, amounts }: WorldOptions) {
     const makings: Makings = { seed, pools: poolsFor(seed), events: rows, timeStyle, amounts }
     const rates = new RateTable(seed, amounts)
     const historyEnd = Math.min(HISTORY_END, now() - TICKS_PER_MINUTE)
     super(
       perReport((report) => new Table(report, { makings, rules, historyEnd, rates })),
       makings,
-      now,
+      { now, back },
     )
     this.rates = rates
   }

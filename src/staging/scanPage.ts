@@ -19,6 +19,8 @@ export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
   /** Names of the key fields that are in the row; empty for audit entries. */
   readonly key: readonly string[]
+  /** Wire name of the deletion flag; undefined: no row has one. */
+  readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
   /** The prefix of numbers that are staged as text. A random text that no service can send. */
   readonly mark: string
@@ -46,6 +48,8 @@ export interface ScannedPage {
   readonly rowCount: number
   /** The key of each row that has one, in the page's order, rejected rows included. */
   readonly keys: readonly RowKey[]
+  /** The keys of rows without the deletion flag. */
+  readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   /** Number of rows to load: all except rejected ones. */
   readonly stagedRows: number
@@ -61,6 +65,7 @@ export const EMPTY_PAGE: ScannedPage = {
   envelope: {},
   rowCount: 0,
   keys: [],
+  unflagged: [],
   rejected: [],
   stagedRows: 0,
   rowBytesMax: 0,
@@ -113,6 +118,7 @@ class PageScan {
   readonly #lines: StagedLines
   readonly #children: ChildLines
   readonly #keys: RowKey[] = []
+  readonly #unflagged: RowKey[] = []
   readonly #rejected: RejectedRow[] = []
   readonly #envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {}
   #rows = 0
@@ -139,6 +145,7 @@ class PageScan {
       envelope: this.#envelope,
       rowCount: this.#rows,
       keys: this.#keys,
+      unflagged: this.#plan.flag === undefined ? this.#keys : this.#unflagged,
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
@@ -221,13 +228,25 @@ class PageScan {
     const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
     const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
     const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
-    if (own !== undefined) this.#keys.push(own)
+    const shape = catalog.shapeAt(node)
+    if (own !== undefined) {
+      this.#keys.push(own)
+      if (!this.#isFlagged(shape)) this.#unflagged.push(own)
+    }
     if (reason !== undefined) {
       this.#reject(reason, { from: at, to: end, spliced, key: own })
       return end
     }
-    this.#lines.add({ from: at, to: end, shape: catalog.shapeAt(node), firstSplice: spliced })
+    this.#lines.add({ from: at, to: end, shape, firstSplice: spliced })
     return end
+  }
+
+  readonly #flagged: (boolean | undefined)[] = []
+
+  /** Asked for each row. */
+  #isFlagged(shape: number): boolean {
+    const { flag, catalog } = this.#plan
+    return (this.#flagged[shape] ??= flag === undefined || catalog.shapes[shape]?.includes(flag) === true)
   }
 
   #lastNode!: TrieNode

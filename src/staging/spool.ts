@@ -17,14 +17,21 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** The maximum of the first load in bytes. Each later load may be twice as large as the previous one. */
   readonly firstLoadBytesMax?: number
-  /** False: a segment ends only at a call of `cutWhenFull`, since the rows up to there must be loaded together. */
-  readonly cutsBetweenPages?: boolean
+  /** While it returns false, a segment ends only at a call of `cutWhenFull`: its rows must be loaded together. */
+  readonly cutsBetweenPages?: () => boolean
 }
 
-/** What all rows of a page share: the time of the response, and values from the request. */
-export interface StagedPage {
-  readonly index: number
+/** The service's times of a page. */
+export interface PageTimes {
+  /** The time of the response. */
   readonly observedAt: Instant
+  /** A lower bound of the time of the request. */
+  readonly askedAt: Instant
+}
+
+/** What all rows of a page have in common: its times, and values from the request. */
+export interface StagedPage extends PageTimes {
+  readonly index: number
   /** The values of columns that come from the request, by column. Example: `{ currency: 'EUR' }`. */
   readonly asked: Readonly<Record<string, string | number>>
 }
@@ -118,8 +125,8 @@ export class Spool implements AsyncDisposable {
   }
 
   /** Appends a page's rows. Throws DISK_FULL. */
-  add(page: ScannedPage, observedAt: Instant, asked: StagedPage['asked'] = {}): Promise<void> {
-    return this.#inTurn(() => this.#write(page, observedAt, asked))
+  add(page: ScannedPage, times: PageTimes, asked: StagedPage['asked'] = {}): Promise<void> {
+    return this.#inTurn(() => this.#write(page, times, asked))
   }
 
   /** Returns the end of the open segment. */
@@ -169,7 +176,7 @@ export class Spool implements AsyncDisposable {
     return turn
   }
 
-  async #write(page: ScannedPage, observedAt: Instant, asked: StagedPage['asked']): Promise<void> {
+  async #write(page: ScannedPage, times: PageTimes, asked: StagedPage['asked']): Promise<void> {
     const segment = this.#open ?? (await this.#startSegment())
     const index = this.#pages
     this.#pages += 1
@@ -180,13 +187,13 @@ export class Spool implements AsyncDisposable {
     } catch (error) {
       throw stagingError(error, segment.file)
     }
-    segment.pages.push({ index, observedAt, asked })
+    segment.pages.push({ index, ...times, asked })
     segment.rows += page.stagedRows
     segment.bytes += bytes
     segment.bytesInAll += bytes
     segment.rowBytesMax = Math.max(segment.rowBytesMax, page.rowBytesMax)
     for (const { reason, text } of page.rejected) segment.rejected.push({ pageIndex: index, reason, text })
-    if (this.#limits.cutsBetweenPages !== false) await this.#finishFullSegment()
+    if (this.#limits.cutsBetweenPages?.() !== false) await this.#finishFullSegment()
   }
 
   async #writeItems(segment: OpenSegment, page: CollectionPage, index: number): Promise<void> {

@@ -31,6 +31,10 @@ export interface IntakeOptions {
 /** A key with all key columns of its report. */
 export type GoneKey = readonly (string | number)[]
 
+/** Returns the key of a row with the columns that the request fills. */
+export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
+  currency === undefined ? [key] : [key, scope]
+
 /** Why rows are read, which decides the kind of their loads. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
@@ -42,11 +46,18 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the end of the window on the reconcile's axis of time. */
   readonly reached?: Instant
-  /** Budgets only: keys of rows of the window that a second read showed to be deleted. */
+  /** Keys of rows of the window that a second read showed to be deleted; undefined: no row came without a flag. */
   readonly gone?: ChangesLoad['gone']
   /** Audit reports only: the record and span whose stored entries the window replaces. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
+}
+
+/** A page with the service's times of its answer and of its request. */
+export interface ReadPage {
+  readonly page: ScannedPage
+  readonly servedAt: Instant
+  readonly askedAt: Instant
 }
 
 /** Errors that a load throws when a staged file is missing; the statement that reads the file decides which one. */
@@ -63,6 +74,8 @@ export class Intake implements AsyncDisposable {
   /** Windows that the next load closes. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
+  /** The open window has rows without a deletion flag. */
+  #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
     const { settings } = context
@@ -72,11 +85,15 @@ export class Intake implements AsyncDisposable {
     this.source = source
     this.catalog = catalogOf(report)
     const directory = join(settings.staging, `${runId}-${report.name}-${nextSpool()}`)
-    this.#spool = new Spool(directory, this.catalog, { ...settings.limits, cutsBetweenPages: this.#cutsBetweenPages })
+    this.#spool = new Spool(directory, this.catalog, {
+      ...settings.limits,
+      cutsBetweenPages: () => this.#cutsBetweenPages,
+    })
   }
 
-  async add(page: ScannedPage, servedAt: Instant, asked: StagedPage['asked']): Promise<void> {
-    await this.#spool.add(page, servedAt, asked)
+  async add({ page, servedAt, askedAt }: ReadPage, asked: StagedPage['asked']): Promise<void> {
+    this.#awaitsDifference ||= this.#options.report.includeDeleted !== undefined && page.unflagged.length > 0
+    await this.#spool.add(page, { observedAt: servedAt, askedAt }, asked)
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
@@ -92,6 +109,7 @@ export class Intake implements AsyncDisposable {
   /** Closes a window whose rows were all added: with the next load, in the same transaction. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
+    this.#awaitsDifference = false
     await this.#loadFullSegments()
   }
 
@@ -114,11 +132,11 @@ export class Intake implements AsyncDisposable {
   }
 
   /**
-   * Whether a load may end in the middle of a window. Where deletions are found by a second read, they are known only
-   * at the end of the window; and a load of audit entries replaces whole windows.
+   * Whether a load may end in the middle of a window. Which rows without a flag are deleted is known only at the end of
+   * the window; and a load of audit entries replaces whole windows.
    */
   get #cutsBetweenPages(): boolean {
-    return this.#options.report.deletes !== 'diff' && this.source.kind !== 'audit'
+    return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
 
   #takeProven(): ProvenWindow[] {
@@ -157,8 +175,8 @@ export class Intake implements AsyncDisposable {
       const entryWindows = proven.flatMap((each) => each.entries ?? [])
       return { ...base, kind: 'audit', entryWindows, audited: proven.flatMap((each) => each.audited ?? []) }
     }
-    const gone = report.deletes === 'diff' ? proven.flatMap((each) => each.gone ?? []) : undefined
-    const rows = { ...base, followers, gone }
+    const gone = proven.flatMap((each) => (each.gone === undefined ? [] : [each.gone]))
+    const rows = { ...base, followers, gone: gone.length === 0 ? undefined : gone.flat() }
     if (source.kind === 'changes') return { ...rows, ...source }
     if (source.kind !== 'reconcile') return { ...rows, kind: source.kind }
     const reached = proven.findLast((each) => each.reached !== undefined)?.reached

@@ -20,8 +20,9 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 
-/** Returns what the configuration of a report allows its loads: which columns may change, and what may be kept as sent. */
-export const loadRules = ({ contract, privacy }: ReportConfig): LoadRules => ({
+/** Returns what the configuration of a report allows its loads: which columns may change, what may be kept as sent, and when a later request shows the newer version. */
+export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({
   contract,
+  settleMs,
   excludePayload: privacy.excludePayload,
 })

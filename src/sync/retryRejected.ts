@@ -12,10 +12,11 @@ import { assert, SyncError } from '../errors.ts'
 import { catalogOf } from '../staging/rowCatalog.ts'
 import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
-import type { Instant } from '../instant.ts'
+import { type Instant, minusMs } from '../instant.ts'
+import { HEAD_MS_MAX } from '../plan/window.ts'
 import type { EntryWindow } from '../warehouse/load/loadInput.ts'
 import type { RejectedBatch, RejectedRow } from '../warehouse/load/rejectedRows.ts'
-import type { GoneKey } from './intake.ts'
+import { type GoneKey, wholeKey } from './intake.ts'
 import { followersOf } from './followers.ts'
 import { loadRules } from './privacy.ts'
 import { privacyTextOf } from './privacy.ts'
@@ -133,7 +134,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     segment: await staging.segment(),
     followers: followersOf(report, settings.reports),
     ...(declaration.perRecord === undefined ? {} : { entryWindows: staging.records() }),
-    ...(declaration.deletes === 'diff' ? { gone: staging.goneKeys() } : {}),
+    ...(declaration.includeDeleted !== undefined ? { gone: staging.goneKeys() } : {}),
     rules: loadRules(settings.reports[report]),
     batch,
   })
@@ -150,7 +151,7 @@ class Restaging implements AsyncDisposable {
   constructor(directory: string, report: Declaration, mark: string) {
     const catalog = catalogOf(report)
     this.#report = report
-    this.#plan = { answer: report.answer, key: wireKey(report), catalog, mark }
+    this.#plan = { answer: report.answer, key: wireKey(report), flag: report.deletedFlag, catalog, mark }
     const unbounded = { loadRowsMax: Number.POSITIVE_INFINITY, loadBytesMax: Number.POSITIVE_INFINITY }
     this.#spool = new Spool(directory, catalog, unbounded)
   }
@@ -160,11 +161,12 @@ class Restaging implements AsyncDisposable {
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
       const [{ scope, observedAt }] = page as [RejectedRow]
       const bytes = pageBytes(this.#report, page)
-      await this.#spool.add(scanPage(bytes, this.#plan), observedAt, this.#askedIn(scope))
+      const times = { observedAt, askedAt: minusMs(observedAt, HEAD_MS_MAX) }
+      await this.#spool.add(scanPage(bytes, this.#plan), times, this.#askedIn(scope))
     }
     // The rows are in order of time, so the last row of a key decides.
     for (const { scope, key, isGone } of rows) {
-      if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, [key, scope])
+      if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, wholeKey(this.#report, key, scope))
       else this.#gone.delete(`${scope} ${key}`)
     }
   }

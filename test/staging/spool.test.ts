@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { filesOf, Spool } from '../../src/staging/spool.ts'
 import { aFolder, NOON } from '../support/warehouse.ts'
+
+const AT_NOON = { observedAt: NOON, askedAt: NOON }
 import { scan } from '../support/pages.ts'
 
 const page = (from: number, rows: number) =>
@@ -21,7 +23,7 @@ describe('a spool', () => {
   it('cuts segments by rows and keeps the order of the pages', async () => {
     await using folder = await aFolder()
     await using spool = new Spool(join(folder.path, 'spool'), scan('[]').catalog, { loadRowsMax: 4, loadBytesMax: 1e6 })
-    for (const from of [1, 4, 7]) await spool.add(page(from, 3), NOON, { record: from })
+    for (const from of [1, 4, 7]) await spool.add(page(from, 3), AT_NOON, { record: from })
     const segments = await spool.takeRest()
     expect(segments.map(({ rows, pages }) => [rows, pages.map(({ index, asked }) => [index, asked])])).toEqual([
       [
@@ -41,17 +43,17 @@ describe('a spool', () => {
   it('whose folder goes away says that what was staged is gone', async () => {
     await using folder = await aFolder()
     const items = scan('[{"id":1,"context":[{"id":7}]}]', { collections: ['context'] })
-    const limits = { loadRowsMax: 1, loadBytesMax: 1e6, cutsBetweenPages: false }
+    const limits = { loadRowsMax: 1, loadBytesMax: 1e6, cutsBetweenPages: () => false }
     await using spool = new Spool(join(folder.path, 'spool'), items.catalog, limits)
-    await spool.add(page(1, 3), NOON)
+    await spool.add(page(1, 3), AT_NOON)
     await rm(join(folder.path, 'spool'), { recursive: true })
-    await expect(spool.add(items, NOON)).rejects.toMatchObject({ code: 'STAGED_MISSING', retry: 'transient' })
+    await expect(spool.add(items, AT_NOON)).rejects.toMatchObject({ code: 'STAGED_MISSING', retry: 'transient' })
   })
 
   it('cuts segments by bytes', async () => {
     await using folder = await aFolder()
     await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 50 })
-    for (const from of [1, 4, 7]) await spool.add(page(from, 3), NOON)
+    for (const from of [1, 4, 7]) await spool.add(page(from, 3), AT_NOON)
     expect(spool.takeFull().map(({ rows, bytes }) => [rows, bytes >= 50])).toEqual([
       [3, true],
       [3, true],
@@ -63,7 +65,7 @@ describe('a spool', () => {
     await using folder = await aFolder()
     const limits = { loadRowsMax: 1e6, loadBytesMax: 400, firstLoadBytesMax: 100 }
     await using spool = new Spool(folder.path, scan('[]').catalog, limits)
-    for (let from = 1; from <= 60; from += 1) await spool.add(page(from * 100, 1), NOON)
+    for (let from = 1; from <= 60; from += 1) await spool.add(page(from * 100, 1), AT_NOON)
     const bytes = spool.takeFull().map((segment) => segment.bytes)
     expect(bytes.map((each) => Math.floor(each / 100))).toEqual([1, 2, 4, 4, 4])
   })
@@ -71,7 +73,7 @@ describe('a spool', () => {
   it('takes pages that come at the same time one after the other', async () => {
     await using folder = await aFolder()
     await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
-    await Promise.all(Array.from({ length: 20 }, (_, n) => spool.add(page(n * 100, 50), NOON)))
+    await Promise.all(Array.from({ length: 20 }, (_, n) => spool.add(page(n * 100, 50), AT_NOON)))
     const [segment] = await spool.takeRest()
     const lines = (await readFile(segment?.file ?? '', 'utf8')).trimEnd().split('\n')
     expect(lines).toHaveLength(1_000)
@@ -82,8 +84,8 @@ describe('a spool', () => {
   it('carries rejected rows with their page, and knows the longest row', async () => {
     await using folder = await aFolder()
     await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
-    await spool.add(scan('[{"id":1,"text":"0123456789"},5]'), NOON)
-    await spool.add(scan('[{"x":1}]'), NOON)
+    await spool.add(scan('[{"id":1,"text":"0123456789"},5]'), AT_NOON)
+    await spool.add(scan('[{"x":1}]'), AT_NOON)
     const [segment] = await spool.takeRest()
     expect(segment?.rejected.map(({ pageIndex, text }) => [pageIndex, text])).toEqual([
       [0, '5'],
@@ -100,11 +102,11 @@ describe('a spool', () => {
     const segmentOf = async (name: string, taken: readonly string[]) => {
       const first = scan('[{"id":1,"context":[{"a":1}]},7]', given)
       const spool = new Spool(join(folder.path, name), first.catalog, limits)
-      await spool.add(first, NOON)
+      await spool.add(first, AT_NOON)
       const point = await spool.point()
-      for (const each of taken) await spool.add(scan(each, given), NOON)
+      for (const each of taken) await spool.add(scan(each, given), AT_NOON)
       await spool.takeBack(point)
-      await spool.add(scan('[{"id":3,"context":[{"a":4}]}]', given), NOON)
+      await spool.add(scan('[{"id":3,"context":[{"a":4}]}]', given), AT_NOON)
       const [segment] = await spool.takeRest()
       const files = segment === undefined ? [] : filesOf(segment)
       const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
@@ -121,9 +123,9 @@ describe('a spool', () => {
     await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
     const point = await spool.point()
     await spool.takeBack(point)
-    await spool.add(page(1, 3), NOON)
+    await spool.add(page(1, 3), AT_NOON)
     await spool.takeBack(point)
-    await spool.add(page(9, 1), NOON)
+    await spool.add(page(9, 1), AT_NOON)
     const [segment] = await spool.takeRest()
     expect(segment).toMatchObject({ rows: 1, pages: [{ index: 1 }] })
     expect(plainLines(await readFile(segment?.file ?? '', 'utf8'))).toEqual(['"id":9}'])
@@ -135,7 +137,7 @@ describe('a spool', () => {
     const [written, neighbour] = [Buffer.from('{}\n'), Buffer.from('neighbour')]
     expect(written.buffer).toBe(neighbour.buffer)
     const given = Buffer.alloc(1e6, 'x')
-    for (const lines of [given, written]) await spool.add({ ...page(1, 1), lines: () => lines }, NOON)
+    for (const lines of [given, written]) await spool.add({ ...page(1, 1), lines: () => lines }, AT_NOON)
     expect([given.length, written.toString(), neighbour.toString()]).toEqual([0, '{}\n', 'neighbour'])
     expect(await spool.takeRest()).toMatchObject([{ bytes: 1e6 + 3 }])
   })
@@ -144,8 +146,8 @@ describe('a spool', () => {
     await using folder = await aFolder()
     const once = scan('[{"id":1,"context":[{"a":1}]}]', { collections: ['context'] })
     await using spool = new Spool(folder.path, once.catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
-    await spool.add(once, NOON)
-    await expect(spool.add(once, NOON)).rejects.toThrow('the items of context were written before')
+    await spool.add(once, AT_NOON)
+    await expect(spool.add(once, AT_NOON)).rejects.toThrow('the items of context were written before')
   })
 
   it('removes its folder when it is disposed of', async () => {
@@ -153,7 +155,7 @@ describe('a spool', () => {
     const path = join(folder.path, 'spool')
     {
       await using spool = new Spool(path, scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
-      await spool.add(page(1, 3), NOON)
+      await spool.add(page(1, 3), AT_NOON)
       expect(await readdir(path)).toHaveLength(1)
     }
     expect(existsSync(path)).toBe(false)
@@ -164,13 +166,13 @@ describe('a spool', () => {
     const file = join(folder.path, 'file')
     await writeFile(file, '')
     const spool = new Spool(join(file, 'spool'), scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
-    await expect(spool.add(page(1, 3), NOON)).rejects.toThrow(/ENOTDIR/)
+    await expect(spool.add(page(1, 3), AT_NOON)).rejects.toThrow(/ENOTDIR/)
     expect(await spool.takeRest()).toEqual([])
   })
   it('gives DISK_FULL when no space is left', async () => {
     await using folder = await aFolder()
     await symlink('/dev/full', join(folder.path, 'segment-0.ndjson'))
     await using spool = new Spool(folder.path, scan('[]').catalog, { loadRowsMax: 10, loadBytesMax: 1e6 })
-    await expect(spool.add(page(1, 3), NOON)).rejects.toMatchObject({ code: 'DISK_FULL' })
+    await expect(spool.add(page(1, 3), AT_NOON)).rejects.toMatchObject({ code: 'DISK_FULL' })
   })
 })

@@ -90,6 +90,8 @@ export type Rows = string | readonly unknown[]
 export interface GivenPage {
   readonly rows: Rows
   readonly observedAt?: string | Instant
+  /** When the answer was asked for; without it, when it came. */
+  readonly askedAt?: Instant
   readonly asked?: StagedPage['asked']
 }
 
@@ -115,9 +117,10 @@ export async function segmentOf(
   spools += 1
   const spool = new Spool(join(folder, `spool-${spools}`), catalog, { loadRowsMax: 1e6, loadBytesMax: 1e9 })
   const plan = { answer: report.answer, key: wireKey(report), catalog, mark: warehouse.numberMark }
-  for (const { rows, observedAt = NOON, asked = askedFor(report) } of pages) {
+  for (const { rows, observedAt = NOON, askedAt, asked = askedFor(report) } of pages) {
     const observed = typeof observedAt === 'string' ? at(observedAt) : observedAt
-    await spool.add(scanPage(pageBytes(report, rows), plan), observed, asked)
+    const times = { observedAt: observed, askedAt: askedAt ?? observed }
+    await spool.add(scanPage(pageBytes(report, rows), plan), times, asked)
   }
   return (await spool.takeRest())[0]
 }

@@ -10,7 +10,7 @@ import { aWarehouse, loadRows, type OpenWarehouse, texts } from '../support/ware
 
 const enquiries = reportOf('enquiries')
 
-const under = (contract: SchemaContract) => ({ rules: { contract, excludePayload: false } })
+const under = (contract: SchemaContract) => ({ rules: { contract, excludePayload: false, settleMs: 30_000 } })
 
 /** A table that knows the fields `size`, `day` and `price`, in the row and in its taxes. */
 async function anEstablished(): Promise<OpenWarehouse> {

@@ -16,7 +16,7 @@ describe('freshness in words', () => {
     await tide.sync('events', 'merf_submissions')
     const events = await explained(tide, 'events')
     expect(events).toMatch(
-      /^Read from 2000-01-01 00:00:00 UTC to \d{4}-.* UTC\. Everything modified up to .* is here, that was \d+ seconds? ago\./,
+      /^Read from 2000-01-01 00:00:00 UTC to \d{4}-.* UTC\. Everything that the service showed as modified up to .* is here, that was \d+ seconds? ago\./,
     )
     expect(events).toContain('Deletions show with the next sync: rows say so themselves.')
     const submissions = await explained(tide, 'merf_submissions')

@@ -152,7 +152,7 @@ const toldBudgets = (gone: readonly (readonly [number, string])[], rows: readonl
   loadRows(opened, budgets, rows, {
     observedAt: plusMs(NOON, minute * 60_000),
     asked: { target_currency: 'EUR' },
-    rules: { contract: 'reject', excludePayload: false },
+    rules: { contract: 'reject', excludePayload: false, settleMs: 30_000 },
     gone,
   })
 const oddBudget = (budgetId: number, more: object = {}) => ({

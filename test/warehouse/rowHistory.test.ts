@@ -2,6 +2,7 @@
  * History: every version of a row and of its children, in the transaction that replaces it; the open ones are the
  * table.
  */
+import { plusMs } from '../../src/instant.ts'
 import { describe, expect, it } from 'vitest'
 import { dictionary } from '../../schema/dictionary.ts'
 import { reportOf } from '../../schema/index.ts'
@@ -115,8 +116,9 @@ describe('history', () => {
     await opened.warehouse.recordReportStates(states)
     await loadRows(opened, budgets, aBudget(1, '2026-01-01T00:00:00Z'), { observedAt: T[0] })
     await loadRows(opened, budgets, aBudget(2, '2026-01-02T00:00:00Z'), { observedAt: T[3] })
-    // Newer by its own stamp, though it was seen earlier.
-    await loadRows(opened, budgets, aBudget(3, '2026-01-03T00:00:00Z'), { observedAt: T[1] })
+    // Newer by its own stamp, though it was seen a little earlier.
+    const before = plusMs(at(T[3]), -20_000)
+    await loadRows(opened, budgets, aBudget(3, '2026-01-03T00:00:00Z'), { observedAt: before })
     expect(await overlapping(opened, 'budgets')).toEqual([])
     expect(await disagreeing(opened, 'budgets')).toEqual([])
     const names = await texts(opened, 'history.budgets', { columns: ['budget_name'] })

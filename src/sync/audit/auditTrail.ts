@@ -233,7 +233,7 @@ class Trail {
   async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
     const values = Object.values(record)
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
-    for (const { page, servedAt } of pages) await this.#intake.add(page, servedAt, columns)
+    for (const page of pages) await this.#intake.add(page, columns)
     this.#rows += proven.rows
     const until = earliest(span.until, clock)
     const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)

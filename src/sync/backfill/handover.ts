@@ -17,7 +17,7 @@ import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
 /** Increased when the meaning of a manifest changes. A window with another version is pulled again. */
-const VERSION = 2
+const VERSION = 3
 const MANIFEST = 'manifest.json'
 
 /** The input of one load. Its file is in the folder of the window. */

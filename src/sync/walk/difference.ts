@@ -12,7 +12,7 @@ import type { Span } from '../../plan/spans.ts'
 import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { WalkContext } from '../context.ts'
-import type { GoneKey } from '../intake.ts'
+import { type GoneKey, wholeKey } from '../intake.ts'
 import { PageSource } from './pageSource.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
@@ -54,14 +54,19 @@ export class Difference {
     return this.#pages.pages
   }
 
-  /** Returns the keys of the slice's rows that are deleted. */
-  async goneKeys({ span, keys, rows }: ProvenSlice): Promise<GoneKey[]> {
-    if (keys.size === 0) return []
+  /**
+   * Returns the keys of the slice's rows that are deleted, of those without a flag. Undefined: all rows have a flag.
+   */
+  async goneKeys({ span, keys, rows }: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
+    const untold = [...keys].filter((key) => unflagged.has(key))
+    if (untold.length === 0) return undefined
     const live = await this.#keysIn(span, { filters: this.#plan.config.filters, rowsExpected: rows })
-    const missing = [...keys].filter((key) => !live.some((part) => part.has(key)))
+    const missing = untold.filter((key) => !live.some((part) => part.has(key)))
     if (missing.length === 0) return []
     await this.#lookForMoved()
-    return missing.filter((key) => !this.#moved.has(key)).map((key) => [key, this.#plan.scope])
+    return missing
+      .filter((key) => !this.#moved.has(key))
+      .map((key) => wholeKey(this.#plan.declaration, key, this.#plan.scope))
   }
 
   /** Returns the keys of the span's rows that are not deleted. */
@@ -72,7 +77,9 @@ export class Difference {
     const first = this.#first
     const pages = this.#pages
     pages.profile = { ...first.pages.profile, longestOfRun: pages.profile.longestOfRun }
-    const question = { expand: [], filters, currency: this.#plan.scope, also: { includeDeleted: false } }
+    const { declaration, scope: currency } = this.#plan
+    const also = { [declaration.includeDeleted ?? '']: false }
+    const question = { expand: [], filters, currency, also }
     const live = provenSlices({ ...first, pages, question, axis: 'window', rows: undefined }, [span], rowsExpected)
     const keys: KeySet[] = []
     for await (const slice of live) keys.push(slice.keys)

@@ -28,6 +28,7 @@ export interface FetchedPage {
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
+  readonly askedAt: Instant
   /** The error with which the service refused the page. The page is then empty. */
   readonly refusal?: SyncError
 }
@@ -51,7 +52,8 @@ export class PageSource {
     const key = wireKey(plan.report)
     this.#context = context
     this.#plan = plan
-    this.#scan = { answer: plan.report.answer, key, catalog: plan.catalog, mark: context.warehouse.numberMark }
+    const { answer, deletedFlag: flag } = plan.report
+    this.#scan = { answer, key, flag, catalog: plan.catalog, mark: context.warehouse.numberMark }
     this.#privatePages = privatePagesOf(context.settings, plan.report)
     this.keyed = key.length > 0
     this.report = plan.report
@@ -106,7 +108,8 @@ export class PageSource {
     this.pages += 1
     this.#learn(answer.value, size)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
-    return { number: sent, sent, page: answer.value, servedAt: answer.servedAt }
+    const { servedAt, askedAt } = answer
+    return { number: sent, sent, page: answer.value, servedAt, askedAt }
   }
 
   /** Reads a page after the first. A refused page is returned as empty, with the refusal. */
@@ -117,7 +120,7 @@ export class PageSource {
       if (!isRefusal(error)) throw error
       this.pages += 1
       const servedAt = this.firstServedAt ?? this.#context.clock.now()
-      return { number, sent: this.#sent(number), page: EMPTY_PAGE, servedAt, refusal: error }
+      return { number, sent: this.#sent(number), page: EMPTY_PAGE, servedAt, askedAt: servedAt, refusal: error }
     }
   }
 

@@ -5,6 +5,7 @@
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
+import { KeySet } from '../../plan/keySet.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES, type WalkPolicy } from '../../plan/walkPolicy.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -43,7 +44,7 @@ export class Reading implements AsyncDisposable {
   readonly intake: Intake
   readonly source: SliceSource
   readonly #rows: ReadRows
-  /** Finds deletions in reports without a deletion flag. */
+  /** Finds deletions of rows without a deletion flag. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -73,7 +74,7 @@ export class Reading implements AsyncDisposable {
     const rows = this.#rows
     const policy: WalkPolicy = WALK_POLICIES[reason.kind]
     this.source = { pages, question: questionOf(plan), axis: 'window', policy, terms, rows, concurrency, observe }
-    this.#difference = declaration.deletes === 'diff' ? new Difference(context, plan, this.source) : undefined
+    this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
   /** Returns the number of pages so far, including second reads. */
@@ -119,7 +120,8 @@ export class Reading implements AsyncDisposable {
 
   /** Closes the slice, with the number of pages since the previous one. The next load commits it. */
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
-    const gone = await this.#difference?.goneKeys(slice)
+    const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
+    this.#rows.unflagged = new KeySet()
     const { proof, rows, totalCount, span } = slice
     const pages = this.pages - this.#pagesClosed
     this.#pagesClosed = this.pages
@@ -139,7 +141,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
     expand: config.expand,
     filters: config.filters,
     currency: declaration.currency === undefined ? undefined : scope,
-    ...(declaration.deletes === 'diff' ? { also: { includeDeleted: true } } : {}),
+    ...(declaration.includeDeleted === undefined ? {} : { also: { [declaration.includeDeleted]: true } }),
   }
 }
 
@@ -150,6 +152,8 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
+  /** Keys of the rows of the open slice that came without a deletion flag, dropped ones included. */
+  unflagged = new KeySet()
   #point: SpoolPoint | undefined
 
   constructor(reading: Reading, pages: PageSource) {
@@ -163,10 +167,12 @@ class ReadRows implements RowSink {
     this.#point = await this.#reading.intake.point()
   }
 
-  async add({ page, servedAt }: FetchedPage): Promise<void> {
+  async add(fetched: FetchedPage): Promise<void> {
+    const { page } = fetched
     const { intake, context, plan } = this.#reading
-    await intake.add(page, servedAt, this.#asked)
+    await intake.add(fetched, this.#asked)
     this.added += page.rowCount
+    for (const key of page.unflagged) this.unflagged.add(key)
     const { pages: pagesBefore, rows: rowsBefore } = plan.before ?? { pages: 0, rows: 0 }
     const pages = pagesBefore + this.#pages.pages
     const rows = rowsBefore + this.added

@@ -23,7 +23,7 @@ export function freshnessSql(): string {
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
     ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
-      coalesce(j.rejected, 0) AS rejected, s.deletes AS deletes_visible, s.enabled,
+      coalesce(j.rejected, 0) AS rejected, CASE WHEN y.unflagged > 0 THEN 'diff' ELSE s.deletes END AS deletes_visible, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
       CASE WHEN s.report IN (${stamped.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
@@ -38,6 +38,9 @@ export function freshnessSql(): string {
       SELECT report, sum(late)::BIGINT AS late_rows, max(lateness) AS largest_lateness FROM tidemark.loads
       WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_DAYS} DAYS GROUP BY report
     ) l USING (report)
+    LEFT JOIN (
+      SELECT report, arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 GROUP BY report
+    ) y USING (report)
     LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
     LEFT JOIN (
       SELECT report, string_agg(scope || ' (' || code || ')', ', ' ORDER BY n) FILTER (n <= ${SKIPPED_NAMED})
@@ -67,7 +70,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
   COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error; tried again by themselves (tidemark.skipped_records); null: none';
-  COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything modified at or before this service time is here';
+  COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything that the service showed as modified at or before this service time is here';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
 /**

@@ -40,7 +40,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN f.mark IS NULL AND f.last_run IS NOT NULL AND NOT (f.rows = 0 AND f.report IN (${trails})) THEN 'It was never read to its end.'
     WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${moment('x.since')} END
       || ' to ' || ${moment('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
-      || 'Everything modified up to ' || ${moment('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
+      || 'Everything that the service showed as modified up to ' || ${moment('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
   `'Being read again up to ' || ${moment('x.refill_until')} || ', since ' || x.because || ' changed.'`,
   `CASE WHEN f.late_rows > 0 THEN ${counted('f.late_rows', 'row')} || ' of the last ${LATE_DAYS} days came late, by up to '
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,

@@ -13,6 +13,7 @@ const MIGRATIONS = [
   '0003_first_numbers.sql',
   '0004_whole_responses.sql',
   '0005_skipped_records.sql',
+  '0006_asked_at.sql',
 ] as const
 
 /**

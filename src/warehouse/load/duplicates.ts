@@ -22,11 +22,12 @@ export interface DuplicateSearch {
   readonly columns: readonly StagedColumn[]
   /** Shape number → the fields that a row of this shape carries. */
   readonly shapes: readonly (readonly string[])[]
+  readonly settleMs: number
 }
 
 /** Leaves one row for each key in `staged`. Returns the tables to merge before it, oldest first. */
 export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
-  const { report, table, shapes } = parts
+  const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
   const earlier: string[] = []
   const key = names(table.key)
@@ -37,7 +38,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   // Each round removes one row of every key, so the loop ends.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
-      CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from })}) n(tid)`)
+      CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from, settleMs })}) n(tid)`)
     const isNewest = 'rowid IN (SELECT tid FROM newest)'
     const same = table.key.map((column) => `o.${name(column)} = n.${name(column)}`).join(' AND ')
     const pairs = `${from} o JOIN ${from} n ON ${same} WHERE n.${isNewest} AND NOT o.${isNewest}`

@@ -16,15 +16,12 @@ import { mayBeAllNew, NotAllNew } from './newRows.ts'
 import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
 import { forgetMended, recordRejected, takeRejected } from './rejectedRows.ts'
-import { type LoadRules, type StagedRows, stage } from './stage.ts'
+import { NO_RULES, type StagedRows, stage } from './stage.ts'
 import { refuses } from './stage.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
 
 export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
 export type { LoadRules } from './stage.ts'
-
-/** The rules of a load without rules. */
-const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false }
 
 /**
  * Commits one load and returns its figures and its changes of columns. New rows are inserted into the table directly;
@@ -38,7 +35,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   const discovered = plan.columns(table.name)
   const parts = segment && { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }
   try {
-    if (parts !== undefined && onlyWrites(input) && (await mayBeAllNew(database, parts))) {
+    if (parts !== undefined && onlyWrites(input) && isFlagged(input) && (await mayBeAllNew(database, parts))) {
       const loaded = await commit(place, { input, table, plan, rows: { allNew: parts } }).catch(unlessNotAllNew)
       if (loaded !== undefined) return loaded
     }
@@ -56,6 +53,10 @@ function onlyWrites(input: LoadInput): boolean {
   const { gone = [], followers = [] } = input
   return gone.length === 0 && followers.length === 0
 }
+
+/** Returns whether all rows have the deletion flag that the report has, if any. The others are counted when staged. */
+const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
+  flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
 function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
@@ -91,7 +92,7 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     if (input.kind === 'reconcile')
       await recordReconcileStep(sql, { report, staged, progress: input.reconcile, merged })
     const figures = { ...merged, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
-    await recordLoad(sql, { input, begun }, figures)
+    await recordLoad(sql, { input, begun, staged }, figures)
     return { ...figures, changes }
   }, clearedBy)
   await mustBeThere(database, result)

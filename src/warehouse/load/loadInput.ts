@@ -45,7 +45,7 @@ interface RunLoad extends LoadBase {
 
 /** Fields of a load of rows that have a key; audit entries have none. */
 interface KeyedRows {
-  /** Budgets only: keys of rows that a second read showed to be deleted. Example: `[[1001, 'EUR']]`. */
+  /** Keys of rows without a flag that a second read showed to be deleted. Example: `[[1001, 'EUR']]`. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** Audit reports that follow this report. */
   readonly followers?: readonly Follower[] | undefined

@@ -7,13 +7,13 @@ import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { PreviousRead } from '../../plan/lateness.ts'
-import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { memberOf } from './casts.ts'
 import { countLate, type Late } from './lateRows.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
-import { isNewerSql } from './rowVersion.ts'
+import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 import type { StagedRows } from './stage.ts'
 
@@ -25,9 +25,10 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly mark: string
-  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows (budgets). */
+  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows that have no flag. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
+  readonly settleMs: number
   /**
    * True: of two versions with equal times, the stored one stays. The staged rows were read before this load, and times
    * of observation are whole seconds. A change within that second is after the mark, so the next run reads it.
@@ -104,7 +105,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 const STAGED_EXTRA = 's."~extra"'
 
 /** Converts an SQL condition on the shape of rows from the names of the staged file to those of the table `staged`. */
-const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
+export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the new row lacks. */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
@@ -126,40 +127,47 @@ async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): P
  * is newly deleted.
  */
 function winSql(parts: RowMerge, target: string): string {
-  const { report, table, staged, tableColumns, knowsGone, serviceNow, yields } = parts
+  const { report, table, staged, knowsGone } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
-  const stagedColumns = staged.columns.map((column) => column.name)
-  const fresh = { alias: 's', observedAt: 's."~observed_at"', columns: stagedColumns }
-  const held = { alias: 't', observedAt: 't._observed_at', columns: tableColumns }
-  const isNewer = isNewerSql(report, fresh, { other: held, yields: yields === true })
   const deletedNow = deletedSql({ report, table, knowsGone }, HELD_FLAG)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
-    FROM staged s LEFT JOIN ${target} t ON ${match}
+    FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
-      (${isNewer} OR ${heldAhead(report, serviceNow)})
+      ${winsSql(parts)}
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
 /**
- * Returns the condition that a stored row has a time of observation in the service's future, because the service's
- * clock was set back. Without it, a report whose rows have no other time would keep the old version for hours.
+ * Returns the condition that the staged row is newer than the stored one. A stored row that was observed in the
+ * service's future was observed before the service's clock was set back. Where rows have stamps, the stamps decide
+ * then, unless the distance is longer than the service's clock may be unknown by.
  */
-function heldAhead(report: Declaration, serviceNow: Instant | undefined): string {
-  if (serviceNow === undefined || report.newerBy.length > 0) return 'false'
-  return `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS))}`
+function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
+  const columns = staged.columns.map((column) => column.name)
+  const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
+  // A load may have read for long, and one of an older layout does not say since when.
+  const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
+  const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
+  const isAhead = (byMs: number) =>
+    serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
+  return `CASE
+    WHEN ${isLaterSql(fresh, held, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
+    WHEN ${isLaterSql(held, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
+    ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
 }
 
 /** The deletion flag where the new row has none: a row that was deleted for its absence exists again. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /**
- * Returns the condition that a staged row is deleted. `held`: the condition for a row without the flag (summary shape).
+ * Returns the condition that a staged row is deleted. `held` is used for a row without the flag that was not looked for
+ * in a second read.
  */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
-  if (parts.report.deletes === 'flag') return `coalesce(s."~deleted", ${held}, false)`
-  return parts.knowsGone ? goneSql(parts.table) : 'false'
+  const gone = parts.knowsGone ? goneSql(parts.table) : undefined
+  return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`
 }
 
 const goneSql = (table: ReportTable): string =>
@@ -187,11 +195,12 @@ export function freshSql(parts: InsertSource, held?: { target: string; extra: st
   const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
   const deleted = deletedSql(parts, held === undefined ? 'false' : HELD_FLAG)
   const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
-  const evidence = report.deletes === 'flag' ? 'flag' : 'diff'
+  const byFlag = parts.knowsGone ? `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END` : `'flag'`
+  const evidence = report.deletedFlag === undefined ? `'diff'` : byFlag
   return `
     SELECT ${values.join(', ')},
       ${deleted} AS is_deleted,
-      CASE WHEN ${deleted} THEN '${evidence}' END AS _delete_evidence,
+      CASE WHEN ${deleted} THEN ${evidence} END AS _delete_evidence,
       CASE WHEN ${deleted} THEN CASE WHEN ${wasDeleted} THEN ${seenBefore} ELSE s."~observed_at" END END AS _deleted_seen_at,
       s."~observed_at" AS _observed_at,
       ${loadId}::BIGINT AS _load_id,

@@ -1,9 +1,12 @@
 /** The records of a load in `tidemark.loads` and of its run in `tidemark.runs`. */
+import { earliest } from '../../instant.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
 import { time } from '../database/sqlText.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
+import { ofStaged } from './merge.ts'
+import type { StagedRows } from './stage.ts'
 
 /** Returns the number of bytes of all files of a segment. */
 export const stagedBytes = (segment: Segment | undefined): number =>
@@ -20,12 +23,24 @@ function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
 interface Recording {
   readonly input: LoadInput
   readonly begun: RunRecord | undefined
+  readonly staged: StagedRows | undefined
+}
+
+/** Returns the number of rows without the deletion flag that the report has. Rows that are not staged have it. */
+async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<number | null> {
+  const { deletedFlag: flag } = input.report
+  if (flag === undefined || input.segment === undefined) return null
+  const flagged = staged?.carries(flag) ?? 'true'
+  return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${ofStaged(flagged)})`)
 }
 
 /** Records the load. The run is recorded with the figures of its last load, and with an earlier load as it began. */
-export async function recordLoad(sql: Sql, { input, begun }: Recording, figures: LoadFigures): Promise<void> {
+export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFigures): Promise<void> {
+  const { input, begun } = recording
+  const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
+  const askedAt = asked.length === 0 ? 'NULL' : time(earliest(...asked))
   await sql.run(
-    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13))`,
+    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13), ${askedAt}, $14)`,
     [
       figures.loadId,
       input.runId,
@@ -40,6 +55,7 @@ export async function recordLoad(sql: Sql, { input, begun }: Recording, figures:
       stagedBytes(input.segment),
       lateRows(input, figures),
       figures.late?.latenessMs ?? null,
+      await unflaggedRows(sql, recording),
     ],
   )
   const run = input.kind === 'retry' ? undefined : input.run

@@ -11,6 +11,7 @@ import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, names, text } from '../database/sqlText.ts'
+import { ofStaged } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
 /** A rejected row, as it was sent. */
@@ -156,7 +157,7 @@ const summaryFields = (report: Declaration): string[] => [
 ]
 
 function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>): string {
-  const carried = summaryFields(report).map((field) => staged.carries(field).replaceAll('r."$"', 's."~shape"'))
+  const carried = summaryFields(report).map((field) => ofStaged(staged.carries(field)))
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 

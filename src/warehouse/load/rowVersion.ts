@@ -1,7 +1,8 @@
 /**
  * Which of two versions of a row is newer (product contract §4): a staged row against the stored one, and rows of one
- * key in one load. The row's own stamp decides, then the time of observation. A stamp later than the row's
- * observation is wrong; then only the time of observation decides.
+ * key in one load. A version that was asked for later than the other was observed, by more than the settle time, is
+ * newer, whatever its stamp: stamps go back. Otherwise the row's own stamp decides, then the time of observation. A
+ * stamp later than the row's observation is wrong; then only the time of observation decides.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -17,6 +18,8 @@ export interface RowNames {
 
 /** One of two compared rows: its SQL names and its columns. */
 export interface RowSide extends RowNames {
+  /** SQL of a time before which the version was not asked for. */
+  readonly askedAt: string
   readonly columns: readonly string[]
 }
 
@@ -30,8 +33,19 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` is newer than `other`. With equal times `one` wins, unless it `yields`. */
-export function isNewerSql(report: Declaration, one: RowSide, { other, yields }: { other: RowSide; yields: boolean }) {
+/** Returns the condition that `one` was asked for when the service showed the state of `other` no longer. */
+export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
+  `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
+
+/**
+ * Returns the condition that `one` is newer than `other` where neither was asked for later. A version with equal times
+ * counts as newer, unless it `yields`.
+ */
+export function isNewerSql(
+  report: Declaration,
+  one: Omit<RowSide, 'askedAt'>,
+  { other, yields }: { other: Omit<RowSide, 'askedAt'>; yields: boolean },
+): string {
   const newer = yields ? '>' : '>='
   const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))
   const versions = `(${ones}, ${one.observedAt}) ${newer} (${others}, ${other.observedAt})`
@@ -41,12 +55,12 @@ export function isNewerSql(report: Declaration, one: RowSide, { other, yields }:
 
 /**
  * Returns the query of the `rowid` of the newest staged row of each key, when the rows are compared in the order of
- * their observation. A row with a wrong stamp replaces all rows before it, and the next row replaces it.
+ * their observation. A row after which another was asked for is not the newest. A row with a wrong stamp replaces all rows before it, and the next row replaces it.
  */
 export function newestOfKeySql(
   report: Declaration,
   table: Pick<ReportTable, 'key'>,
-  { columns, from = 'staged' }: Pick<RowSide, 'columns'> & { readonly from?: string },
+  { columns, from, settleMs }: Pick<RowSide, 'columns'> & { readonly from: string; readonly settleMs: number },
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
@@ -55,9 +69,11 @@ export function newestOfKeySql(
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
         ${isStampedAhead(report, columns, row)} AS "~is_wrong", ${versionOf(report, columns, row)} AS version,
-        max(CASE WHEN "~is_wrong" THEN ("~observed_at", "~ordinal") END) OVER (PARTITION BY ${key}) AS last_wrong
+        max(CASE WHEN "~is_wrong" THEN ("~observed_at", "~ordinal") END) OVER (PARTITION BY ${key}) AS last_wrong,
+        max("~asked_at") OVER (PARTITION BY ${key}) AS last_asked
       FROM ${from} AS staged
-    ) WHERE last_wrong IS NULL OR ("~observed_at", "~ordinal") >= last_wrong
+    ) WHERE NOT (${isLaterSql({ askedAt: 'last_asked' }, { alias: '', observedAt: '"~observed_at"' }, settleMs)})
+      AND (last_wrong IS NULL OR ("~observed_at", "~ordinal") >= last_wrong)
     GROUP BY ${key}`
 }
 

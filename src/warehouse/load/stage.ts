@@ -34,9 +34,14 @@ export interface StageInput {
 /** What the report's configuration allows: which columns may change, and what may be stored. */
 export interface LoadRules {
   readonly contract: SchemaContract
+  /** How long the service may show an older state. A version that was asked for later than that is newer. */
+  readonly settleMs: number
   /** Whether rows are kept in columns only, and not also as they were sent. */
   readonly excludePayload: boolean
 }
+
+/** The rules of a load without rules. */
+export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
 /** A collection that rows of the load carry. */
 export interface CarriedCollection {
@@ -84,7 +89,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
   await sql.run(pagesSql(table, segment))
   const rows = `
     SELECT
-      r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at",
+      r."#" AS "~ordinal", r."$" AS "~shape", p.observed_at AS "~observed_at", p.asked_at AS "~asked_at",
       ${table.asked.map((column) => `p.${name(column.name)},`).join(' ')}
       ${columns.map((column) => `${column.value} AS ${name(column.name)},`).join('\n      ')}
       ${collections.map(({ field, column }) => `${reading.collection(field)} AS ${name(column)},`).join('\n      ')}
@@ -116,7 +121,9 @@ export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
   const { shapes } = segment.catalog
   const isKeyed = report.perRecord === undefined
-  const earlier = isKeyed ? await splitDuplicates(sql, { report, table, columns, shapes }) : []
+  const earlier = isKeyed
+    ? await splitDuplicates(sql, { report, table, columns, shapes, settleMs: rules.settleMs })
+    : []
   return { columns, collections, rejected, rows: await countOf(sql, 'staged'), earlier, carries }
 }
 
@@ -127,10 +134,10 @@ function pagesSql(table: ReportTable, segment: Segment): string {
       const value = page.asked[column.name]
       return typeof value === 'number' ? `, ${value}` : `, ${text(value ?? '')}`
     })
-    return `(${page.index}, ${time(page.observedAt)}${given.join('')})`
+    return `(${page.index}, ${time(page.observedAt)}, ${time(page.askedAt)}${given.join('')})`
   })
   return `
-    CREATE OR REPLACE TEMP TABLE staged_pages (page BIGINT, observed_at TIMESTAMPTZ${asked});
+    CREATE OR REPLACE TEMP TABLE staged_pages (page BIGINT, observed_at TIMESTAMPTZ, asked_at TIMESTAMPTZ${asked});
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 

@@ -16,7 +16,7 @@ import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
 import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
 import type { StagedRows, StageInput } from './stage.ts'
-import { refuses } from './stage.ts'
+import { NO_RULES, refuses } from './stage.ts'
 
 /** The rows of a load: in their file, staged, or none. */
 export interface LoadRows {
@@ -82,7 +82,7 @@ async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise
 
 async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Promise<MergeCounts> {
   const { input, table, plan, mark, loadId, history } = merging
-  const { report } = input
+  const { report, rules = NO_RULES } = input
   const tableColumns = filledColumns(table, plan)
   const entryWindows = entryWindowsOf(input)
   if (entryWindows !== undefined) {
@@ -96,7 +96,7 @@ async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Prom
   const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
   const serviceNow = input.kind === 'retry' ? undefined : input.serviceNow
   const previousRead = input.kind === 'changes' ? input.previousRead : undefined
-  return merge(sql, { ...given, serviceNow, previousRead, yields: isReadEarlier(input) })
+  return merge(sql, { ...given, serviceNow, previousRead, settleMs: rules.settleMs, yields: isReadEarlier(input) })
 }
 
 async function mergeCollections(
