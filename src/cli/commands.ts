@@ -195,6 +195,7 @@ two reconciles in a row don't find is marked as deleted.`,
   $ tidemark verify budgets --json
 
 It reads the window again and compares every key and every value with the published copy: missing, different, extra.
+Rows that match no window, since they were never edited, are counted: a reconcile compares them.
 The window is read into a temporary folder; warehouse and copy do not change. Audit reports are left out: they are read
 record by record, without windows of their own.
 Exit code 1: something differs or could not be read, and what to do about it is printed; 2: a report or a window that

@@ -11,6 +11,7 @@ import { JsonBytes, ONE_BACKSLASH, type Splice } from './jsonBytes.ts'
 import { Kind, type Kinds, has } from '../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
+import { textKind } from './textKind.ts'
 
 /** The key of a row, for comparison: a number for safe integers, else the JSON text. */
 export type RowKey = number | string
@@ -229,10 +230,8 @@ class PageScan {
     const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
     const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
     const shape = catalog.shapeAt(node)
-    if (own !== undefined) {
-      this.#keys.push(own)
-      if (!this.#isFlagged(shape)) this.#unflagged.push(own)
-    }
+    if (own !== undefined) this.#keys.push(own)
+    if (own !== undefined && !this.#isFlagged(shape)) this.#unflagged.push(own)
     if (reason !== undefined) {
       this.#reject(reason, { from: at, to: end, spliced, key: own })
       return end
@@ -397,23 +396,4 @@ function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
     if (bytes[at + k] !== expected[k]) return false
   }
   return true
-}
-
-const isDigit = (c = 0): boolean => c >= 0x30 && c <= 0x39
-
-/** Recognises dates and date-times by their form. Whether they exist is checked when they are cast. */
-function textKind(bytes: Buffer, at: number, end: number): Kinds {
-  const length = end - at - 2
-  if (length < 10 || length > 40 || bytes[at + 5] !== 0x2d || bytes[at + 8] !== 0x2d) return Kind.text
-  if (!isDigit(bytes[at + 1]) || !isDigit(bytes[at + 2]) || !isDigit(bytes[at + 3]) || !isDigit(bytes[at + 4])) {
-    return Kind.text
-  }
-  if (!isDigit(bytes[at + 6]) || !isDigit(bytes[at + 7]) || !isDigit(bytes[at + 9]) || !isDigit(bytes[at + 10])) {
-    return Kind.text
-  }
-  if (length === 10) return Kind.date
-  const isTime =
-    (bytes[at + 11] === 0x54 || bytes[at + 11] === 0x20) && bytes[at + 14] === 0x3a && isDigit(bytes[at + 13])
-  const last = bytes[end - 2]
-  return isTime && (isDigit(last) || last === 0x5a) ? Kind.dateTime : Kind.text
 }

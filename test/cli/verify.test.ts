@@ -17,6 +17,8 @@ interface Window {
   readonly missing: { readonly rows: number; readonly keys: readonly string[] }
   readonly different: { readonly rows: number; readonly keys: readonly string[] }
   readonly extra: { readonly rows: number; readonly keys: readonly string[] }
+  readonly unmatched: number
+  readonly held: number
 }
 
 async function verified(
@@ -107,6 +109,47 @@ describe('tidemark verify', () => {
     world.silentEdit('events', silent)
     const { code, windows } = await verified(place, 'events')
     expect([code, windows[0]?.different]).toEqual([1, { rows: 1, keys: [String(silent)] }])
+  })
+
+  it('says how many rows match no window, and who compares them', async () => {
+    await using sandbox = await startSandbox({ rows: 60 })
+    await using place = await aSyncedPlace(sandbox)
+    await place.run('sync', 'enquiries')
+    const { code, windows } = await verified(place, 'enquiries')
+    const [{ rows, held, unmatched } = { rows: 0, held: 0, unmatched: 0 }] = windows
+    expect([code, held]).toEqual([0, sandbox.world.liveKeys('enquiries').length])
+    expect(unmatched).toBeGreaterThan(0)
+    expect(unmatched).toBe(held - rows)
+    const said = await place.run('verify', 'enquiries')
+    expect(said.stdout).toContain(
+      `enquiries: ${unmatched} of ${held} rows match no window, since they were never edited`,
+    )
+    expect(said.stdout).toContain('tidemark reconcile enquiries compares them')
+    expect((await verified(place, 'events')).windows[0]).toMatchObject({ unmatched: 0, held: 60 })
+  })
+
+  it('does not call a row gone that the service sends and that could not be stored', async () => {
+    await using sandbox = await startSandbox({ rows: 10 })
+    await using place = await aSyncedPlace(sandbox)
+    const { world } = sandbox
+    const key = world.liveKeys('budgets')[0] as number
+    const { modified } = world.stampsOf('budgets', key)
+    world.putRow('budgets', key, { budgetName: '"once","budgetName":"again"' })
+    world.setStamps('budgets', key, modified)
+    const { windows } = await verified(place, 'budgets')
+    expect(windows[0]).toMatchObject({ missing: { rows: 0 }, extra: { rows: 0 } })
+  })
+
+  it('agrees with a backfill and a reconcile about an edit whose stamp went back', async () => {
+    await using sandbox = await startSandbox({ rows: 10 })
+    await using place = await aSyncedPlace(sandbox, { defaults: { settle: '0s' } })
+    const key = sandbox.world.liveKeys('budgets')[0] as number
+    await new Promise((resolve) => setTimeout(resolve, 2_100))
+    sandbox.setFaults(['stamps-back:86400'])
+    sandbox.world.edit('budgets', key)
+    expect((await verified(place, 'budgets')).windows[0]).toMatchObject({ different: { rows: 1 } })
+    expect((await place.run('reconcile', 'budgets')).stdout).toMatch(/budgets +\d+ +0 +1 /)
+    expect(await verified(place, 'budgets')).toMatchObject({ code: 0 })
   })
 
   it('ends with 1 where something differs, also beside a report that cannot be verified', async () => {

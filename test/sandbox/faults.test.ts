@@ -154,6 +154,17 @@ describe('a fault of the answer', () => {
     expect((await caller.report('enquiries')).headers.get('date')).toBeNull()
   })
 
+  it('stamps-back stamps an edit in the past, an event by its aggregate stamp alone', async () => {
+    await using caller = await aCaller({ clock: new HandClock('2026-03-01T12:00:00Z'), faults: ['stamps-back:3600'] })
+    const { world } = caller
+    for (const report of ['events', 'budgets'] as const) world.edit(report, world.liveKeys(report)[0] as number)
+    const [event, budget] = (['events', 'budgets'] as const).map((report) =>
+      world.stampsOf(report, world.liveKeys(report)[0] as number),
+    )
+    expect(Math.round(((event?.modified ?? 0) - (event?.aggregate ?? 0)) / 1e7)).toBe(3_600)
+    expect(Math.round(((event?.modified ?? 0) - (budget?.modified ?? 0)) / 1e7)).toBe(3_600)
+  })
+
   it('slow waits on the clock', async () => {
     const clock = new HandClock()
     await using caller = await aCaller({ clock, faults: ['slow:1234'] })

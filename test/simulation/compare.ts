@@ -1,5 +1,6 @@
 /** At quiet: every table of the warehouse against the model, value by value, to the last digit. */
 import { type AuditEntry, type Micros, type ModelRecord, newestOf } from './model/record.ts'
+import { comesAsSummary } from './model/pages.ts'
 import { type Cell, childText, ROWS } from './model/rows.ts'
 import type { World } from './model/world.ts'
 import { type Asking, asks, type Recorded, type Scenario } from './scenario.ts'
@@ -70,7 +71,7 @@ interface Meeting extends Place {
 }
 
 function recordDifferences(
-  { reconciled, asking, backfilled }: Comparison,
+  { reconciled, asking, backfilled, scenario }: Comparison,
   { report, scope, place, record, row, children }: Meeting,
 ): string[] {
   const version = newestOf(record)
@@ -84,16 +85,17 @@ function recordDifferences(
     return isKnown ? [] : [`5: ${place} is gone, and not marked as deleted`]
   }
   if (row === undefined) return [`1: ${place} is missing`]
+  const summary = comesAsSummary(scenario, report, record)
   const stamp = version.stamp ?? 0
   const isReadAgain = reconciled || (backfilled !== undefined && backfilled.since <= stamp && stamp <= backfilled.until)
-  const cells = ROWS[report].cells(record, version, { currency: scope, summary: false })
+  const cells = ROWS[report].cells(record, version, { currency: scope, summary })
   const found = cells.flatMap((cell) => {
     if (isDrifted(cell, record, isReadAgain) || sameValue(cell, row)) return []
     return [`1: ${place} ${cell.column}: ${show(cell.value)} is sent, ${show(row[cell.column])} is held`]
   })
   if ((row['is_deleted'] === 'true') !== version.deleted) found.push(`5: ${place}: is_deleted is ${row['is_deleted']}`)
   for (const { table, of, flag } of ROWS[report].collections) {
-    if (!asking.expand.has(flag)) continue
+    if (!asking.expand.has(flag) || summary) continue
     const kids = children.get(`${table} ${record.key}`) ?? []
     found.push(...childDifferences(`${place} ${table}`, of(version).map(childText), kids))
   }

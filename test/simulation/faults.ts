@@ -17,6 +17,8 @@ export const FAULTS = {
   malformedRows: 'rows without a key, or with a value of the wrong type',
   childrenGone: 'a collection shrinks to nothing',
   shapeSwitched: 'events come in the summary shape for a while',
+  stampsBack: 'an edit is stamped in the past, an event sometimes by its aggregate stamp alone',
+  summaryShape: 'events come in the summary shape for ever: all of them, or half',
   driftWithoutStamp: 'amounts change without a new stamp',
   noDateHeader: 'answers carry no Date header',
   // clocks
@@ -58,10 +60,15 @@ export const faultNames = Object.keys(FAULTS) as readonly Fault[]
  */
 const CLOCKS: readonly Fault[] = ['clockAhead', 'clockBehind', 'clockJump']
 
+/** Faults that came later. They are drawn apart, so that the other draws of a seed stay what they were. */
+const LATER: readonly Fault[] = ['stampsBack', 'summaryShape']
+const LATER_SHARE = 0.07
+
 /** A seed's faults: some seeds have none, most a few, some many. */
-export function drawFaults(chance: Chance): ReadonlySet<Fault> {
+export function drawFaults(chance: Chance, later: Chance): ReadonlySet<Fault> {
   const count = chance.pick([0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12])
-  const drawn = new Set(chance.shuffled(faultNames).slice(0, count))
+  const drawn = new Set(chance.shuffled(faultNames.filter((fault) => !LATER.includes(fault))).slice(0, count))
+  for (const fault of LATER) if (later.happens(LATER_SHARE)) drawn.add(fault)
   if (drawn.has('noDateHeader')) for (const clock of CLOCKS) drawn.delete(clock)
   // A service that cuts pages short and shows only the first looks like one that has no more: nothing could tell.
   if (drawn.has('pageNumberIgnored')) drawn.delete('pageSizeClamped')

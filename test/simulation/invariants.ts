@@ -21,12 +21,14 @@ interface Seen {
   /** Absent until the first load has brought the column. */
   readonly revision?: number
   readonly is_deleted: boolean | null
+  readonly _observed_at?: Date
   readonly [key: string]: unknown
 }
 
 interface Held {
   readonly revision: number
   readonly deleted: boolean
+  readonly observedMs: number
 }
 
 interface Mark {
@@ -34,6 +36,9 @@ interface Mark {
   readonly scope: string
   readonly value: number
 }
+
+/** Two minutes until a response begins, and whole seconds. */
+const LONGEST_ANSWER_MS = 122_000
 
 type Scopes = Map<string, Map<number, Held>>
 
@@ -44,6 +49,8 @@ export class Invariants {
   readonly #world: World
   readonly #scenario: Scenario
   readonly #marks = new Map<string, number>()
+  /** What was held at the last look. */
+  readonly #held = new Map<string, ReadonlyMap<number, Held>>()
   /** Every question so far: what all of them brought must be there at every moment, the rest at quiet. */
   readonly #asked = new Set<Asking>()
   /** Runs that were seen to have lost their report to a newer run, with their last load. */
@@ -65,7 +72,10 @@ export class Invariants {
     const seen = await rows<Seen>(lookSql(report))
     const { now } = this.#world
     const held = this.#rowsOf(report, seen)
-    for (const [scope, inScope] of held) this.#deletes(report, scope, inScope)
+    for (const [scope, inScope] of held) {
+      this.#deletes(report, scope, inScope)
+      this.#staysNewest(report, scope, inScope)
+    }
     this.#lookAtFences(report, seen[0])
     const marks = (seen[0]?.marks ?? []).map((mark) => ({ ...mark, value: Number(mark.value) }))
     this.#lookAtMarks(report, marks, now)
@@ -90,7 +100,14 @@ export class Invariants {
       const key = Number(row[ROWS[report].keyColumn])
       const inScope = held.get(scope) ?? new Map<number, Held>()
       if (inScope.has(key)) this.#break(`4: ${report} ${scope} ${key} is there twice`)
-      held.set(scope, inScope.set(key, { revision: row.revision ?? 0, deleted: row.is_deleted }))
+      held.set(
+        scope,
+        inScope.set(key, {
+          revision: row.revision ?? 0,
+          deleted: row.is_deleted,
+          observedMs: row._observed_at?.getTime() ?? 0,
+        }),
+      )
     }
     return held
   }
@@ -108,6 +125,19 @@ export class Invariants {
     }
   }
 
+  /** No version gives way to one that was observed long before it was asked for. */
+  #staysNewest(report: Recorded, scope: string, held: ReadonlyMap<number, Held>): void {
+    const place = `${report} ${scope}`
+    const before = this.#held.get(place)
+    this.#held.set(place, held)
+    const longMs = this.#scenario.settleMs + LONGEST_ANSWER_MS
+    for (const [key, { revision, observedMs }] of held) {
+      const was = before?.get(key)
+      if (was !== undefined && revision < was.revision && observedMs < was.observedMs - longMs)
+        this.#break(`10: ${place} ${key}: revision ${was.revision} gave way to ${revision}, which was read long before`)
+    }
+  }
+
   /** A row is only ever marked as deleted when the model had deleted it. */
   #deletes(report: Recorded, scope: string, held: ReadonlyMap<number, Held>): void {
     for (const [key, { revision, deleted }] of held) {
@@ -115,10 +145,11 @@ export class Invariants {
       const record = this.#world.records[report].get(key)
       const version = record?.versions.find((each) => each.revision === revision)
       // The summary shape has no flag: what was known of the deletion before stays.
-      const tells = report === 'events' && !this.#scenario.faults.has('shapeSwitched')
+      const { faults } = this.#scenario
+      const tells = report === 'events' && !faults.has('shapeSwitched') && !faults.has('summaryShape')
       const wasDeleted = tells ? version?.deleted : record?.versions.some((each) => each.deleted)
-      // A late edit makes a budget look deleted until the next run reads its new stamp (docs/PROOFS.md).
-      const mayLookDeleted = report === 'budgets' && this.#scenario.faults.has('lateCommit')
+      // A late edit makes a row without a flag look deleted until the next run reads its new stamp (docs/PROOFS.md).
+      const mayLookDeleted = (report === 'budgets' || (report === 'events' && !tells)) && faults.has('lateCommit')
       if (wasDeleted !== true && !mayLookDeleted) {
         this.#break(`5: ${report} ${scope} ${key} is marked as deleted at revision ${revision}, and never was`)
       }
@@ -163,7 +194,9 @@ export class Invariants {
 }
 
 function lookSql(report: Recorded): string {
-  const columns = [ROWS[report].keyColumn, 'target_currency', 'revision', 'is_deleted'].map((column) => `'${column}'`)
+  const columns = [ROWS[report].keyColumn, 'target_currency', 'revision', 'is_deleted', '_observed_at'].map(
+    (column) => `'${column}'`,
+  )
   return `
     SELECT m.marks, l.load, l.run, f.holders, r.* FROM (
       SELECT list({ name: mark, scope: scope, value: epoch_us(value) }) AS marks FROM tidemark.marks WHERE report = '${report}'

@@ -124,7 +124,7 @@ const HIDES_ZERO: readonly Fault[] = ['totalLies', 'unstableOrder', 'pageNumberI
 
 export function drawScenario(seed: number): Scenario {
   const chance = new Chance(seed, 'scenario')
-  const faults = drawFaults(chance)
+  const faults = drawFaults(chance, new Chance(seed, 'later faults'))
   const reports = drawReports(chance, faults)
   // A trail is asked record by record: thousands of those would be a test of patience.
   const isBulk = faults.has('heap') && !reports.includes('enquiry_audit_entries') && chance.happens(0.08)
@@ -163,7 +163,8 @@ export function drawScenario(seed: number): Scenario {
     unrest: chance.pick([0.05, 0.15, 0.4]),
     tokenLifetimeS: faults.has('tokenExpires') ? chance.int(1, 40) : 3_600,
     publishes: chance.happens(0.03),
-    reconciles: faults.has('driftWithoutStamp') || chance.happens(0.1),
+    // No window finds a row by a stamp that went back.
+    reconciles: faults.has('driftWithoutStamp') || chance.happens(0.1) || faults.has('stampsBack'),
     backfillDays: chance.pick([1, 7, 25]),
     heapMax: isBulk ? 2_500 : 20,
     plansPlainly: chance.happens(0.85),
@@ -174,7 +175,8 @@ export function drawScenario(seed: number): Scenario {
 function drawReports(chance: Chance, faults: ReadonlySet<Fault>): Simulated[] {
   const wanted = new Set<Simulated>([chance.pick(['events', 'budgets', 'enquiries'])])
   if (chance.happens(0.15)) wanted.add(chance.pick(SIMULATED))
-  if (faults.has('shapeSwitched') || faults.has('childrenGone')) wanted.add('events')
+  if ((['shapeSwitched', 'childrenGone', 'summaryShape'] as const).some((fault) => faults.has(fault)))
+    wanted.add('events')
   if (faults.has('driftWithoutStamp')) wanted.add('budgets')
   if (faults.has('totalLies')) wanted.add('enquiries')
   if (wanted.has('enquiries') && chance.happens(0.25)) wanted.add('enquiry_audit_entries')

@@ -1,12 +1,12 @@
-/** Budgets that only the difference of two reads shows to be deleted: what may stand between the two reads. */
-import { expect, it } from 'vitest'
+/** Rows that only the difference of two reads shows to be deleted: budgets, and events without a flag. */
+import { describe, expect, it } from 'vitest'
 import type { ReportingClient } from '../../src/client/reporting.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
-import { differencesOf, stampAlike } from './stories.ts'
+import { bodiesOf, differencesOf, stampAlike } from './stories.ts'
 
 /** SyncContext whose client tells of each question without deleted rows before it is asked. */
 function roomsThat(tide: Tide, beforeSecondRead: () => void): SyncContext {
@@ -78,4 +78,73 @@ it('no load takes deleted budgets for live ones that a walk over a longer span b
   await reconcileReport(context, 'budgets', { runId: 'compared', allowMassDelete: false })
   expect(counts.length).toBeGreaterThan(2)
   expect(new Set(counts)).toEqual(new Set([before]))
+})
+
+describe.each(['summary', 'mixed'] as const)('events in the shape %s', (eventShape) => {
+  it('are known to be deleted and undeleted by two reads where they carry no flag', async () => {
+    await using tide = await aTide({ sandbox: { rows: 40, eventShape } })
+    const { world } = tide.sandbox
+    const keys = world.liveKeys('events').slice(0, 8)
+    const first = world.keys('events').filter((key) => !world.liveKeys('events').includes(key))
+    await tide.sync('events')
+    const gone = async () =>
+      (await tide.warehouse.rows<{ id: number }>('SELECT event_id AS id FROM events WHERE is_deleted ORDER BY 1')).map(
+        ({ id }) => id,
+      )
+    expect(await gone()).toEqual(first)
+    for (const key of keys) world.softDelete('events', key)
+    await tide.sync('events')
+    expect(await gone()).toEqual([...first, ...keys].toSorted((a, b) => a - b))
+    const told = await tide.warehouse.rows<{ how: string }>(
+      'SELECT DISTINCT _delete_evidence AS how FROM events WHERE is_deleted ORDER BY 1',
+    )
+    expect(told.map(({ how }) => how)).toEqual(eventShape === 'mixed' ? ['diff', 'flag'] : ['diff'])
+    const [fresh] = await tide.warehouse.rows<{ how: string; explained: string }>(
+      `SELECT deletes_visible AS how, explained FROM tidemark.freshness WHERE report = 'events'`,
+    )
+    expect(fresh?.how).toBe('diff')
+    expect(fresh?.explained).toContain('two reads are compared')
+    for (const key of keys) world.undelete('events', key)
+    await tide.sync('events')
+    expect(await gone()).toEqual(first)
+    expect(await tide.sync('events')).toMatchObject([{ figures: { updated: 0, deleted: 0 } }])
+  })
+})
+
+it('events in the full shape cost no second read, and say so themselves', async () => {
+  await using tide = await aTide({ sandbox: { rows: 40 } })
+  await tide.sync('events')
+  tide.sandbox.world.softDelete('events', tide.sandbox.world.liveKeys('events')[0] as number)
+  await tide.sync('events')
+  const bodies = bodiesOf(tide, 'events')
+  expect(bodies.filter(({ includeDeleted }) => includeDeleted === false)).toEqual([])
+  expect(bodies.filter(({ includeDeleted }) => includeDeleted === true).length).toBeGreaterThan(1)
+  const [fresh] = await tide.warehouse.rows(
+    `SELECT deletes_visible AS how FROM tidemark.freshness WHERE report = 'events'`,
+  )
+  expect(fresh).toEqual({ how: 'flag' })
+})
+
+it('summaries of a long walk are loaded together with the second read that says which are deleted', async () => {
+  const settings = { defaults: { page_size: 10 }, limits: { load_rows_max: 10 } }
+  await using tide = await aTide({ sandbox: { rows: 120, eventShape: 'mixed', collections: false }, settings })
+  const { world } = tide.sandbox
+  for (const key of world.liveKeys('events').slice(10, 60)) world.softDelete('events', key)
+  await tide.sync('events')
+  const live = world.liveKeys('events')
+  expect(await tide.warehouse.rows('SELECT event_id AS id FROM events WHERE NOT is_deleted ORDER BY 1')).toEqual(
+    live.map((id) => ({ id })),
+  )
+})
+
+it('an edit whose own stamp is new and whose aggregate stamp went back is taken by the next run', async () => {
+  await using tide = await aTide({ sandbox: { rows: 12 }, settings: { defaults: { settle: '0s' } } })
+  await tide.sync('events')
+  const { world } = tide.sandbox
+  const key = world.liveKeys('events')[0] as number
+  await new Promise((resolve) => setTimeout(resolve, 2_100))
+  tide.sandbox.setFaults(['stamps-back:86400'])
+  world.edit('events', key)
+  expect(await tide.sync('events')).toMatchObject([{ figures: { updated: 1 } }])
+  expect(await differencesOf(tide, 'events')).toEqual([])
 })

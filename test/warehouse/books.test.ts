@@ -201,14 +201,23 @@ describe('freshness', () => {
     }))
     await warehouse.recordReportStates(states)
     await warehouse.recordReportStates(states)
-    await loadRows(own, events, [{ eventId: 1, isDeleted: true }, { eventId: 2 }, { eventId: 3, attendees: 'x' }], {
-      closes: [
-        closing('', [
-          ['modified_since', NOON],
-          ['aggregate_record_modified', minutes(9)],
-        ]),
+    await loadRows(
+      own,
+      events,
+      [
+        { eventId: 1, isDeleted: true },
+        { eventId: 2, isDeleted: false },
+        { eventId: 3, isDeleted: false, attendees: 'x' },
       ],
-    })
+      {
+        closes: [
+          closing('', [
+            ['modified_since', NOON],
+            ['aggregate_record_modified', minutes(9)],
+          ]),
+        ],
+      },
+    )
     await warehouse.recordRun(aRun('a', { endedAt: minutes(2), state: 'failed' }))
     await warehouse.recordRun(aRun('b', { endedAt: minutes(1) }))
     const rows = await warehouse.rows<Record<string, unknown>>(

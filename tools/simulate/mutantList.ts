@@ -17,6 +17,34 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   {
+    name: 'the stamp decides also where the service was asked later',
+    needs: 'stampsBack',
+    file: 'src/warehouse/load/merge.ts',
+    from: 'WHEN ${isLaterSql(fresh, held, settleMs)} OR',
+    to: 'WHEN',
+  },
+  {
+    name: 'the stamp decides also where the service was asked before',
+    needs: 'stampsBack',
+    file: 'src/warehouse/load/merge.ts',
+    from: 'WHEN ${isLaterSql(held, fresh, settleMs)} AND',
+    to: 'WHEN false AND',
+  },
+  {
+    name: 'a row without a flag stays as it was',
+    needs: 'summaryShape',
+    file: 'src/warehouse/load/merge.ts',
+    from: '${gone ?? held}, false)`',
+    to: '${held}, false)`',
+  },
+  {
+    name: 'rows without a flag are loaded before the second read',
+    needs: 'summaryShape',
+    file: 'src/sync/intake.ts',
+    from: 'this.#options.report.includeDeleted !== undefined && page',
+    to: 'this.#options.report.includeDeleted === undefined && page',
+  },
+  {
     name: 'the overlap is skipped',
     file: 'src/plan/window.ts',
     from: 'since: minusMs(reached, rules.overlapMs)',
@@ -134,8 +162,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a row missing from the second read is deleted at once',
     file: 'src/sync/walk/difference.ts',
-    from: 'missing.filter((key) => !this.#moved.has(key))',
-    to: 'missing.filter(() => true)',
+    from: '.filter((key) => !this.#moved.has(key))',
+    to: '.filter(() => true)',
   },
   {
     name: 'children that left their collection stay alive',

@@ -86,6 +86,7 @@ function advice(verified: Verified): string[] {
           `${nameOf(verified)}: ${grouped(rows)} ${what}: ${keys.join(', ')}${rows > keys.length ? ', …' : ''}\n  what to do: ${cure}\n`,
         ]
   return [
+    ...notCompared(verified),
     ...deviation('missing', missing, `${again}; rows that could not be stored are in tidemark.rejected_rows`),
     ...deviation('different', different, again),
     ...deviation(
@@ -96,19 +97,34 @@ function advice(verified: Verified): string[] {
   ]
 }
 
+/** Rows without a stamp may be older than the window, too; then nothing tells why the service did not return them. */
+function notCompared(verified: Verified): string[] {
+  const { seesExtra, unmatched, held } = verified
+  if (unmatched === 0) return []
+  const why = seesExtra
+    ? 'have no stamp and match no window'
+    : 'match no window, since they were never edited, or not in it'
+  const reconcile = `tidemark reconcile ${verified.report}`
+  return [`${nameOf(verified)}: ${grouped(unmatched)} of ${grouped(held)} rows ${why}: ${reconcile} compares them\n`]
+}
+
 const documentOf = (verified: readonly VerifiedReport[]): object => ({
   reports: verified.map(({ report, scopes, error }) => ({
     report,
-    windows: scopes.map(({ scope, since, until, pages, rows, missing, different, extra, seesExtra }) => ({
-      scope,
-      from: formatInstant(since),
-      to: formatInstant(until),
-      pages,
-      rows,
-      missing,
-      different,
-      extra: seesExtra ? extra : null,
-    })),
+    windows: scopes.map(
+      ({ scope, since, until, pages, rows, missing, different, extra, seesExtra, unmatched, held }) => ({
+        scope,
+        from: formatInstant(since),
+        to: formatInstant(until),
+        pages,
+        rows,
+        missing,
+        different,
+        extra: seesExtra ? extra : null,
+        unmatched,
+        held,
+      }),
+    ),
     error,
   })),
 })

@@ -30,6 +30,10 @@ export interface WindowComparison {
   readonly extra: Deviation
   /** False where rows have no stamp, so that extra rows cannot be found. */
   readonly seesExtra: boolean
+  /** Rows of the tables that are in no window: they have no stamp, and the service did not return them. */
+  readonly unmatched: number
+  /** All rows of the tables that are not deleted. */
+  readonly held: number
 }
 
 export interface ComparedWindow {
@@ -70,6 +74,13 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
       ? 'false'
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
+  const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
+  // The service returned a rejected row as well.
+  const notSent = (rows: string) => `
+    SELECT ${keyOf('h')} AS key FROM ${held} h
+    WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})
+      AND NOT EXISTS (FROM tidemark.rejected_rows r WHERE r.report = ${text(report.name)} AND r.scope = ${text(scope)}
+        AND r.key = ${ownKeys.map((column) => `h.${name(column)}::VARCHAR`).join(' || ')})`
   const sent = `SELECT * FROM ${table} s WHERE ${inScope('s')}`
   return {
     rows: await countOf(sql, `${table} s WHERE ${inScope('s')}`),
@@ -82,10 +93,9 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     extra:
       stamp === undefined
         ? nothing
-        : await deviation(`
-      SELECT ${keyOf('h')} AS key FROM ${held} h
-      WHERE ${inScope('h')} AND NOT h.is_deleted AND ${stamp} BETWEEN ${time(window.since)} AND ${time(window.until)}
-        AND NOT EXISTS (FROM ${table} s WHERE ${same})`),
+        : await deviation(notSent(`${stamp} BETWEEN ${time(window.since)} AND ${time(window.until)}`)),
     seesExtra: stamp !== undefined,
+    unmatched: (await deviation(notSent(stamp === undefined ? 'true' : `${stamp} IS NULL`))).rows,
+    held: await countOf(sql, `${held} h WHERE ${inScope('h')} AND NOT h.is_deleted`),
   }
 }

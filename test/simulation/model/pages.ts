@@ -44,9 +44,15 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
     const version = shownAt(record, now)
     return version === undefined || !matches(report, { record, version }, body) ? [] : [{ record, version }]
   })
-  const asked: Asked = { currency: body.targetCurrencyCode ?? '', summary: report === 'events' && isSummaryTime(world) }
+  const summaries = report === 'events' && isSummaryTime(world)
+  const askedOf = (record: ModelRecord): Asked => ({
+    currency: body.targetCurrencyCode ?? '',
+    summary: summaries || comesAsSummary(parts.scenario, report, record),
+  })
   const expand = new Set(Object.entries(body.expand ?? {}).flatMap(([flag, on]) => (on ? [flag] : [])))
-  const rows = sorted(parts, shown).map((row) => rowText(report, row.record, { version: row.version, asked, expand }))
+  const rows = sorted(parts, shown).map((row) =>
+    rowText(report, row.record, { version: row.version, asked: askedOf(row.record), expand }),
+  )
   const page = pageOf(parts, rows, body)
   if (page === undefined) return undefined
   if (report !== 'enquiries') return `[${page.rows.join(',')}]`
@@ -71,6 +77,10 @@ export function answerEntries(parts: PageParts, enquiry: number, body: Body): st
 
 export const entryText = ({ at, userId, action }: AuditEntry, payload: boolean): string =>
   `{"timestamp":"${timeText(at)}","userId":${userId},"action":"${action}"${payload ? `,"payload":{"by":${userId}}` : ''}}`
+
+/** With the fault, every event has the summary shape, or in every second seed each second event. */
+export const comesAsSummary = ({ faults, seed }: Scenario, report: Recorded, { key }: ModelRecord): boolean =>
+  report === 'events' && faults.has('summaryShape') && (seed % 2 === 0 || key % 2 === 0)
 
 const isSummaryTime = (world: World): boolean =>
   world.summaryTimes.some(({ from, until }) => from <= world.now && world.now < until)

@@ -103,11 +103,13 @@ export class World {
     const { now } = this
     const before = newestOf(record)
     const isChild = this.#chance.happens(0.3)
-    const stamp = this.#stamp(now)
+    const isBack = this.#faults.strikes('stampsBack', 0.4)
+    const stamp = isBack ? now - this.#pastMicros() : this.#stamp(now)
+    const isOwnBack = isBack && this.#chance.happens(0.5)
     const gone = this.#faults.strikes('childrenGone', 0.4)
     const children = gone ? { many: [], unnamed: [], one: null } : this.#children(before)
     const content = isChild && report === 'events' ? children : { ...this.#content(), ...children }
-    const ownStamp = isChild && report === 'events' ? before.ownStamp : now
+    const ownStamp = isChild && report === 'events' ? before.ownStamp : isOwnBack ? stamp : now
     this.#add(report, record, {
       ...before,
       ...content,
@@ -172,7 +174,9 @@ export class World {
     const stamps = [version.stamp ?? record.created ?? 0]
     if (report === 'events' && version.ownStamp !== undefined && version.ownStamp !== before?.ownStamp)
       stamps.push(version.ownStamp)
-    record.versions.push({ ...version, revision: this.#revision, committedAt, foundAt: Math.min(...stamps) })
+    // By a stamp from before the edit no window finds it. (The minimum of no stamp is infinite.)
+    const found = stamps.filter((stamp) => isPast || stamp >= now)
+    record.versions.push({ ...version, revision: this.#revision, committedAt, foundAt: Math.min(...found) })
     this.latest = Math.max(this.latest, committedAt, version.stamp ?? 0)
     if (report !== 'enquiries') return
     const entry = {
