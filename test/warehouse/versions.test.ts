@@ -208,33 +208,36 @@ describe('an equal row', () => {
   })
 })
 
-describe('a stamp that goes back', () => {
-  const BOUNDS = { askedAt: minutes(9), observedAt: minutes(10) }
-  const held = (id: number) => texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })
-  const page = (id: number, name: string, stamp: Instant, times: Pick<GivenPage, 'askedAt' | 'observedAt'>) => ({
-    ...times,
-    rows: [{ eventId: id, name, aggregateRecordModified: formatInstant(stamp), meetingRooms: [{ id: 1, name }] }],
-  })
+const BOUNDS = { askedAt: minutes(9), observedAt: minutes(10) }
+const heldName = (id: number) => texts(opened, 'main.events', { columns: ['name'], where: `event_id = ${id}` })
+const pageOfEvent = (id: number, name: string, stamp: Instant, times: Pick<GivenPage, 'askedAt' | 'observedAt'>) => ({
+  ...times,
+  rows: [{ eventId: id, name, aggregateRecordModified: formatInstant(stamp), meetingRooms: [{ id: 1, name }] }],
+})
 
+describe('a stamp that goes back', () => {
   it.each(['changes', 'reread', 'backfill', 'reconcile'] as const)(
     'wins where it was asked for later than the held version was observed plus settle, in a load of kind %s',
     async (kind) => {
       const id = anId()
-      await loadPages(opened, events, { pages: [page(id, 'held', minutes(8), BOUNDS)] })
+      await loadPages(opened, events, { pages: [pageOfEvent(id, 'held', minutes(8), BOUNDS)] })
       const reconcile = { reconcileId: 'none', reached: undefined }
       const given = kind === 'reconcile' ? ({ kind, reconcile } as const) : { kind }
-      const soon = page(id, 'within settle', minutes(1), {
+      const soon = pageOfEvent(id, 'within settle', minutes(1), {
         askedAt: plusMs(minutes(10), 31_000),
         observedAt: minutes(20),
       })
       await loadPages(opened, events, { pages: [soon], given })
-      expect(await held(id)).toEqual([{ name: 'held' }])
-      const after = page(id, 'restored', minutes(1), { askedAt: plusMs(minutes(10), 31_001), observedAt: minutes(20) })
+      expect(await heldName(id)).toEqual([{ name: 'held' }])
+      const after = pageOfEvent(id, 'restored', minutes(1), {
+        askedAt: plusMs(minutes(10), 31_001),
+        observedAt: minutes(20),
+      })
       expect(await loadPages(opened, events, { pages: [after], given })).toMatchObject({
         updated: 1,
         childrenWritten: 1,
       })
-      expect(await held(id)).toEqual([{ name: 'restored' }])
+      expect(await heldName(id)).toEqual([{ name: 'restored' }])
       const rooms = await texts(opened, 'main.events__meeting_rooms', { columns: ['name'], where: `event_id = ${id}` })
       expect(rooms).toEqual([{ name: 'restored' }])
     },
@@ -244,39 +247,42 @@ describe('a stamp that goes back', () => {
     'is not replaced by what was observed before it was asked for, whatever its stamp, in a load of kind %s',
     async (kind) => {
       const id = anId()
-      await loadPages(opened, events, { pages: [page(id, 'restored', minutes(1), BOUNDS)] })
-      const stale = page(id, 'stale', minutes(8), { observedAt: plusMs(minutes(9), -31_001) })
+      await loadPages(opened, events, { pages: [pageOfEvent(id, 'restored', minutes(1), BOUNDS)] })
+      const stale = pageOfEvent(id, 'stale', minutes(8), { observedAt: plusMs(minutes(9), -31_001) })
       await loadPages(opened, events, { pages: [stale], given: { kind } })
-      expect(await held(id)).toEqual([{ name: 'restored' }])
+      expect(await heldName(id)).toEqual([{ name: 'restored' }])
       // Asked for at nine: it may show what was before half past eight, and a stamp tells.
-      const close = page(id, 'within settle', minutes(8), { observedAt: plusMs(minutes(9), -31_000) })
+      const close = pageOfEvent(id, 'within settle', minutes(8), { observedAt: plusMs(minutes(9), -31_000) })
       await loadPages(opened, events, { pages: [close], given: { kind } })
-      expect(await held(id)).toEqual([{ name: 'within settle' }])
+      expect(await heldName(id)).toEqual([{ name: 'within settle' }])
     },
   )
 
   it('wins over the rows of its own load that were observed long before it was asked for', async () => {
     const id = anId()
-    const pages = [page(id, 'stale', minutes(1), { observedAt: minutes(1) }), page(id, 'back', minutes(0), BOUNDS)]
+    const pages = [
+      pageOfEvent(id, 'stale', minutes(1), { observedAt: minutes(1) }),
+      pageOfEvent(id, 'back', minutes(0), BOUNDS),
+    ]
     for (const each of [pages, pages.toReversed()]) await loadPages(opened, events, { pages: each })
-    expect(await held(id)).toEqual([{ name: 'back' }])
+    expect(await heldName(id)).toEqual([{ name: 'back' }])
   })
 
   it('does not win where settle is longer', async () => {
     const id = anId()
-    await loadPages(opened, events, { pages: [page(id, 'held', minutes(0), { observedAt: minutes(0) })] })
+    await loadPages(opened, events, { pages: [pageOfEvent(id, 'held', minutes(0), { observedAt: minutes(0) })] })
     const rules = { contract: 'evolve', excludePayload: false, settleMs: 600_000 } as const
-    const later = page(id, 'back', minutes(-1), { observedAt: minutes(10) })
+    const later = pageOfEvent(id, 'back', minutes(-1), { observedAt: minutes(10) })
     await loadPages(opened, events, { pages: [later], given: { rules } })
-    expect(await held(id)).toEqual([{ name: 'held' }])
+    expect(await heldName(id)).toEqual([{ name: 'held' }])
   })
 
   it("gives way to a change that came after the service's clock was set back", async () => {
     const id = anId()
-    await loadPages(opened, events, { pages: [page(id, 'ahead', minutes(60), { observedAt: minutes(60) })] })
-    const now = page(id, 'set right', minutes(5), { observedAt: minutes(5) })
+    await loadPages(opened, events, { pages: [pageOfEvent(id, 'ahead', minutes(60), { observedAt: minutes(60) })] })
+    const now = pageOfEvent(id, 'set right', minutes(5), { observedAt: minutes(5) })
     await loadPages(opened, events, { pages: [now], given: { serviceNow: minutes(5) } })
-    expect(await held(id)).toEqual([{ name: 'set right' }])
+    expect(await heldName(id)).toEqual([{ name: 'set right' }])
   })
 })
 

@@ -127,7 +127,7 @@ async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): P
  * is newly deleted.
  */
 function winSql(parts: RowMerge, target: string): string {
-  const { report, table, staged, knowsGone } = parts
+  const { report, table, knowsGone } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
   const deletedNow = deletedSql({ report, table, knowsGone }, HELD_FLAG)
   return `
