@@ -46,7 +46,7 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the end of the window on the reconcile's axis of time. */
   readonly reached?: Instant
-  /** Keys of rows of the window that a second read showed to be deleted; undefined: no row came without a flag. */
+  /** Keys of rows of the window that a second read showed to be deleted; undefined: all rows have a flag. */
   readonly gone?: ChangesLoad['gone']
   /** Audit reports only: the record and span whose stored entries the window replaces. */
   readonly entries?: EntryWindow

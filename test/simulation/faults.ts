@@ -18,7 +18,7 @@ export const FAULTS = {
   childrenGone: 'a collection shrinks to nothing',
   shapeSwitched: 'events come in the summary shape for a while',
   stampsBack: 'an edit is stamped in the past, an event sometimes by its aggregate stamp alone',
-  summaryShape: 'events come in the summary shape for ever: all of them, or half',
+  summaryShape: 'events have the summary shape: all of them, or half',
   driftWithoutStamp: 'amounts change without a new stamp',
   noDateHeader: 'answers carry no Date header',
   // clocks
@@ -60,11 +60,11 @@ export const faultNames = Object.keys(FAULTS) as readonly Fault[]
  */
 const CLOCKS: readonly Fault[] = ['clockAhead', 'clockBehind', 'clockJump']
 
-/** Faults that came later. They are drawn apart, so that the other draws of a seed stay what they were. */
+/** Faults of later versions, which are drawn apart, so that the other draws of a seed stay what they were. */
 const LATER: readonly Fault[] = ['stampsBack', 'summaryShape']
 const LATER_SHARE = 0.07
 
-/** A seed's faults: some seeds have none, most a few, some many. */
+/** Returns a seed's faults: some seeds have none, most a few, some many. */
 export function drawFaults(chance: Chance, later: Chance): ReadonlySet<Fault> {
   const count = chance.pick([0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12])
   const drawn = new Set(chance.shuffled(faultNames.filter((fault) => !LATER.includes(fault))).slice(0, count))

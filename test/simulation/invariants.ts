@@ -125,7 +125,7 @@ export class Invariants {
     }
   }
 
-  /** No version gives way to one that was observed long before it was asked for. */
+  /** Checks that no version is replaced by one that was observed long before it was asked for. */
   #staysNewest(report: Recorded, scope: string, held: ReadonlyMap<number, Held>): void {
     const place = `${report} ${scope}`
     const before = this.#held.get(place)

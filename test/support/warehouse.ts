@@ -90,7 +90,7 @@ export type Rows = string | readonly unknown[]
 export interface GivenPage {
   readonly rows: Rows
   readonly observedAt?: string | Instant
-  /** When the answer was asked for; without it, when it came. */
+  /** When the answer was asked for. Default: `observedAt`. */
   readonly askedAt?: Instant
   readonly asked?: StagedPage['asked']
 }

@@ -251,7 +251,7 @@ describe('a stamp that goes back', () => {
       const stale = pageOfEvent(id, 'stale', minutes(8), { observedAt: plusMs(minutes(9), -31_001) })
       await loadPages(opened, events, { pages: [stale], given: { kind } })
       expect(await heldName(id)).toEqual([{ name: 'restored' }])
-      // Asked for at nine: it may show what was before half past eight, and a stamp tells.
+      // Asked for at nine: it may show what was before half past eight, so the stamp decides.
       const close = pageOfEvent(id, 'within settle', minutes(8), { observedAt: plusMs(minutes(9), -31_000) })
       await loadPages(opened, events, { pages: [close], given: { kind } })
       expect(await heldName(id)).toEqual([{ name: 'within settle' }])

@@ -97,7 +97,7 @@ function advice(verified: Verified): string[] {
   ]
 }
 
-/** Rows without a stamp may be older than the window, too; then nothing tells why the service did not return them. */
+/** Returns a line about rows without a stamp. The reason why the service did not return them is not known. */
 function notCompared(verified: Verified): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

@@ -152,7 +152,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Keys of the rows of the open slice that came without a deletion flag, dropped ones included. */
+  /** Keys of the open slice's rows without a deletion flag, including dropped rows. */
   unflagged = new KeySet()
   #point: SpoolPoint | undefined
 

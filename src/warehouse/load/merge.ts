@@ -147,7 +147,7 @@ function winSql(parts: RowMerge, target: string): string {
 function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
   const columns = staged.columns.map((column) => column.name)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // A load may have read for long, and one of an older layout does not say since when.
+  // A load may read for minutes, and a load of an older layout has no such time.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   const isAhead = (byMs: number) =>

@@ -1,7 +1,7 @@
 /**
  * Which of two versions of a row is newer (product contract §4): a staged row against the stored one, and rows of one
  * key in one load. A version that was asked for later than the other was observed, by more than the settle time, is
- * newer, whatever its stamp: stamps go back. Otherwise the row's own stamp decides, then the time of observation. A
+ * newer, also with an older stamp, since stamps go back. Otherwise the row's own stamp decides, then the time of observation. A
  * stamp later than the row's observation is wrong; then only the time of observation decides.
  */
 import type { Declaration } from '../../../schema/report.ts'
