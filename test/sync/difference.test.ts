@@ -131,7 +131,7 @@ it('summaries of a long walk are loaded together with the second read that says 
   const { world } = tide.sandbox
   for (const key of world.liveKeys('events').slice(10, 60)) world.softDelete('events', key)
   await tide.sync('events')
-  const live = world.liveKeys('events')
+  const live = world.liveKeys('events').toSorted((a, b) => a - b)
   expect(await tide.warehouse.rows('SELECT event_id AS id FROM events WHERE NOT is_deleted ORDER BY 1')).toEqual(
     live.map((id) => ({ id })),
   )
