@@ -1,7 +1,8 @@
 /**
- * The data dictionary as Markdown. From the declarations alone it is docs/TABLES.md, and a test compares the two. With
- * the columns of a warehouse it also lists the columns that this warehouse discovered.
+ * The data dictionary as Markdown. From the declarations and the books of an empty warehouse it is docs/TABLES.md, and a
+ * test compares the two. With the columns of a warehouse it also lists the columns that this warehouse discovered.
  */
+import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
@@ -15,23 +16,38 @@ export interface ColumnEntry {
 /** The columns of a warehouse, by table of a report or collection. */
 export type WarehouseColumns = ReadonlyMap<string, readonly ColumnEntry[]>
 
+/** A table or view of schema `tidemark`. */
+export interface BookTable {
+  readonly name: string
+  readonly comment: string
+  readonly columns: readonly ColumnEntry[]
+}
+
 const DELETIONS: Record<Deletes, string> = {
-  flag: 'the service sends them with a flag; they stay here with `is_deleted = true`',
-  diff: 'each window is read with and without deleted rows; a row that only the first answer contains is deleted',
+  flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have none: they are read with and without deleted rows, as budgets are',
+  diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it: then it was edited between the two',
   absence: 'a row that two complete reconciles in a row did not return is marked with `is_deleted = true`',
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-export function dictionary(held?: WarehouseColumns): string {
+/** The specification names two shapes of an event, and not which one a response uses (spec §2, event row). */
+const SHAPES = [
+  '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column',
+  '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as',
+  '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.',
+]
+
+export function dictionary(books: readonly BookTable[], held?: WarehouseColumns): string {
   return [
     '# Tables',
     '',
     'For people who write queries: every table and every documented column, with its type and meaning. The page is',
-    'generated from the declarations in `schema/reports`.',
+    'generated from the declarations in `schema/reports` and from the books of an empty warehouse.',
     '',
     '- `current.<table>` contains the rows that are not deleted, without the system columns: begin there.',
     '- `main.<table>` contains all rows, deleted ones too, with the [system columns](#system-columns).',
     '- `history.<table>` contains every version of every row, for reports with [history](#history).',
+    '- `tidemark.<table>` contains the [books](#books): how complete each table is, runs, loads, rejected rows and more.',
     '- A service sends more fields than its specification documents. Each such field becomes a column when it is first',
     '  seen; the table `tidemark.columns` lists these columns, and `npx tidemark schema --format markdown` prints this page',
     '  with them.',
@@ -43,7 +59,14 @@ export function dictionary(held?: WarehouseColumns): string {
     '',
     ...columnTable(SYSTEM_COLUMNS),
     '',
+    '## Child tables',
+    '',
+    'Each table of a collection has the key of its parent, one column for each field of its items, the system columns, and:',
+    '',
+    ...columnTable(CHILD_COLUMNS),
+    '',
     ...historyChapter(),
+    ...booksChapter(books),
   ].join('\n')
 }
 
@@ -58,6 +81,7 @@ function chapter(report: Declaration, held: WarehouseColumns | undefined): strin
     `- Endpoint: \`${report.path}\``,
     `- Key: ${table.key.map((key) => `\`${key}\``).join(', ')}`,
     `- Deletions: ${DELETIONS[report.deletes]}.`,
+    ...(Object.values(report.fields).some(({ also }) => also !== undefined) ? SHAPES : []),
     '',
     ...columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
     '',
@@ -89,6 +113,28 @@ function historyChapter(): string[] {
     '|---|---|',
     ...reports.map(tableOf).map((table) => `| \`${table.name}\` | ${versionsOf(table)} |`),
     '',
+  ]
+}
+
+function booksChapter(books: readonly BookTable[]): string[] {
+  return [
+    '## Books',
+    '',
+    'Schema `tidemark`. Begin with the view `freshness`: one row for each report. Times without another clock in their',
+    'meaning are of the machine that runs Tidemark.',
+    '',
+    ...books
+      .toSorted((a, b) => Number(b.name === 'freshness') - Number(a.name === 'freshness'))
+      .flatMap(({ name, comment, columns }) => [
+        `### tidemark.${name}`,
+        '',
+        `${comment}.`,
+        '',
+        ...columnTable(
+          columns.map((column) => ({ ...column, comment: column.comment || (BOOK_COLUMNS[column.name] ?? '') })),
+        ),
+        '',
+      ]),
   ]
 }
 

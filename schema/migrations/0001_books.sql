@@ -15,7 +15,7 @@ CREATE TABLE tidemark.marks (
   load_id BIGINT NOT NULL,
   updated_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.marks IS 'High-water marks: everything that the service showed as modified at or before value is in the warehouse';
+COMMENT ON TABLE tidemark.marks IS 'High-water marks: the windows up to value were read, and all that the service showed in them is in the warehouse';
 COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency, or the record that the mark belongs to';
 COMMENT ON COLUMN tidemark.marks.mark IS 'modified_since, aggregate_record_modified, or since (audits)';
 
@@ -40,9 +40,9 @@ CREATE TABLE tidemark.covered (
   since TIMESTAMPTZ,
   until TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.covered IS 'The windows put together: one row for each stretch of time that was read without a gap, by report and currency (not for audits)';
-COMMENT ON COLUMN tidemark.covered.since IS 'Null: from the beginning';
-COMMENT ON COLUMN tidemark.covered.until IS 'Service time; what is read again since the question changed stands in tidemark.coverage';
+COMMENT ON TABLE tidemark.covered IS 'The windows merged: one row for each range of time that was read without a gap, by report and currency (not for audits)';
+COMMENT ON COLUMN tidemark.covered.since IS 'Null: no lower bound';
+COMMENT ON COLUMN tidemark.covered.until IS 'Service time. Rows that are read again after a change of the configuration: tidemark.coverage';
 
 CREATE TABLE tidemark.loads (
   load_id BIGINT NOT NULL,
@@ -61,8 +61,8 @@ CREATE TABLE tidemark.loads (
   lateness INTERVAL
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
-COMMENT ON COLUMN tidemark.loads.late IS 'Rows that the windows before had asked for and not been shown; null: not measured (rows without a stamp, first runs, backfills, reconciles)';
-COMMENT ON COLUMN tidemark.loads.lateness IS 'How long after its stamp the latest of them came, at least; null: none came late';
+COMMENT ON COLUMN tidemark.loads.late IS 'Rows that came late: an earlier window covered their stamp and the service did not show them. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
+COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of these rows, from stamp to answer, at least; null: no late row';
 
 CREATE TABLE tidemark.runs (
   run_id VARCHAR NOT NULL,
@@ -105,7 +105,7 @@ CREATE TABLE tidemark.schema_changes (
   load_id BIGINT NOT NULL,
   changed_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.schema_changes IS 'Columns that the service''s data added, widened, or could not get';
+COMMENT ON TABLE tidemark.schema_changes IS 'Columns that were added or widened for new data, or could not be';
 
 CREATE TABLE tidemark.columns (
   table_name VARCHAR NOT NULL,
@@ -122,8 +122,8 @@ CREATE TABLE tidemark.followed (
   ask_after TIMESTAMPTZ NOT NULL,
   asked_at TIMESTAMPTZ
 );
-COMMENT ON TABLE tidemark.followed IS 'Records that an audit report follows';
-COMMENT ON COLUMN tidemark.followed.ask_after IS 'The record is asked about again when it was last asked before this time';
+COMMENT ON TABLE tidemark.followed IS 'Records that an audit report reads the trails of';
+COMMENT ON COLUMN tidemark.followed.ask_after IS 'The trail is requested again if the last request was before this time';
 
 CREATE TABLE tidemark.reconciles (
   reconcile_id VARCHAR NOT NULL,
@@ -139,18 +139,18 @@ CREATE TABLE tidemark.reconciles (
   deleted BIGINT NOT NULL,
   asked JSON
 );
-COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the service; one without an end goes on where it stopped';
+COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the service; one without ended_at continues where it stopped';
 COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock when it began';
-COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters that it asked with; with others it begins anew';
-COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service had and the warehouse had not: Tidemark''s own error';
-COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows that had changed without a sign';
-COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows held that the service did not return, for the first time';
+COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of its requests; if the configuration has others, it begins again';
+COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service returned and the warehouse lacked, although their windows were read';
+COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows with other values than the service''s, although no window brought the change';
+COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows of the table that the service did not return, for the first time';
 
 CREATE TABLE tidemark.reconcile_keys (reconcile_id VARCHAR NOT NULL, key VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a reconcile that has not ended';
 
 CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
-COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not return; deleted when the next one does not either';
+COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not find. If the next one does not find them, they are marked as deleted';
 
 CREATE TABLE tidemark.coverage (
   report VARCHAR NOT NULL,
@@ -159,10 +159,10 @@ CREATE TABLE tidemark.coverage (
   refill_until TIMESTAMPTZ,
   because VARCHAR
 );
-COMMENT ON TABLE tidemark.coverage IS 'What each report was last asked for';
-COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or what stands before the records of an audited entity';
-COMMENT ON COLUMN tidemark.coverage.refill_until IS 'What was modified up to here, for audits what was asked up to here, is read again, since the question changed; null: nothing is';
-COMMENT ON COLUMN tidemark.coverage.because IS 'What changed: start, filters, expand, entities, columns';
+COMMENT ON TABLE tidemark.coverage IS 'What the last requests of each report asked for';
+COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or the entity of audited records (entity:)';
+COMMENT ON COLUMN tidemark.coverage.refill_until IS 'Rows modified up to here (audits: trails read up to here) are read again, because the configuration changed; null: none';
+COMMENT ON COLUMN tidemark.coverage.because IS 'The setting that changed: start, filters, expand, entities, columns';
 
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,
@@ -170,7 +170,7 @@ CREATE TABLE tidemark.page_sizes (
   full_min BIGINT,
   seen_max BIGINT NOT NULL
 );
-COMMENT ON TABLE tidemark.page_sizes IS 'Page sizes that the service was seen to honour, by the size asked for';
+COMMENT ON TABLE tidemark.page_sizes IS 'What is known of how the service pages, by the page size of the request';
 COMMENT ON COLUMN tidemark.page_sizes.full_min IS 'Rows of the smallest page that was followed by another';
 
 CREATE TABLE tidemark.fences (
@@ -180,8 +180,8 @@ CREATE TABLE tidemark.fences (
   holder VARCHAR NOT NULL,
   taken_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.fences IS 'The newest run of each kind of each report: an older one can commit nothing any more';
-COMMENT ON COLUMN tidemark.fences.epoch IS 'Grows with each run; a load carries the one of its run';
+COMMENT ON TABLE tidemark.fences IS 'The newest run of each report and kind: an older run can commit nothing any more';
+COMMENT ON COLUMN tidemark.fences.epoch IS 'Grows with each run; a load has the epoch of its run';
 COMMENT ON COLUMN tidemark.fences.holder IS 'The run that took it';
 
 CREATE TABLE tidemark.backfills (
@@ -195,7 +195,7 @@ CREATE TABLE tidemark.backfills (
   started_at TIMESTAMPTZ,
   ended_at TIMESTAMPTZ
 );
-COMMENT ON TABLE tidemark.backfills IS 'Ranges that an operator had read again; one that is pending goes on where it stopped';
+COMMENT ON TABLE tidemark.backfills IS 'Backfills: ranges that an operator had read again. A pending one continues where it stopped';
 COMMENT ON COLUMN tidemark.backfills.state IS 'pending, running, done, failed (some windows; they are tried again), cancelled';
 
 CREATE TABLE tidemark.backfill_windows (
@@ -214,7 +214,7 @@ CREATE TABLE tidemark.backfill_windows (
   error VARCHAR,
   load_id BIGINT
 );
-COMMENT ON TABLE tidemark.backfill_windows IS 'The windows of each backfill; one becomes done in the transaction of its last rows';
+COMMENT ON TABLE tidemark.backfill_windows IS 'The windows of each backfill. A window becomes done in the transaction of its last rows';
 COMMENT ON COLUMN tidemark.backfill_windows.state IS 'pending, done, failed, cancelled';
 COMMENT ON COLUMN tidemark.backfill_windows.number IS 'From 1, newest first';
 COMMENT ON COLUMN tidemark.backfill_windows.planned_rows IS 'Rows that were expected when it was planned; null: unknown';
@@ -222,11 +222,11 @@ COMMENT ON COLUMN tidemark.backfill_windows.load_id IS 'The load that closed it 
 
 CREATE TABLE tidemark.histories (report VARCHAR NOT NULL, since TIMESTAMPTZ NOT NULL, ended_at TIMESTAMPTZ);
 COMMENT ON TABLE tidemark.histories IS 'Since when every version of a report''s rows is kept in schema history';
-COMMENT ON COLUMN tidemark.histories.since IS 'When it was switched on; the rows held then are the first versions';
+COMMENT ON COLUMN tidemark.histories.since IS 'When it was switched on; the rows of that time are the first versions';
 COMMENT ON COLUMN tidemark.histories.ended_at IS 'When it was switched off and all versions were closed; null: it is on';
 
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
-COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change, such as its number mark';
+COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change';
 
 CREATE TABLE tidemark.report_states (
   report VARCHAR NOT NULL,

@@ -5,4 +5,4 @@ COMMENT ON COLUMN tidemark.report_states.scopes IS 'The currencies that are aske
 
 -- Some early warehouses have the table without this column.
 ALTER TABLE tidemark.reconciles ADD COLUMN IF NOT EXISTS asked JSON;
-COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters that it asked with; with others it begins anew';
+COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of its requests; if the configuration has others, it begins again';

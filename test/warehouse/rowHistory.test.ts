@@ -98,7 +98,7 @@ describe('history', () => {
     await loadRows(opened, enquiries, [anEnquiry(1, 1), anEnquiry(2, 1)], { observedAt: T[0] })
     await loadRows(opened, enquiries, [anEnquiry(1, 2), { enquiryId: 2, status: 1, taxes: [] }], { observedAt: T[1] })
     await loadRows(opened, enquiries, [anEnquiry(1, 3), anEnquiry(2, 3), anEnquiry(3, 3)], { observedAt: T[2] })
-    const [set = '', question = ''] = (/```sql moment\n(.*?)```/s.exec(dictionary())?.[1] ?? '').split(';\n')
+    const [set = '', question = ''] = (/```sql moment\n(.*?)```/s.exec(dictionary([]))?.[1] ?? '').split(';\n')
     await opened.warehouse.rows(set)
     const then = (table: string) => opened.warehouse.rows(`SELECT * FROM (${question.replace('events', table)})`)
     expect(await then('enquiries')).toMatchObject([

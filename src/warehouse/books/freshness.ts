@@ -57,20 +57,20 @@ export function freshnessSql(): string {
         WHERE k.ended_at IS NOT NULL AND ${isConfigured('k.scope')} GROUP BY k.report, k.scope)
       GROUP BY report
     ) q USING (report)`)};
-    COMMENT ON VIEW tidemark.freshness IS 'One row per report: how far it is known to be complete, and what stands in the way';`
+    COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
 /** Returns the comments on the view's columns. A lake has no comments on columns of views. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
-  COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing: Tidemark''s own error';
-  COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found changed without a sign';
-  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Rows of the last ${LATE_DAYS} days that the windows before had asked for and not been shown; null: rows carry no stamp to measure by';
-  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'How long after its stamp the latest of them was shown, at least; overlap should be twice as long';
-  COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows held whose stamp is later than the service''s clock when they came; they move no mark; null: rows carry no stamp';
-  COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows held without a stamp although the report has one; null: no row of the report has one';
+  COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
+  COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found with other values, although no window brought the change';
+  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Late rows of the last ${LATE_DAYS} days: an earlier window covered their stamp and the service did not show them; null: rows have no stamp';
+  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'The longest delay of these rows, from stamp to answer, at least; set overlap to twice as much';
+  COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows whose stamp is later than the service''s clock when they were read; they move no mark; null: rows have no stamp';
+  COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows without a stamp, of a report whose rows have stamps; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error; tried again by themselves (tidemark.skipped_records); null: none';
-  COMMENT ON COLUMN tidemark.freshness.mark IS 'Everything that the service showed as modified at or before this service time is here';
+  COMMENT ON COLUMN tidemark.freshness.mark IS 'The service time up to which the report is complete: the windows up to it were read, and all that the service showed in them is here';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
 /**
