@@ -101,6 +101,9 @@ export const everyProblem: Check = (text) => {
   return ms > EVERY_MS_MAX ? 'must be at most 24d; write a cron line for anything rarer' : undefined
 }
 
+/** Checks a duration or `never`. */
+export const deletesEveryProblem: Check = (text) => (text === 'never' ? undefined : durationProblem(text))
+
 /** Checks a duration, a cron line or `never`. */
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 

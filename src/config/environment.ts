@@ -30,6 +30,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_EVERY', path: ['defaults', 'every'] },
   { name: 'TIDEMARK_TIME_ZONE', path: ['defaults', 'time_zone'] },
   { name: 'TIDEMARK_RECONCILE_EVERY', path: ['defaults', 'reconcile_every'] },
+  { name: 'TIDEMARK_DELETES_EVERY', path: ['defaults', 'deletes_every'] },
   { name: 'TIDEMARK_PAGE_SIZE', path: ['defaults', 'page_size'], as: 'integer' },
   { name: 'TIDEMARK_OVERLAP', path: ['defaults', 'overlap'] },
   { name: 'TIDEMARK_SETTLE', path: ['defaults', 'settle'] },

@@ -17,7 +17,7 @@ import {
   webhookProblem,
 } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
-import { reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
+import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
@@ -88,6 +88,7 @@ const defaults = z
     every: rhythm.every.default('5m'),
     time_zone: rhythm.time_zone.default('UTC'),
     reconcile_every: reconcileEvery.default('7d'),
+    deletes_every: deletesEvery.default('0s'),
     page_size: rhythm.page_size.default(500),
     overlap: rhythm.overlap.default('10m'),
     settle: rhythm.settle.default('30s'),

@@ -3,7 +3,14 @@
  */
 import { z } from 'zod'
 import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
-import { durationProblem, everyProblem, instantProblem, reconcileEveryProblem, timeZoneProblem } from './checks.ts'
+import {
+  deletesEveryProblem,
+  durationProblem,
+  everyProblem,
+  instantProblem,
+  reconcileEveryProblem,
+  timeZoneProblem,
+} from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
 /** The reports whose changed rows can be audited: all that do not depend on another report's rows. */
@@ -23,6 +30,11 @@ export const rhythm = {
 export const reconcileEvery = checked(
   reconcileEveryProblem,
   'How often a worker compares the whole report with the service: a duration such as 7d, a cron line, or never',
+)
+
+export const deletesEvery = checked(
+  deletesEveryProblem,
+  'How often runs compare the total of a report with the rows held: a duration (0s: each run), or never',
 )
 
 export const schemaContract = z
@@ -64,6 +76,7 @@ export function reportSection(report: Declaration) {
           .describe('Documented parameters that narrow the report'),
       }),
       ...(report.created && {
+        deletes_every: deletesEvery.optional(),
         ask_created: z.boolean().default(true).describe('Incremental runs also ask by creation time'),
       }),
       ...(hasEntities && {
@@ -82,6 +95,7 @@ export interface RawReport {
   readonly every?: string
   readonly time_zone?: string
   readonly reconcile_every?: string
+  readonly deletes_every?: string
   readonly page_size?: number
   readonly overlap?: string
   readonly settle?: string

@@ -24,6 +24,7 @@ export function resolveReport(
     ...rhythmOf(own.every ?? raw.defaults.every),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
+    deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,

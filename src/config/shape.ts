@@ -43,6 +43,8 @@ export interface ReportConfig extends Rhythm {
   readonly timeZone: string
   /** How often a worker compares the whole report with the service; undefined: only on request. */
   readonly reconcile?: Rhythm
+  /** How often incremental runs compare counts; 0: each of them; undefined: never. */
+  readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number
   readonly settleMs: number

@@ -16,7 +16,14 @@ import type { ScannedPage } from '../staging/scanPage.ts'
 import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '../staging/spool.ts'
 import { checkSegment } from '../staging/stagedFiles.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
-import type { AuditedRecord, ChangesLoad, EntryWindow, LoadInput, LoadResult } from '../warehouse/load/loadInput.ts'
+import type {
+  AuditedRecord,
+  ChangesLoad,
+  EntryWindow,
+  LoadInput,
+  LoadResult,
+  RereadLoad,
+} from '../warehouse/load/loadInput.ts'
 import { noFigures } from './reportOutcome.ts'
 import { loadRules } from './privacy.ts'
 import type { WalkContext } from './context.ts'
@@ -38,7 +45,8 @@ export const wholeKey = ({ currency }: Declaration, key: number | string, scope:
 /** Why rows are read, which decides the kind of their loads. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
-  | { readonly kind: 'reread' | 'backfill' | 'audit' }
+  | Pick<RereadLoad, 'kind' | 'lateMs'>
+  | { readonly kind: 'backfill' | 'audit' }
   | { readonly kind: 'reconcile'; readonly reconcileId: string }
 
 /** A window that was read completely. */
@@ -177,7 +185,7 @@ export class Intake implements AsyncDisposable {
     }
     const gone = proven.flatMap((each) => (each.gone === undefined ? [] : [each.gone]))
     const rows = { ...base, followers, gone: gone.length === 0 ? undefined : gone.flat() }
-    if (source.kind === 'changes') return { ...rows, ...source }
+    if (source.kind === 'changes' || source.kind === 'reread') return { ...rows, ...source }
     if (source.kind !== 'reconcile') return { ...rows, kind: source.kind }
     const reached = proven.findLast((each) => each.reached !== undefined)?.reached
     return { ...rows, kind: 'reconcile', reconcile: { reconcileId: source.reconcileId, reached } }

@@ -46,7 +46,7 @@ export async function reconcileReport(
 ): Promise<ReportRun & { found: ReconcileFound }> {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
-  const before = await (options.before?.() ?? syncReport(given, report, options.runId))
+  const before = await (options.before?.() ?? syncReport(withoutCounting(given, report), report, options.runId))
   const context = await withFence(given, { report, kind: 'reconcile', holder: options.runId })
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
@@ -139,6 +139,13 @@ async function readUnbounded(reading: Reading): Promise<void> {
   const { clock } = reading.plan.window
   if (everything.kind === 'proven') await reading.close(everything, { knownUntil: clock, reached: clock })
   await reading.intake.commit()
+}
+
+/** A reconcile compares every row, so the run before it compares no counts. */
+function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
+  const { settings } = context
+  const config = { ...settings.reports[report], deletesEveryMs: undefined }
+  return { ...context, settings: { ...settings, reports: { ...settings.reports, [report]: config } } }
 }
 
 function notReconcilable(report: ReportName): SyncError {

@@ -12,6 +12,7 @@ import type { RunRecord } from '../warehouse/books/books.ts'
 import { everySlice } from './everything.ts'
 import { withFence } from './context.ts'
 import { addFigures, type Figures, noFigures } from './reportOutcome.ts'
+import { compareCounts } from './counting.ts'
 import { openCoverage, readAgain } from './refill.ts'
 import { type SyncContext, scopesOf } from './context.ts'
 import { learnPaging, Reading } from './walk/reading.ts'
@@ -60,8 +61,10 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   await readChanged(reading, before, last)
   if (refill !== undefined) await readAgain(reading, refill)
   await learnPaging(context, reading)
-  const { pages, rows } = reading
-  await reading.intake.commit(pull.isLast ? doneRun(context, run, { pages, rows }) : undefined)
+  const record = () => (pull.isLast ? doneRun(context, run, reading) : undefined)
+  await reading.intake.commit(record())
+  if (await compareCounts(context, reading)) await reading.intake.commit(record())
+  const { pages } = reading
   return { pages, figures: reading.intake.figures }
 }
 

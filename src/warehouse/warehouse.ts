@@ -1,5 +1,6 @@
 /** The warehouse: one DuckDB file that one process writes, or a lake. Loads run one at a time. */
 import { dirname } from 'node:path'
+import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import { folderRefused, makeFolder } from '../folders.ts'
 import type { Instant } from '../instant.ts'
@@ -308,6 +309,11 @@ export class Warehouse implements AsyncDisposable {
   /** Ends a reconcile and marks rows as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
+  }
+
+  /** What a comparison of counts reads and writes. */
+  get counts(): CountBooks {
+    return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
   }
 
   /** What a backfill plan reads from the warehouse. */

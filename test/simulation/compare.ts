@@ -19,6 +19,8 @@ export interface Comparison {
    * Whole reports were compared with the service: rows that it no longer returns, and drifted amounts, are known too.
    */
   readonly reconciled: boolean
+  /** Counts tell of deleted enquiries. */
+  readonly isCounted: boolean
 }
 
 export async function differences(rows: Rows, comparison: Comparison): Promise<string[]> {
@@ -71,7 +73,7 @@ interface Meeting extends Place {
 }
 
 function recordDifferences(
-  { reconciled, asking, backfilled, scenario }: Comparison,
+  { reconciled, isCounted, asking, backfilled, scenario }: Comparison,
   { report, scope, place, record, row, children }: Meeting,
 ): string[] {
   const version = newestOf(record)
@@ -80,7 +82,7 @@ function recordDifferences(
   const isGone = report === 'enquiries' && version.deleted
   if (isGone) {
     // Where a filter is set, what is gone can't be told from what it leaves out.
-    const isTold = reconciled && asking.companyId === undefined
+    const isTold = (reconciled || isCounted) && asking.companyId === undefined
     const isKnown = row === undefined || !isTold || row['is_deleted'] === 'true'
     return isKnown ? [] : [`5: ${place} is gone, and not marked as deleted`]
   }

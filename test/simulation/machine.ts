@@ -292,6 +292,7 @@ function reportConfigs(
     every: '5m',
     timeZone: 'UTC',
     pageSize: settings.pageSize,
+    deletesEveryMs: 0,
     overlapMs: scenario.overlapMs,
     settleMs: scenario.settleMs,
     start: asking.start,

@@ -79,6 +79,12 @@ export interface Scenario {
   readonly firstNumber: 0 | 1
   /** Rows that the service puts on a page at most; undefined: as many as asked for. */
   readonly clamp: number | undefined
+  /** Rows to which every response is cut while page numbers are ignored; undefined: as many as asked for. */
+  readonly hiddenLimit: number | undefined
+  /** Whether a service that counts pages from 0 refuses a page 1 that it does not have. */
+  readonly isStrict: boolean
+  /** Whether some enquiries are shown later than any window asks for, and in the end only counts can tell. */
+  readonly showsBeyond: boolean
   /** Whether the envelope tells the page size that was asked for instead of the one that holds. */
   readonly echoesPageSize: boolean
   /** Chance of a change of the world at each request. */
@@ -160,6 +166,7 @@ export function drawScenario(seed: number): Scenario {
     clamp: faults.has('pageSizeClamped') ? chance.int(2, 5) : undefined,
     // A short page that says it has room left, and whose total is met: nothing tells that from the only page.
     echoesPageSize: chance.happens(0.3) && !(faults.has('totalLies') && faults.has('pageSizeClamped')),
+    ...drawHidden(seed, faults),
     unrest: chance.pick([0.05, 0.15, 0.4]),
     tokenLifetimeS: faults.has('tokenExpires') ? chance.int(1, 40) : 3_600,
     publishes: chance.happens(0.03),
@@ -170,6 +177,25 @@ export function drawScenario(seed: number): Scenario {
     plansPlainly: chance.happens(0.85),
     firstNumber: HIDES_ZERO.some((fault) => faults.has(fault)) || !chance.happens(0.15) ? 1 : 0,
   }
+}
+
+/** Faults that make a cut response look like pages, or like all there is. */
+const HIDES_LIMIT: readonly Fault[] = ['totalLies', 'unstableOrder', 'heap', 'settingsChanged']
+
+/** Drawn apart, so that seeds keep what they drew before these were known. */
+function drawHidden(seed: number, faults: ReadonlySet<Fault>) {
+  const chance = new Chance(seed, 'hidden')
+  const mayCut = faults.has('pageNumberIgnored') && !HIDES_LIMIT.some((fault) => faults.has(fault))
+  const [cuts, limit, isStrict, showsBeyond] = [
+    chance.happens(0.6),
+    chance.int(2, 5),
+    chance.happens(0.7),
+    chance.happens(0.25),
+  ]
+  const hiddenLimit = mayCut && cuts ? limit : undefined
+  // Totals that lie end the comparison of counts; with a filter there is none.
+  const isCounted = !faults.has('totalLies') && !faults.has('questionChanged')
+  return { hiddenLimit, isStrict, showsBeyond: showsBeyond && isCounted }
 }
 
 function drawReports(chance: Chance, faults: ReadonlySet<Fault>): Simulated[] {

@@ -154,13 +154,16 @@ class Simulation {
     await this.#takeBackRefusals()
     if (this.#backfills) await this.#endBackfills()
     await this.#honest('first quiet run')
+    await this.#settleCounts()
     const outcomes = await this.#honest('second quiet run')
     const written = outcomes.filter(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
     for (const { report, figures } of written) {
       this.#break(`2: a second run of ${report} found something to write: ${JSON.stringify(figures)}`)
     }
+    const isCounted = this.#mayCount
+    if (isCounted) await this.#surprise()
     if (this.#scenario.reconciles) await this.#reconcile()
-    await this.#compare()
+    await this.#compare(isCounted)
     this.#checkTokens()
   }
 
@@ -350,11 +353,50 @@ class Simulation {
     }
   }
 
-  async #compare(): Promise<void> {
+  /** Counts are compared until two runs in a row find nothing: a row is deleted when it is absent for the second time. */
+  async #settleCounts(): Promise<void> {
+    if (!this.#world.recorded.includes('enquiries')) return
+    for (let quiet = 0, run = 0; quiet < 2 && run < 12; run += 1) {
+      this.#timeline.pass(this.#scenario.settleMs + 2_000)
+      const outcomes = await this.#honest('counting run')
+      const wrote = outcomes.some(({ figures }) => figures.inserted + figures.updated + figures.deleted > 0)
+      quiet = wrote ? 0 : quiet + 1
+    }
+  }
+
+  /** Whether counts tell of every deletion: no filter, no row that cannot be stored, and each row has a time of creation. */
+  get #mayCount(): boolean {
+    const { asking } = this.#scenario.runs.at(-1) as RunPlan
+    const enquiries = [...this.#world.records.enquiries.values()]
+    const isWhole = enquiries.every(
+      ({ created, versions }) => created !== undefined && versions.every((each) => each.broken === undefined),
+    )
+    return (
+      this.#scenario.showsBeyond &&
+      this.#world.recorded.includes('enquiries') &&
+      isWhole &&
+      asking.companyId === undefined
+    )
+  }
+
+  async #surprise(): Promise<void> {
+    this.#tally.add('shownBeyond')
+    // Counting that was stopped while totals lied begins again after a day.
+    this.#timeline.pass(25 * HOUR_MS)
+    await this.#settleCounts()
+    // One after the other: a row that comes in the place of another one keeps the count.
+    for (const change of [() => this.#world.showLate(), () => this.#world.deleteEnquiry()]) {
+      change()
+      this.#timeline.pass(this.#scenario.overlapMs + HOUR_MS)
+      await this.#settleCounts()
+    }
+  }
+
+  async #compare(isCounted: boolean): Promise<void> {
     const { asking } = this.#scenario.runs.at(-1) as RunPlan
     const { reconciles: reconciled } = this.#scenario
     const backfilled = this.#backfills ? backfillRange(this.#scenario) : undefined
-    const comparison = { world: this.#world, scenario: this.#scenario, asking, backfilled, reconciled }
+    const comparison = { world: this.#world, scenario: this.#scenario, asking, backfilled, reconciled, isCounted }
     const rows = <T>(sql: string) => this.machine.rows<T>(sql)
     this.#break(...(await differences(rows, comparison)))
     if (!this.#scenario.publishes || this.#invariants.broken.length > 0) return

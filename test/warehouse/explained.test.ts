@@ -21,7 +21,7 @@ describe('freshness in words', () => {
     expect(events).toContain('Deletions show with the next sync: rows say so themselves.')
     const submissions = await explained(tide, 'merf_submissions')
     expect(submissions).toContain('Read from the beginning to')
-    expect(submissions).toContain('only when two reconciles in a row did not find a row. No reconcile has ended yet.')
+    expect(submissions).toContain('or when two reconciles in a row did not find a row. No reconcile has ended yet.')
     await tide.warehouse.rows(`
       INSERT INTO tidemark.reconciles VALUES ('r', 'merf_submissions', '', now(), NULL, TIMESTAMPTZ '2026-02-03 04:05:06+00', 9, 2, 1, 0, 0, NULL)`)
     expect(await explained(tide, 'merf_submissions')).toContain(

@@ -277,4 +277,29 @@ export const MUTANTS: readonly Mutant[] = [
     from: "  if (Object.keys(asked.filters).length > 0) return 'false'\n",
     to: "  if (Object.keys(asked.filters).length > 9) return 'false'\n",
   },
+  {
+    name: 'a page that comes again is all there is',
+    needs: 'pageNumberIgnored',
+    file: 'src/plan/judge.ts',
+    from: 'mayHideRows(c) && c.seen.found.narrower === undefined &&',
+    to: "mayHideRows(c) && c.seen.found.narrower === 'moved' &&",
+  },
+  {
+    name: 'page 0 is not tried where page 1 is refused',
+    file: 'src/sync/walk/pageSource.ts',
+    from: 'if (!isRefusal(refusal)) throw refusal',
+    to: 'if (refusal !== undefined) throw refusal',
+  },
+  {
+    name: 'counts that differ are left to the reconcile',
+    file: 'src/sync/counting.ts',
+    from: 'const isEqual = total === undefined ||',
+    to: 'const isEqual = total !== undefined ||',
+  },
+  {
+    name: 'rows of other spans of creation count as absent',
+    file: 'src/warehouse/load/counting.ts',
+    from: "const isInside = isWhole ? 'true' :",
+    to: "const isInside = isWhole || cell.since !== cell.until ? 'true' :",
+  },
 ]

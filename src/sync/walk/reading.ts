@@ -3,6 +3,7 @@
  * Used by incremental runs, reconciles, backfills and verifications.
  */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
+import { KeySet } from '../../plan/keySet.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { KeySet } from '../../plan/keySet.ts'
@@ -38,6 +39,8 @@ export interface Closing {
   readonly reached?: Instant
 }
 
+const RECENT_MAX = 50_000
+
 export class Reading implements AsyncDisposable {
   readonly context: WalkContext
   readonly plan: ReadingPlan
@@ -47,6 +50,7 @@ export class Reading implements AsyncDisposable {
   /** Finds deletions of rows without a deletion flag. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
+  #recent: KeySet | undefined = new KeySet()
 
   constructor(context: WalkContext, plan: ReadingPlan) {
     const { declaration, config, profile, runId, reason } = plan
@@ -107,8 +111,20 @@ export class Reading implements AsyncDisposable {
    * Yields the slices by modification; before that, proves the span by creation if rows may never have been modified.
    */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
-    if (this.asksCreated) for await (const _ of this.slices('created', [span]));
+    if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
+  }
+
+  /** Keys of the rows that were read by their time of creation. Undefined: they are too many to compare counts. */
+  get recent(): KeySet | undefined {
+    return this.#recent
+  }
+
+  #noteRecent({ keys }: ProvenSlice): void {
+    const recent = this.#recent
+    if (recent === undefined) return
+    for (const key of keys) recent.add(key)
+    if (recent.size > RECENT_MAX) this.#recent = undefined
   }
 
   /** Reads everything without bounds in walks that agree, or in one response if the policy requires that. */
@@ -189,7 +205,7 @@ export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
 ): Promise<number | undefined> {
-  const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1)
+  const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1, 1)
   return page.envelope.totalCount
 }
 

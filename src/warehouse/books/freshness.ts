@@ -19,14 +19,17 @@ const SKIPPED_NAMED = 5
 /** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
-  const stamped = reports.filter(({ newerBy }) => newerBy.length > 0).map((report) => text(report.name))
+  // Of rows without a stamp, a comparison of counts finds the late ones.
+  const measured = reports
+    .filter(({ newerBy, deletes }) => newerBy.length > 0 || deletes === 'absence')
+    .map(({ name }) => text(name))
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
     ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
       coalesce(j.rejected, 0) AS rejected, CASE WHEN y.unflagged > 0 THEN 'diff' ELSE s.deletes END AS deletes_visible, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
-      CASE WHEN s.report IN (${stamped.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
+      CASE WHEN s.report IN (${measured.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
       l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records
     FROM tidemark.report_states s
     LEFT JOIN (${REPORT_MARKS}) m USING (report)

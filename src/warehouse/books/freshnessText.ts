@@ -46,7 +46,7 @@ const SENTENCES: readonly string[] = [
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
-    WHEN 'absence' THEN 'Deletions show only when two reconciles in a row did not find a row.'
+    WHEN 'absence' THEN 'Deletions show when counts differ and a row is absent twice, or when two reconciles in a row did not find a row.'
     ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted.'
       ELSE 'Deletions do not show while the report has filters: what they leave out looks the same.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
@@ -55,6 +55,7 @@ const SENTENCES: readonly string[] = [
         || ${counted('f.reconcile_deleted', 'row')} || ' marked as deleted' END || '.'
     WHEN f.deletes_visible = 'absence' THEN 'No reconcile has ended yet.' END`,
   `CASE WHEN f.rejected > 0 THEN ${counted('f.rejected', 'row')} || ' could not be stored: tidemark.rejected_rows says why.' END`,
+  `'Rows are not counted: ' || x.stopped || '.'`,
   `'Skipped, and tried again by itself: ' || f.skipped_records || '.'`,
   `CASE WHEN x.frozen > 0 THEN ${counted('x.frozen', 'field')} || ' got no column or kept an old type: values are in _extra or _payload (tidemark.schema_changes).' END`,
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${moment('x.history_ended')} || '.' END`,
@@ -62,7 +63,7 @@ const SENTENCES: readonly string[] = [
 
 /** Values for the sentences that the view has no columns for. */
 const FACTS = `
-  SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended
+  SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
   LEFT JOIN (
     SELECT report, min(since) AS since, max(until) AS until, bool_or(since IS NULL) AS open_start,
@@ -81,7 +82,8 @@ const FACTS = `
   LEFT JOIN (
     SELECT report, CASE WHEN bool_and(ended_at IS NOT NULL) THEN max(ended_at) END AS history_ended
     FROM tidemark.histories GROUP BY report
-  ) h USING (report)`
+  ) h USING (report)
+  LEFT JOIN (SELECT report, max(stopped) AS stopped FROM tidemark.countings GROUP BY report) n USING (report)`
 
 /** Returns the query of the view with `explained` as its last column. */
 export const explainedSql = (freshness: string): string => `

@@ -14,6 +14,7 @@ const MIGRATIONS = [
   '0004_whole_responses.sql',
   '0005_skipped_records.sql',
   '0006_asked_at.sql',
+  '0007_counting.sql',
 ] as const
 
 /**

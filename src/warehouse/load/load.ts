@@ -91,13 +91,19 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     if (input.kind === 'backfill' && input.completes) await completeWindow(sql, input.completes, loadId)
     if (input.kind === 'reconcile')
       await recordReconcileStep(sql, { report, staged, progress: input.reconcile, merged })
-    const figures = { ...merged, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
+    const late = lateByCount(input, merged.inserted) ?? merged.late
+    const figures = { ...merged, late, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun, staged }, figures)
     return { ...figures, changes }
   }, clearedBy)
   await mustBeThere(database, result)
   return result
 }
+
+const lateByCount = (input: LoadInput, inserted: number) =>
+  input.kind === 'reread' && input.lateMs !== undefined
+    ? { late: inserted, latenessMs: inserted > 0 ? input.lateMs : undefined }
+    : undefined
 
 interface Settling {
   readonly input: LoadInput

@@ -61,6 +61,8 @@ export interface ChangesLoad extends RunLoad, KeyedRows {
 /** Rows that an incremental run reads again after a change of configuration, whether or not they were modified. */
 export interface RereadLoad extends RunLoad, KeyedRows {
   readonly kind: 'reread'
+  /** Only for rows that a comparison of counts found: each new row is late, by at least this time in milliseconds. */
+  readonly lateMs?: number | undefined
 }
 
 /** Rows of a reconcile, whose keys are recorded for the comparison at its end. */

@@ -151,7 +151,8 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   // A row written since the reconcile began is newer than its responses. A row that was not requested is not absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
-    SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences WHERE ${place}) AS again
+    SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
+      WHERE ${place} AND coalesce(again_from <= ${time(ending.startedAt)}, true)) AS again
     FROM ${target} t
     WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await coveredSql(sql, ending)}
       AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})`)
@@ -166,7 +167,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const absent = (counts?.absent ?? 0) - deleted
   await sql.run(`
     DELETE FROM tidemark.absences WHERE ${place};
-    INSERT INTO tidemark.absences
+    INSERT INTO tidemark.absences (report, scope, key, reconcile_id)
     SELECT ${text(report.name)}, ${text(scope)}, key, ${text(ending.reconcileId)} FROM absent WHERE NOT again;
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)};
     UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
@@ -202,7 +203,8 @@ interface Marking {
   readonly startedAt: Instant
 }
 
-async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Promise<void> {
+/** Marks the rows of the temporary table `absent` as deleted that are absent again. */
+export async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Promise<void> {
   const target = `main.${name(report.name)}`
   await closeVersions(sql, await historyOf(sql, report.name), {
     table: report.name,
@@ -219,7 +221,8 @@ async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Pro
     DROP TABLE gone_rows`)
 }
 
-function checkBrake(report: string, deleted: number, live: number): void {
+/** Throws MASS_DELETE_STOPPED where too many rows would be marked as deleted at once. */
+export function checkBrake(report: string, deleted: number, live: number): void {
   const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
   throw new SyncError('MASS_DELETE_STOPPED', `${deleted} of ${live} rows would be marked as deleted at once`, {
@@ -230,7 +233,7 @@ function checkBrake(report: string, deleted: number, live: number): void {
 }
 
 /** Returns the key column that a row itself carries. */
-function keyColumn(report: Declaration): string {
+export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''
 }

@@ -17,7 +17,7 @@ export type LoadFigures = Omit<LoadResult, 'changes'>
 /** Returns the number of late rows, 0 for a load without rows; null where late rows are not counted. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
-  return isCounted ? (late?.late ?? 0) : null
+  return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
 }
 
 interface Recording {

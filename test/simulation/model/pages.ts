@@ -130,10 +130,15 @@ function pageOf({ scenario, faults }: PageParts, rows: readonly string[], body: 
     if (rows.length > scenario.clamp) faults.tally.add('pageSizeClamped')
     size = scenario.clamp
   }
+  if (scenario.hiddenLimit !== undefined && faults.has('pageNumberIgnored') && size > scenario.hiddenLimit) {
+    if (rows.length > scenario.hiddenLimit) faults.tally.add('hiddenLimit')
+    size = scenario.hiddenLimit
+  }
   const last = Math.max(1, Math.ceil(rows.length / size))
   if (number > 1 && faults.strikes('pageNumberIgnored', 1)) number = 1
-  // One that counts from 0 gives a page 1 that it doesn't have: otherwise its only page could not be asked for.
-  if (number > Math.max(last, 2 - scenario.firstNumber) && scenario.beyondLast === 'a refusal') return undefined
+  // One that counts from 0 may return a page 1 that it doesn't have, or refuse it.
+  const lastThere = scenario.isStrict ? last : Math.max(last, 2 - scenario.firstNumber)
+  if (number > lastThere && scenario.beyondLast === 'a refusal') return undefined
   if (number > last && scenario.beyondLast === 'the last page') number = last
   if (number < 1) return scenario.beyondLast === 'a refusal' ? undefined : { rows: [], number: 0, size }
   return { rows: rows.slice((number - 1) * size, number * size), number: number - 1 + scenario.firstNumber, size }

@@ -34,6 +34,8 @@ export interface Version {
   readonly many: readonly Child[]
   readonly unnamed: readonly Child[]
   readonly one: Child | null
+  /** No window asks for it any more when it is shown: only the total tells. */
+  readonly isBeyond?: true
   /** What makes the row unfit to be stored. */
   readonly broken?: 'no key' | 'wrong type' | undefined
 }

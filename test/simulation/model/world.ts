@@ -95,7 +95,7 @@ export class World {
     const { clamp, heapMax } = this.#scenario
     const max = clamp === undefined ? heapMax : Math.min(heapMax, clamp * HEAP_PAGES_MAX)
     const count = max > 20 ? this.#chance.int(max / 2, max) : this.#chance.int(3, max)
-    for (let row = 0; row < count; row += 1) this.#bear(report, at, true)
+    for (let row = 0; row < count; row += 1) this.#bear(report, at, 'heap')
   }
 
   edit(report: Recorded, record = this.#settled(report)): void {
@@ -134,7 +134,17 @@ export class World {
     for (const record of this.records.events.values()) this.edit('events', record)
   }
 
-  #bear(report: Recorded, at: Micros, inHeap = false): void {
+  /** Shows an enquiry days after it was created: no window asks for it. */
+  showLate(): void {
+    this.#bear('enquiries', this.now - 5 * DAY_MICROS, 'beyond')
+  }
+
+  deleteEnquiry(): void {
+    const alive = [...this.records.enquiries.values()].find((record) => !newestOf(record).deleted)
+    if (alive !== undefined) this.#add('enquiries', alive, { ...newestOf(alive), deleted: true })
+  }
+
+  #bear(report: Recorded, at: Micros, where?: 'heap' | 'beyond'): void {
     this.#key += 1
     const isPast = at < this.now - SECOND_MICROS
     const neverModified = report === 'enquiries' && this.#chance.happens(0.4)
@@ -146,13 +156,14 @@ export class World {
       drift: 0,
       entries: [],
     }
-    const stamp = inHeap || isPast ? at : this.#stamp(at)
+    const stamp = where === 'heap' || isPast ? at : this.#stamp(at)
     this.records[report].set(record.key, record)
     this.#add(report, record, {
       revision: 0,
       stamp: neverModified ? undefined : stamp,
       ownStamp: neverModified ? undefined : at,
-      committedAt: isPast ? at : 0,
+      committedAt: isPast && where !== 'beyond' ? at : 0,
+      ...(where === 'beyond' ? { isBeyond: true } : {}),
       deleted: report !== 'enquiries' && this.#chance.happens(0.1),
       broken: this.#broken(['no key', 'wrong type']),
       ...this.#content(),

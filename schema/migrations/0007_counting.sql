@@ -1,0 +1,29 @@
+CREATE TABLE tidemark.creations (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  key VARCHAR NOT NULL,
+  since TIMESTAMPTZ,
+  until TIMESTAMPTZ,
+  read_by VARCHAR
+);
+COMMENT ON TABLE tidemark.creations IS 'In which span of creation the service returned a row: the narrowest one so far';
+COMMENT ON COLUMN tidemark.creations.since IS 'Start of the span of creation, included; null: without a lower bound';
+COMMENT ON COLUMN tidemark.creations.until IS 'End of the span of creation, included';
+COMMENT ON COLUMN tidemark.creations.read_by IS 'The run that last read the row by its time of creation, where that run compared counts';
+
+CREATE TABLE tidemark.countings (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  counted_at TIMESTAMPTZ NOT NULL,
+  unexplained BIGINT NOT NULL,
+  failures BIGINT NOT NULL,
+  stopped VARCHAR
+);
+COMMENT ON TABLE tidemark.countings IS 'Comparisons of the service''s totals with the rows held, where they were not equal or ended';
+COMMENT ON COLUMN tidemark.countings.counted_at IS 'The service''s clock at the last comparison that is recorded here';
+COMMENT ON COLUMN tidemark.countings.unexplained IS 'Rows that the service counts beyond those held, although no row is missing';
+COMMENT ON COLUMN tidemark.countings.failures IS 'Comparisons in a row that found a difference and no row that explains it';
+COMMENT ON COLUMN tidemark.countings.stopped IS 'Why rows are not counted for a day; null: they are';
+
+ALTER TABLE tidemark.absences ADD COLUMN again_from TIMESTAMPTZ;
+COMMENT ON COLUMN tidemark.absences.again_from IS 'From when on a second absence counts; null: at once';

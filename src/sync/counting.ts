@@ -1,0 +1,153 @@
+/**
+ * Compares the total of a report with the rows held after each incremental run (product contract §4 and §5.1). Where they differ,
+ * the spans of creation that differ are found by their totals and read: that shows rows that no window brought, and rows that
+ * the service no longer has. It moves no mark. The comparison ends with a word where a total is wrong.
+ */
+import { SyncError } from '../errors.ts'
+import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
+import { cellsOf, CountSearch, type CreationNote } from '../plan/countSearch.ts'
+import { floorToSecond } from '../plan/window.ts'
+import type { CountState } from '../warehouse/load/counting.ts'
+import type { SyncContext } from './context.ts'
+import { provenSlices } from './walk/provenSlices.ts'
+import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
+import { serviceClock } from './walk/serviceClock.ts'
+
+/** Spans that one run reads, and times that a difference may stay unexplained before rows are no longer counted. */
+const CELLS_MAX = 8
+const FAILURES_MAX = 3
+/** Time after which rows are counted again although a total was wrong. */
+const STOPPED_MS = DAY_MS
+
+/** Compares the counts, and reads what differs. Returns whether rows were read or marked. Throws MASS_DELETE_STOPPED. */
+export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
+  const { warehouse, client, clock } = context
+  const { declaration, config, scope, window } = reading.plan
+  const { deletesEveryMs } = config
+  const isCounted = declaration.answer === 'envelope' && reading.asksCreated && Object.keys(config.filters).length === 0
+  if (!isCounted || deletesEveryMs === undefined || window.since === undefined || reading.recent === undefined)
+    return false
+  const place = { report: declaration, scope }
+  const state = await warehouse.counts.state(place)
+  const countedAt = client.serviceNow() ?? clock.now()
+  const restMs = state?.stopped === undefined ? deletesEveryMs : STOPPED_MS
+  if (state !== undefined && millisBetween(state.countedAt, countedAt) < restMs) return false
+  const total = await totalNow(reading)
+  const beyond = (total ?? 0) - (await warehouse.counts.heldRows(place))
+  const isEqual = total === undefined || beyond === (state?.unexplained ?? 0)
+  const next = { countedAt, unexplained: state?.unexplained ?? 0, failures: 0, stopped: undefined }
+  const record = (changed: Partial<CountState> = {}) =>
+    warehouse.counts.record({ ...place, fence: context.fence, ...next, ...changed })
+  if (isEqual) {
+    if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0) await record()
+    return false
+  }
+  const comparison = new Comparison(context, reading, window.since)
+  const found = await comparison.run(next.unexplained).catch(async (error: unknown) => {
+    // The next run must not read everything again only to be stopped again.
+    if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
+    throw error
+  })
+  if (found === 'recent rows') return false
+  if (found === 'rows') {
+    if (state !== undefined) await record()
+    return true
+  }
+  const failures = (state?.failures ?? 0) + 1
+  const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
+  await record({ unexplained: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
+  return true
+}
+
+type Found =
+  | 'recent rows'
+  | 'rows'
+  | 'no row explains the total'
+  | 'rows without a time of creation, or totals that change'
+
+class Comparison {
+  readonly #context: SyncContext
+  readonly #reading: Reading
+  /** Rows that were created later were just read by their time of creation. */
+  readonly #until: Instant
+  #absent = 0
+
+  constructor(context: SyncContext, reading: Reading, since: Instant) {
+    this.#context = context
+    this.#reading = reading
+    this.#until = (since - 1) as Instant
+  }
+
+  async run(unexplained: number): Promise<Found> {
+    const { warehouse } = this.#context
+    const { intake, plan } = this.#reading
+    const until = this.#until
+    const recent = this.#reading.recent ?? []
+    const place = { report: plan.declaration, scope: plan.scope, fence: this.#context.fence }
+    await warehouse.counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
+    const notes = await warehouse.counts.notes(place, { recent, until })
+    const total = await this.#totalUpTo(until)
+    // Rows that came since the window was read are in the total alone; the next window brings them.
+    if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
+      return 'recent rows'
+    if ((await totalOfCreated(this.#reading)) === undefined)
+      return 'rows without a time of creation, or totals that change'
+    const before = { ...intake.figures }
+    intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
+    for (const cell of await this.#wrongCells(notes, total)) await this.#read(cell)
+    const { inserted, updated, deleted } = intake.figures
+    const isFound = inserted + updated + deleted > before.inserted + before.updated + before.deleted || this.#absent > 0
+    return isFound ? 'rows' : 'no row explains the total'
+  }
+
+  async #wrongCells(notes: readonly CreationNote[], total: number): Promise<readonly CreationNote[]> {
+    const cells = cellsOf(notes)
+    const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
+    if (cells.length === 0) return [whole]
+    // What no row is noted for belongs to the span before it, and what is before all of them to the first.
+    const search = new CountSearch(cells, total, CELLS_MAX)
+    for (let until = search.next(); until !== undefined; until = search.next()) {
+      const part = await this.#totalUpTo(until)
+      if (part === undefined) return []
+      search.saw(part)
+    }
+    return search.wrong.map((cell) => {
+      const number = cells.indexOf(cell)
+      const until = number === cells.length - 1 ? whole.until : cell.until
+      return { ...cell, since: cells[number - 1]?.until, until }
+    })
+  }
+
+  #totalUpTo(until: Instant): Promise<number | undefined> {
+    return totalNow(this.#reading, { created: { since: undefined, until } })
+  }
+
+  /** Reads the span in slices of about a page, so that the next comparison finds a narrower one. */
+  async #read(cell: CreationNote): Promise<void> {
+    const { warehouse, clock, fence } = this.#context
+    const { source, plan, intake } = this.#reading
+    const { declaration: report, scope, runId, config } = plan
+    const startedAt = floorToSecond(await serviceClock(this.#context, report, { currency: scope }))
+    const place = { report, scope, fence }
+    const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
+    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [cell]))
+      await warehouse.counts.note(place, { span, keys, readBy: runId })
+    await intake.commit()
+    // Behind the last span, the run has read everything by time of creation.
+    const isLast = cell.until === this.#until
+    const span = { since: cell.since, until: isLast ? plan.window.until : cell.until }
+    const isWhole = isLast && cell.since === undefined
+    const now = clock.now()
+    const ended = await warehouse.counts.endCell({
+      ...place,
+      cell: span,
+      isWhole,
+      runId,
+      startedAt,
+      now,
+      settleMs: config.settleMs,
+    })
+    this.#absent += ended.absent
+    intake.figures.deleted += ended.deleted
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * What a comparison of counts reads and writes: rows held, the spans of creation in which the service returned them, and rows
+ * that are absent from a span that was read whole (product contract §4).
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import { tableOf } from '../../../schema/tables.ts'
+import { type Instant, plusMs } from '../../instant.ts'
+import type { CreationNote } from '../../plan/countSearch.ts'
+import type { Span } from '../../plan/spans.ts'
+import { nextLoadId } from '../books/books.ts'
+import type { Fence } from '../books/fences.ts'
+import type { Sql } from '../database/duckdb.ts'
+import { name, text, time } from '../database/sqlText.ts'
+import { goneKeysSql } from './inputTables.ts'
+import { checkBrake, keyColumn, markAbsent } from './reconcile.ts'
+
+export interface CountPlace {
+  readonly report: Declaration
+  /** The currency, or ''. */
+  readonly scope: string
+}
+
+type Keys = Iterable<string | number>
+
+/** Rows that were just read by their time of creation, and the end of the time before them. */
+export interface RecentRows {
+  readonly recent: Keys
+  readonly until: Instant
+}
+
+/** A span of creation and the rows that the service returned for it. */
+export interface ReadSpan {
+  readonly span: Span
+  /** The run that compares counts. */
+  readonly readBy: string
+  readonly keys: Keys
+}
+
+export interface CountState {
+  readonly countedAt: Instant
+  /** Rows that the service counts beyond those held, although no row is missing. */
+  readonly unexplained: number
+  /** Comparisons in a row that found a difference and no row that explains it. */
+  readonly failures: number
+  /** Why rows are not counted. */
+  readonly stopped: string | undefined
+}
+
+const placeSql = ({ report, scope }: CountPlace): string => `report = ${text(report.name)} AND scope = ${text(scope)}`
+const aliveSql = ({ report, scope }: CountPlace): string =>
+  `main.${name(report.name)} t WHERE NOT t.is_deleted${scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`}`
+const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
+
+/** Returns the statements that create `gone_keys` with the keys, as the table has them. */
+const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
+  goneKeysSql(
+    tableOf(report),
+    Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
+  )
+
+/** Returns the number of rows that are not deleted. */
+async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> {
+  const [row] = await sql.rows<{ held: number }>(`SELECT count(*) AS held FROM ${aliveSql(place)}`)
+  return row?.held ?? 0
+}
+
+/** Returns the rows that are not deleted and not among `recent`, by the span of creation in which they were returned. */
+async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
+  await sql.run(keysSql(place, recent))
+  const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
+    SELECT epoch_us(c.since) AS since, epoch_us(c.until) AS until, count(*) AS rows
+    FROM (SELECT ${keySql(place)} AS key FROM ${aliveSql(place)}
+      AND ${keySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
+    LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
+  // A row that is not among the recent ones was created before them.
+  return rows.map((row) => ({
+    since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
+    until: Math.min(row.until ?? until, until) as Instant,
+    rows: row.rows,
+  }))
+}
+
+/** Keys in one statement. */
+const KEYS_AT_ONCE = 10_000
+
+/** Stores that the service returned the rows for a span of creation. */
+async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<void> {
+  const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
+  const all = [...keys]
+  for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
+    // A row is in each of the spans for which it was returned. Where two of them are apart, the later answer counts.
+    await sql.run(`
+      ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
+      CREATE OR REPLACE TEMP TABLE noted AS
+      SELECT DISTINCT t.key, CASE WHEN apart THEN ${since} ELSE greatest(c.since, ${since}) END AS since,
+        CASE WHEN apart THEN ${until} ELSE least(c.until, ${until}) END AS until
+      FROM (SELECT ${name(keyColumn(place.report))}::VARCHAR AS key FROM gone_keys) t
+      LEFT JOIN (SELECT *, coalesce(since > ${until}, false) OR coalesce(until < ${since}, false) AS apart
+        FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key);
+      DELETE FROM tidemark.creations WHERE ${placeSql(place)} AND key IN (SELECT key FROM noted);
+      INSERT INTO tidemark.creations
+      SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
+      DELETE FROM tidemark.absences WHERE ${placeSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
+  }
+}
+
+export interface CellEnd extends CountPlace {
+  /** The span of creation that was read. */
+  readonly cell: Span
+  /** The run has read rows of every time of creation. */
+  readonly isWhole: boolean
+  readonly runId: string
+  /** The service's clock when the reading of the cell began, in whole seconds. */
+  readonly startedAt: Instant
+  /** Our clock, for the books. */
+  readonly now: Instant
+  readonly settleMs: number
+}
+
+/**
+ * Marks rows as deleted that were created in the cell and that the run did not find in it, for the second time; remembers those
+ * that are absent for the first time. Throws MASS_DELETE_STOPPED; then nothing is marked.
+ */
+async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; deleted: number }> {
+  const { report, scope, cell, isWhole, runId, startedAt, now, settleMs } = end
+  const isLater = cell.since === undefined ? 'true' : `c.since >= ${time(cell.since)}`
+  const isInside = isWhole ? 'true' : `${isLater} AND c.until <= ${time(cell.until)}`
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE absent AS
+    SELECT tid, key, key IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)}
+      AND coalesce(again_from <= ${time(startedAt)}, true)) AS again
+    FROM (SELECT t.rowid AS tid, ${keySql(end)} AS key FROM ${aliveSql(end)} AND t._observed_at < ${time(startedAt)}) t
+    LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(end)}) c USING (key)
+    WHERE c.read_by IS DISTINCT FROM ${text(runId)} AND ${isInside}`)
+  const [counts = { absent: 0, deleted: 0 }] = await sql.rows<{ absent: number; deleted: number }>(
+    'SELECT count(*) FILTER (NOT again) AS absent, count(*) FILTER (again) AS deleted FROM absent',
+  )
+  const { deleted } = counts
+  checkBrake(report.name, deleted, await heldRows(sql, end))
+  const from = time(plusMs(startedAt, settleMs))
+  await sql.run(`
+    INSERT INTO tidemark.absences (report, scope, key, reconcile_id, again_from)
+    SELECT ${text(report.name)}, ${text(scope)}, key, ${text(runId)}, ${from} FROM absent
+    WHERE NOT again AND key NOT IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)});
+    DELETE FROM tidemark.absences WHERE ${placeSql(end)} AND key IN (SELECT key FROM absent WHERE again)`)
+  if (deleted === 0) return counts
+  const loadId = await nextLoadId(sql)
+  await markAbsent(sql, { report, loadId, startedAt })
+  await sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
+    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL)`)
+  return counts
+}
+
+/** Returns what the last comparison left; undefined where the counts were equal. */
+async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
+  const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
+    SELECT epoch_us(counted_at) AS "countedAt", unexplained, failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
+  return row && { ...row, stopped: row.stopped ?? undefined }
+}
+
+async function recordCount(sql: Sql, place: CountPlace, state: CountState): Promise<void> {
+  const { countedAt, unexplained, failures, stopped } = state
+  const word = stopped === undefined ? 'NULL' : text(stopped)
+  await sql.run(`
+    DELETE FROM tidemark.countings WHERE ${placeSql(place)};
+    INSERT INTO tidemark.countings VALUES (${text(place.report.name)}, ${text(place.scope)}, ${time(countedAt)},
+      ${unexplained}, ${failures}, ${word})`)
+}
+
+/** Runs work in a transaction behind other loads, if the fence permits. */
+type Fenced = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
+type WithFence = { readonly fence: Fence | undefined }
+
+/** Returns the books of comparisons of counts. */
+export const countBooks = (database: Pick<Sql, 'rows'>, fenced: Fenced) => ({
+  heldRows: (place: CountPlace) => heldRows(database, place),
+  notes: (place: CountPlace & WithFence, which: RecentRows) =>
+    fenced(place.fence, (sql) => creationNotes(sql, place, which)),
+  note: (place: CountPlace & WithFence, read: ReadSpan) =>
+    fenced(place.fence, (sql) => noteCreations(sql, place, read)),
+  /** Throws MASS_DELETE_STOPPED. */
+  endCell: (end: CellEnd & WithFence) => fenced(end.fence, (sql) => endCell(sql, end)),
+  state: (place: CountPlace) => countState(database, place),
+  record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),
+})
+
+export type CountBooks = ReturnType<typeof countBooks>

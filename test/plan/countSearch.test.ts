@@ -1,0 +1,100 @@
+/** The search by totals for spans of creation whose rows differ: what it finds, and what it costs. */
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Instant } from '../../src/instant.ts'
+import { cellsOf, CountSearch, type CreationNote } from '../../src/plan/countSearch.ts'
+
+interface World {
+  readonly cells: readonly CreationNote[]
+  /** Rows that the service has of each cell. */
+  readonly there: readonly number[]
+}
+
+const worlds = fc
+  .array(
+    fc.record({
+      held: fc.nat(40),
+      changed: fc.oneof(
+        { weight: 9, arbitrary: fc.constant(0) },
+        { weight: 1, arbitrary: fc.integer({ min: -5, max: 5 }) },
+      ),
+    }),
+    {
+      minLength: 1,
+      maxLength: 300,
+    },
+  )
+  .map(
+    (drawn): World => ({
+      cells: drawn.map(({ held }, n) => ({ since: (n * 10) as Instant, until: (n * 10 + 10) as Instant, rows: held })),
+      there: drawn.map(({ held, changed }) => Math.max(0, held + changed)),
+    }),
+  )
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
+
+function searched({ cells, there }: World, cellsMax = Infinity) {
+  const search = new CountSearch(cells, sum(there), cellsMax)
+  let requests = 0
+  for (let until = search.next(); until !== undefined; until = search.next()) {
+    requests += 1
+    search.saw(sum(there.filter((_, n) => (cells[n]?.until ?? 0) <= (until as number))))
+  }
+  return { requests, found: search.wrong.map((cell) => cells.indexOf(cell)) }
+}
+
+describe('a search by totals', () => {
+  it('finds only spans that differ, and each of them where no two of them make up for each other', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const differ = world.cells.flatMap(({ rows }, n) => (world.there[n] === rows ? [] : [n]))
+        const { found } = searched(world)
+        expect(differ).toEqual(expect.arrayContaining(found))
+        const changes = differ.map((n) => (world.there[n] ?? 0) - (world.cells[n]?.rows ?? 0))
+        if (changes.every((change) => change < 0) || changes.every((change) => change > 0))
+          expect(found.toSorted((a, b) => a - b)).toEqual(differ)
+      }),
+    )
+  })
+
+  it('costs no more than the logarithm of the number of spans for each that it finds', () => {
+    fc.assert(
+      fc.property(worlds, fc.integer({ min: 1, max: 8 }), (world, cellsMax) => {
+        const { requests, found } = searched(world, cellsMax)
+        expect(found.length).toBeLessThanOrEqual(cellsMax)
+        const most = world.there.filter((rows, n) => rows !== world.cells[n]?.rows).length
+        expect(requests).toBeLessThanOrEqual(most * Math.ceil(Math.log2(world.cells.length + 1)))
+      }),
+    )
+  })
+})
+
+describe('spans of creation', () => {
+  const notes = fc.array(
+    fc.record({
+      since: fc.option(fc.nat(100), { nil: undefined }),
+      length: fc.nat(20),
+      rows: fc.integer({ min: 1, max: 9 }),
+    }),
+    { maxLength: 40 },
+  )
+
+  it('that overlap are one, those that share an edge are not, and no row is lost', () => {
+    fc.assert(
+      fc.property(notes, (drawn) => {
+        const all = drawn.map(({ since, length, rows }) => ({
+          since: since as Instant | undefined,
+          until: ((since ?? 0) + length) as Instant,
+          rows,
+        }))
+        const cells = cellsOf(all)
+        expect(sum(cells.map(({ rows }) => rows))).toBe(sum(all.map(({ rows }) => rows)))
+        for (const [n, { since }] of cells.entries())
+          if (n > 0) expect(since).toBeGreaterThanOrEqual(cells[n - 1]?.until as number)
+        const within = (note: CreationNote, cell: CreationNote) =>
+          (cell.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= cell.until
+        for (const note of all) expect(cells.some((cell) => within(note, cell))).toBe(true)
+      }),
+    )
+  })
+})
