@@ -41,7 +41,7 @@ interface Range {
 
 /** A bisection over cells. Ask for the total up to `next()` and pass it to `saw`, until `next()` is undefined. */
 export class CountSearch {
-  /** Cells that hold another number of rows than the service counts. */
+  /** Cells with another number of rows than the service counts. */
   readonly wrong: CreationNote[] = []
   readonly #cells: readonly CreationNote[]
   readonly #held: readonly number[]

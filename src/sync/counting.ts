@@ -1,7 +1,7 @@
 /**
  * Compares the total of a report with the rows held after each incremental run (product contract §4 and §5.1). Where they differ,
- * the spans of creation that differ are found by their totals and read: that shows rows that no window brought, and rows that
- * the service no longer has. It moves no mark. The comparison ends with a word where a total is wrong.
+ * totals show which spans of creation differ, and these are read. So rows are found that no window read, and rows that the service
+ * no longer has. It moves no mark. The comparison ends with a word where a total is wrong.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
@@ -59,7 +59,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   return true
 }
 
-type Found =
+type CountResult =
   | 'recent rows'
   | 'rows'
   | 'no row explains the total'
@@ -78,7 +78,7 @@ class Comparison {
     this.#until = (since - 1) as Instant
   }
 
-  async run(unexplained: number): Promise<Found> {
+  async run(unexplained: number): Promise<CountResult> {
     const { warehouse } = this.#context
     const { intake, plan } = this.#reading
     const until = this.#until
@@ -87,7 +87,7 @@ class Comparison {
     await warehouse.counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
     const notes = await warehouse.counts.notes(place, { recent, until })
     const total = await this.#totalUpTo(until)
-    // Rows that came since the window was read are in the total alone; the next window brings them.
+    // Rows that were created since the window was read are in the total alone. The next window reads them.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
       return 'recent rows'
     if ((await totalOfCreated(this.#reading)) === undefined)

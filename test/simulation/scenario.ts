@@ -83,7 +83,7 @@ export interface Scenario {
   readonly hiddenLimit: number | undefined
   /** Whether a service that counts pages from 0 refuses a page 1 that it does not have. */
   readonly isStrict: boolean
-  /** Whether some enquiries are shown later than any window asks for, and in the end only counts can tell. */
+  /** Whether some enquiries are shown later than any window asks for, and only counts show them. */
   readonly showsBeyond: boolean
   /** Whether the envelope tells the page size that was asked for instead of the one that holds. */
   readonly echoesPageSize: boolean

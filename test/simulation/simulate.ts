@@ -1,6 +1,6 @@
 /**
- * One seed: a world and a service drawn from it, the real engine on a machine of its own, some runs while everything
- * that the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
+ * One seed: a world and a service drawn from it, the real engine on a machine of its own.
+ * Some runs while everything that the seed drew goes wrong, then quiet. What is promised is looked at after every commit, and in full at the end.
  */
 import { randomUUID } from 'node:crypto'
 import { asSyncError } from '../../src/errors.ts'
@@ -45,7 +45,7 @@ export interface Figures {
 }
 
 export interface SimulateOptions {
-  /** How many of the last lines a result tells. */
+  /** How many of the last lines a result has. */
   readonly historyLines?: number
 }
 
@@ -364,7 +364,7 @@ class Simulation {
     }
   }
 
-  /** Whether counts tell of every deletion: no filter, no row that cannot be stored, and each row has a time of creation. */
+  /** Whether counts show every deletion: no filter, no row that cannot be stored, and each row has a time of creation. */
   get #mayCount(): boolean {
     const { asking } = this.#scenario.runs.at(-1) as RunPlan
     const enquiries = [...this.#world.records.enquiries.values()]
@@ -384,7 +384,7 @@ class Simulation {
     // Counting that was stopped while totals lied begins again after a day.
     this.#timeline.pass(25 * HOUR_MS)
     await this.#settleCounts()
-    // One after the other: a row that comes in the place of another one keeps the count.
+    // One after the other: a late row hides a deletion in the count.
     for (const change of [() => this.#world.showLate(), () => this.#world.deleteEnquiry()]) {
       change()
       this.#timeline.pass(this.#scenario.overlapMs + HOUR_MS)

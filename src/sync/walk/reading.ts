@@ -3,7 +3,6 @@
  * Used by incremental runs, reconciles, backfills and verifications.
  */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
-import { KeySet } from '../../plan/keySet.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { KeySet } from '../../plan/keySet.ts'

@@ -1,6 +1,6 @@
 /**
- * What a comparison of counts reads and writes: rows held, the spans of creation in which the service returned them, and rows
- * that are absent from a span that was read whole (product contract §4).
+ * Reads and writes for a comparison of counts: rows held, and the spans of creation in which the service returned them. It also
+ * marks rows that are absent from a span that was read whole (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -118,8 +118,8 @@ export interface CellEnd extends CountPlace {
 }
 
 /**
- * Marks rows as deleted that were created in the cell and that the run did not find in it, for the second time; remembers those
- * that are absent for the first time. Throws MASS_DELETE_STOPPED; then nothing is marked.
+ * Marks rows as deleted that were created in the cell and that the run did not find in it, for the second time. Stores those that
+ * are absent for the first time. Throws MASS_DELETE_STOPPED; then nothing is marked.
  */
 async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, cell, isWhole, runId, startedAt, now, settleMs } = end
@@ -168,11 +168,11 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
 }
 
 /** Runs work in a transaction behind other loads, if the fence permits. */
-type Fenced = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
+type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 
 /** Returns the books of comparisons of counts. */
-export const countBooks = (database: Pick<Sql, 'rows'>, fenced: Fenced) => ({
+export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => ({
   heldRows: (place: CountPlace) => heldRows(database, place),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => creationNotes(sql, place, which)),
