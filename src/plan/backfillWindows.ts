@@ -1,7 +1,7 @@
 /**
- * Cuts the range of a backfill into windows with about equally many rows, as far as the rows' distribution is known. So
- * several windows can be pulled at once, and each is about one load. Pure. A wrong guess makes windows uneven but loses
- * no row, because each window is proven by itself.
+ * Divides the range of a backfill into windows with about equally many rows, as far as the distribution of rows over
+ * time is known. Then several windows can be pulled at once, and each one fits about one load. Pure. A wrong estimate
+ * makes windows uneven but loses no row, because each window is proven by itself.
  */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -11,10 +11,10 @@ export const BACKFILL_WINDOWS_MAX = 1_000
 /** The number of windows to aim for, if there are enough rows: several pullers then finish at about the same time. */
 const WINDOWS_WANTED = 32
 /**
- * The minimum size of a window. In a smaller one, half-empty last pages cost more requests than parallel work saves.
+ * The minimum number of pages per window. Smaller windows waste more on half-empty last pages than parallel work saves.
  */
 const PAGES_A_WINDOW_MIN = 4
-/** The maximum length of a window where nothing is known of the rows, unless that gives too many windows. */
+/** The length of a window in days if the number of rows is unknown; longer if the plan would have too many windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -23,12 +23,12 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the range and its number of rows, by each axis of time (modified, created) in which it is requested. */
+/** A part of the range. `rows` has its number of rows by modification time and, if read so too, by creation time. */
 export interface Counted extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window of the plan. `rows` is undefined where nothing is known of the rows. */
+/** A window of the plan. `rows` is undefined if the number of rows is unknown. */
 export interface Cut extends Range {
   readonly rows: readonly number[] | undefined
 }
@@ -48,7 +48,7 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Returns windows for the parts, earliest first. The parts must touch each other, and so do the windows. */
+/** Returns windows of about `rowsEach` rows, earliest first. The parts must be adjacent, and the windows are too. */
 export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[] {
   const merged: Counted[] = []
   for (const piece of parts.flatMap((part) => evenParts(part, rowsEach))) {
@@ -59,7 +59,7 @@ export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[
   return bounded(merged, joined)
 }
 
-/** Returns windows of equal length, for a range of which nothing is known. */
+/** Returns windows of equal length, for a range whose number of rows is unknown. */
 export function windowsByTime({ since, until }: Range): Cut[] {
   const wanted = Math.ceil((until - since) / (DAYS_A_WINDOW * MICROS_A_DAY))
   return even({ since, until }, Math.min(WINDOWS_WANTED, wanted)).map((part) => ({ ...part, rows: undefined }))
@@ -68,15 +68,15 @@ export function windowsByTime({ since, until }: Range): Cut[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True for budgets: the keys are read a second time without deleted rows. */
+  /** True for budgets: each window is read a second time, without deleted rows and only for the keys. */
   readonly readsTwice: boolean
 }
 
-/** Requests for finding the last page of a bare array: this number per doubling of the pages, and a few to confirm. */
+/** The search for the last page of a bare array sends this number of requests each time the number of pages doubles. */
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 
-/** Returns about how many requests a window costs; where its number of rows is unknown, the least possible number. */
+/** Returns about how many requests a window needs; the minimum if its number of rows is unknown. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,
@@ -90,14 +90,14 @@ export function requestsFor(
   return readsTwice ? 2 * once : once
 }
 
-/** Cuts a part with too many rows into equal ones. A part with few enough is returned unchanged. */
+/** Returns a part with more than `rowsEach` rows as several parts of equal length, and any other part unchanged. */
 function evenParts(part: Counted, rowsEach: number): Counted[] {
   const pieces = Math.min(BACKFILL_WINDOWS_MAX, Math.ceil(rowsIn(part) / rowsEach))
   const cut = even(part, pieces)
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Returns equal parts: `wanted` of them, or one for each microsecond of a shorter range. */
+/** Returns `wanted` parts of equal length; one per microsecond if the range has fewer microseconds than that. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

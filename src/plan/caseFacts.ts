@@ -1,4 +1,4 @@
-/** The conditions of the judge's rules, where a rule cuts a span, and what the paging profile learns from a case. */
+/** Conditions of the judge's rules, the parts into which a rule cuts a span, and what a case adds to the profile. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case } from './slice.ts'
@@ -6,9 +6,9 @@ import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './paging
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** A part that was planned as one load is cut again if it turns out to have more than this many loads. */
+/** A part that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
-/** A request asks for at most this many usual pages in one: larger responses fail. */
+/** The largest page that is requested, as a multiple of the usual page size: the service fails for larger responses. */
 const USUAL_PAGES_MAX = 8
 /** The largest `page_size` that the specification allows. */
 const ROWS_A_PAGE_MAX = 10_000
@@ -17,15 +17,15 @@ export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== und
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-/** Returns whether page 1 of an envelope was read; an envelope has a total (spec §2). */
+/** Returns whether page 1 of the first walk was just read and has a total (spec §2: an envelope). */
 export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether this is the beginning of a bare array, or of an envelope without a total. */
+/** Returns whether only page 1 or 2 of the first walk was read, and there is no total (as in a bare array). */
 export const isUntold = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Returns the two parts of a span without a lower bound. The later part has a bound and can be cut further. */
+/** Returns the two parts of a span without a lower bound, else undefined. The later part has a bound. */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
@@ -36,7 +36,7 @@ export const isTooMuch = (given: Case): boolean => {
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the old and the young part of the span, if the old part probably has more than a page. */
+/** Returns the old and the young part of the span if the old one probably has more rows than a page; else undefined. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -46,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the old and the young part of the span, if the old part is long enough to be worth its own requests. */
+/** Returns the old and the young part of the span if the old one is long enough to be read alone, else undefined. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -56,15 +56,15 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether a slice without a total may be cut before all of its pages are read. */
+/** Returns whether the slice may be cut after its first pages. Not if it is unbounded, one instant, or has a heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has further rows. A page 2 with all rows of page 1 and some new ones is the last page. */
+/** Returns whether rows may follow page 2. None do if it has no new row, or all rows of page 1 and a few more. */
 export const isFollowed = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
-/** Returns whether page 2 shows that page 1 contains all rows. */
+/** Returns whether page 2 proves that page 1 has all rows: it is refused, or empty, or has the same rows as page 1. */
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
@@ -73,7 +73,7 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Returns whether only one response can be read, because page 2 repeats page 1 or is refused. */
+/** Returns whether the service shows page 1 only: page 1 is full, and page 2 repeats it or is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page: page 2 has nothing new, and no response of that many rows was
- * proven complete before. A service that ignores page numbers and cuts every response would look the same.
+ * Returns whether page 1 seems to be the only page, but may lack rows: page 2 has nothing new, and no response of that
+ * many rows was proven complete before. A service that ignores page numbers and shortens every response looks the same.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given
@@ -97,7 +97,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns how a span is cut where narrower requests have shown other rows. */
+/** Returns the parts of a span whose rows page 1 does not show completely; undefined if the slice has no heap. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 
@@ -108,14 +108,14 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
 
-/** Returns the profile after the first walk over all pages of an envelope. */
+/** Returns the profile after a walk. Only an envelope's first walk over several pages without repeats changes it. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the place of the last page, if it was found. */
+/** Returns the last page's number and the rows up to it; undefined if that page was not searched for or found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -128,13 +128,13 @@ export function learnCounted(given: Case): PagingProfile {
 }
 
 /**
- * Returns the maximum of rows in a span whose rows are counted by its last page. A part planned as one load may have
- * more: it is then loaded in two pieces.
+ * Returns the maximum number of rows in a span whose rows are counted by the number of its last page. A part that was
+ * planned as one load may have more rows: it is then loaded in two pieces.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the rows fill all pages up to the last one, and none of the pages was longer than page 1. */
+/** Returns whether the walk back from the last page has as many rows as fit on all pages, and no page was longer. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -149,7 +149,7 @@ export function isCountMet(given: Case): boolean {
 export const isAgreed = ({ profile, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)
 
-/** Returns whether two walks agree on fewer rows than the total. */
+/** Returns whether two walks returned the same rows, and fewer than the total. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && isAgreed(given) && (walk.totalCount ?? 0) > walk.distinct
@@ -163,7 +163,7 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the parts whose totals are added up, 1 µs apart: a row on a shared bound would count twice. */
+/** Returns the two halves of the span, to add up their totals. They are 1 µs apart, so that no row counts twice. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
@@ -175,7 +175,7 @@ export function countedParts(given: Case): readonly Span[] {
   ]
 }
 
-/** Returns smaller parts, after rows moved during a walk. Each part should fit into one response. */
+/** Returns parts that should each fit into one response, for a new walk; undefined if the span can't be cut. */
 export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
   const { span, heap } = given.slice
   if (!mayCut(given) || span === undefined) return undefined
@@ -185,10 +185,10 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. A full page that is repeated, or followed by a refusal, is either
- * the last page or the only one of a service that ignores page numbers. Pages of one row less distinguish the two
- * cases. If the service ignores page numbers, or rows came twice at one instant, the next walk requests one page with
- * everything, which needs no order.
+ * Returns the page size in rows for the next walk. If a full page is repeated, or the page after it is refused, there
+ * are two cases: it is the last page, or the service ignores page numbers. A walk with pages of one row less
+ * distinguishes them. If the service ignores page numbers, or rows at one instant were repeated, the next walk requests
+ * all rows on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -207,21 +207,19 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/**
- * Returns whether the total is believed although page 1 is not full: the service has cut pages of this length before.
- */
+/** Returns whether the total is believed although page 1 is not full: no page of the service was ever longer. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** Returns the span cut into parts of one load each. */
+/** Returns the span as parts of about one load each; undefined if it is one instant or has no lower bound. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the place of the last page is known, but the pages before it were not read yet. */
+/** Returns whether the last page was found, but the pages before it were not read yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns the span cut into parts whose last page the service does not refuse. */
+/** Returns parts so short that the service does not refuse their last page; undefined if the span can't be cut. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { totalCount = 0, distinct } = given.seen.walk

@@ -1,6 +1,6 @@
 /**
- * Decides which columns undocumented fields get. The type follows from the kinds of values in all rows so far, and the
- * name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
+ * Decides which columns are added for undocumented fields. The type follows from all values that the field has had, and
+ * the name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
  */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, NUMBERS, only, SCALARS } from './kinds.ts'
@@ -26,13 +26,13 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** The maximum is reached, or the contract forbids the change. The values stay in `_extra` or `_payload`. */
+  /** No column is added: the table has the maximum, or the contract forbids it. The values are stored in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** What happens to new fields and types: the columns change, the values stay in `_extra`, or the rows are rejected. */
+/** What new fields and types cause: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects the rows. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
-/** Where arrays and objects are stored: in a JSON column of a child table, or in `_extra` of a report's table. */
+/** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
 /** Returns the narrowest type that can store all of these kinds exactly; undefined if no value was seen yet. */
@@ -51,7 +51,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
   return 'VARCHAR'
 }
 
-/** The kinds of values that a column of the type may already contain. */
+/** For each column type, the kinds of values that a column of this type may already contain. */
 const HELD: Partial<Record<DuckType, Kinds>> = {
   BOOLEAN: Kind.boolean,
   BIGINT: Kind.integer | Kind.long,
@@ -62,7 +62,7 @@ const HELD: Partial<Record<DuckType, Kinds>> = {
   VARCHAR: Kind.text,
 }
 
-/** Returns the type that can store the column's present values and values of these kinds. */
+/** Returns the narrowest type for both the values that the column may already contain and values of these kinds. */
 export function widened(type: DuckType, kinds: Kinds, nested: NestedValues = 'extra'): DuckType {
   if (type === 'JSON') return type
   const held = HELD[type] ?? Kind.text
@@ -73,19 +73,19 @@ export function widened(type: DuckType, kinds: Kinds, nested: NestedValues = 'ex
 
 export interface Known {
   readonly columns: readonly DiscoveredColumn[]
-  /** Names that are not available: documented columns, system columns and keys. */
+  /** Names that a new column can't have: documented columns, system columns and keys. */
   readonly taken: readonly string[]
   readonly nested: NestedValues
   readonly contract?: SchemaContract
 }
 
-/** Returns the changes after which each scalar of the fields has a column that can store it. */
+/** Returns the columns to add or to widen, so that each scalar value of the fields fits into a column. */
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reported once per table. Where keys of objects are data, every load would report further fields.
+  // The limit is reported once per table. If the keys of objects are data, each load would report further fields.
   let beyond = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
@@ -115,7 +115,7 @@ export interface Renamed {
   readonly column: DiscoveredColumn
 }
 
-/** Returns new names for columns that were named before their name was reserved for versions. */
+/** Returns new names for columns that have a name which is now reserved for versions (`history: true`). */
 export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
   const taken = takenNames(known)
   return known.columns

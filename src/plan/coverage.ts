@@ -1,7 +1,7 @@
 /**
  * Compares the configuration of earlier requests with the present one (product contract §3). Rows that were requested
- * with fewer collections, other filters or a later start have to be read again. Pure. It decides whether and in which
- * order.
+ * with fewer collections, other filters or a later start have to be read again. Pure: it decides whether rows are read
+ * again, and in which order.
  */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -10,7 +10,7 @@ export interface Asked {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** Fields that are stored in clear, in the form of `privacyText` (src/plan/privacy.ts); undefined: all fields. */
+  /** Which fields are stored in clear, as text of `privacyText` (src/plan/privacy.ts); undefined: all fields. */
   readonly columns?: string | undefined
 }
 
@@ -25,16 +25,16 @@ const AND = ' and '
 export const reasonOf = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the settings in such a text. Unknown words, from another version of Tidemark, are skipped. */
+/** Returns the settings in a text of `reasonOf`. Unknown words, from another version of Tidemark, are skipped. */
 export const changesIn = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which all rows were read, except those up to `refillUntil`. */
+  /** The configuration with which all rows were read, except rows modified up to `refillUntil`. */
   readonly asked: Asked
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
-  /** Why they have to be read again. */
+  /** The settings whose change is the reason for it. */
   readonly because: readonly Change[]
 }
 
@@ -52,9 +52,9 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`: what was read, and up to when it has to be
- * read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns the same
- * object if nothing has changed.
+ * Returns the coverage to store for a run with the configuration `wanted`: what was read, and up to which time it has
+ * to be read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held`
+ * itself if nothing has changed.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
@@ -63,7 +63,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // If a setting requests less now, new rows lack something, so the earlier, larger coverage is no longer true.
+  // If a setting now requests less, new rows have fewer fields, so the earlier, larger coverage is no longer true.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }
@@ -72,10 +72,10 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
 const canonical = (filters: Asked['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths of the parts in days. Recent rows are read first, and each part is recorded when it is complete. */
+/** Lengths of the parts in days, newest first. Each part is recorded as soon as it is complete. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
-/** Returns [start, until] in parts that share their bounds, newest first. */
+/** Returns the time from `start` to `until` in parts, newest first. Neighbouring parts share a bound. */
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {
   const parts: Span[] = []
   let end = until

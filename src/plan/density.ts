@@ -4,30 +4,30 @@
  * a request.
  */
 
-/** How much counts of slices vary at first, as a multiple of pure chance. Later slices correct this value. */
+/** How much the number of rows varies from slice to slice at first, as a multiple of pure chance; corrected later. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Weight of earlier slices against the last one, for the density and for how much counts vary. */
+/** Weight of earlier slices relative to the last one, when the density is computed. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** If a slice has this many times fewer or more rows than expected, earlier slices are ignored. */
+/** After a slice with this many times more or fewer rows than expected, earlier slices are ignored. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** Below this value the margin would shrink although counts vary more, so it stays at one standard deviation. */
+/** A margin below one standard deviation would shrink as the variation grows, so the margin is at least that long. */
 const WORTH_MIN = Math.exp(0.5)
-/** The share of a slice's deviation that counts as a trend. It is small as long as chance can explain the deviation. */
+/** Share of a slice's deviation from the expected rows that counts as a trend; smaller if chance explains it. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** Most reports have more rows per time towards the present. */
+/** The first value of the trend: most reports have more rows per time towards the present. */
 const TREND_AT_FIRST = 0.03
 /** The maximum trend from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
 /**
- * Returns how many rows to plan for a response of at most `pageRows`, when counts vary by `dispersion` × pure chance.
- * At the returned margin, the expected cost of a slice with too many rows equals the cost of the unused space.
+ * Returns how many rows to plan for a response of at most `pageRows`, if the number varies by `dispersion` × pure
+ * chance. With this margin, the expected cost of a slice with too many rows equals the expected cost of unused space.
  */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
@@ -43,7 +43,7 @@ export class Density {
   /** Growth of the density from slice to slice, as a difference of logarithms. */
   #trend = TREND_AT_FIRST
 
-  /** Returns the expected rows per microsecond of the next slice; undefined before the first row. */
+  /** Returns the expected number of rows per microsecond of the next slice; undefined before the first row. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }

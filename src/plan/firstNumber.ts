@@ -17,15 +17,15 @@ export function sharedRows(a: PageRows, b: PageRows): number {
 
 interface Stamp {
   readonly at: Instant
-  /** Position of the row on its page. */
+  /** Index of the row on its page. */
   readonly row: number
 }
 
-/** A row has at most two modification times, so of two neighbours on either side one belongs to another row. */
+/** A row has at most two modification times, so one of two neighbours on the same side belongs to another row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /**
- * Returns a time that belongs to one row and is far from those of all others, so that a window around it has few rows.
+ * Returns a modification time of one row that is more than `nearMicros` from all other rows' times; undefined if none.
  */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows

@@ -1,6 +1,6 @@
 /**
- * Combines spans that were read: the covered time, its gaps, and the end of the time without gaps. Bounds are inclusive
- * (spec §4, rule 1), so two spans with a common instant have no gap between them.
+ * Computes from the spans that were read: the covered time, its gaps, and the end of the time before the first gap.
+ * Bounds are inclusive (spec §4, rule 1), so there is no gap between two spans with a common instant.
  */
 import { type Instant, latest } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -22,7 +22,7 @@ export function merged(spans: readonly Span[]): Span[] {
   return islands
 }
 
-/** Returns the gaps between the spans, and between `from` and the first span. */
+/** Returns the gaps between the spans, and the gap between `from` and the first span. */
 export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
   const gaps: { since: Instant; until: Instant }[] = []
   let reached = from
@@ -34,8 +34,8 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
 }
 
 /**
- * Returns the end of the proven time without a gap after `from`; `from` itself if no span touches it. Without `from`,
- * the time begins with the span that has no lower bound, or else with the earliest one.
+ * Returns the end of the time from `from` on that the spans cover without a gap; `from` itself if no span touches it.
+ * If `from` is undefined, the time begins with the span that has no lower bound, or else with the earliest span.
  */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)

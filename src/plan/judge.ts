@@ -1,7 +1,7 @@
 /**
- * Judges what was read of a slice by a table of rules, which are tried from top to bottom; the first verdict counts.
- * docs/PROOFS.md prints the table and argues each rule in the section that the rule names. Support for a new kind of
- * service is a fact in the paging profile and a rule here.
+ * Judges the responses for a slice by a table of rules. The rules are tried from top to bottom, and the first one that
+ * fits decides. docs/PROOFS.md prints the table and proves each rule in the section that the rule names. To support a
+ * new kind of service, add a fact to the paging profile and a rule here.
  */
 import {
   agesOf,
@@ -55,7 +55,7 @@ import {
 import type { Case, Verdict } from './slice.ts'
 import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
 
-/** Rules about the number of the first page. */
+/** Rules that find the number of the first page (0 or 1). */
 const NUMBERING: readonly Rule[] = [
   {
     name: 'The service counts pages from 0, and page 1 was requested first',
@@ -76,7 +76,7 @@ const NUMBERING: readonly Rule[] = [
   },
 ]
 
-/** Rules about the first page of an envelope. */
+/** Rules for the first page of an envelope. */
 const TOLD: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',
@@ -137,7 +137,7 @@ const TOLD: readonly Rule[] = [
   },
 ]
 
-/** Rules about the first two pages of a bare array. */
+/** Rules for the first two pages of a bare array. */
 const UNTOLD: readonly Rule[] = [
   {
     name: 'Page 1 is empty, or shorter than requested and than every page that another followed',
@@ -287,7 +287,7 @@ const UNTOLD: readonly Rule[] = [
   },
 ]
 
-/** Rules about walks that were read to their end. */
+/** Rules for walks that have read their last page. */
 const WALKED: readonly Rule[] = [
   {
     name: 'A page that would have to hold everything is refused',
@@ -384,11 +384,11 @@ export const RULES: readonly Rule[] = [...NUMBERING, ...TOLD, ...UNTOLD, ...WALK
 
 export interface Judgement {
   readonly verdict: Verdict
-  /** The profile with everything that the evidence shows of the service. */
+  /** The paging profile with everything that the responses for this slice have shown. */
   readonly profile: PagingProfile
 }
 
-/** Returns the verdict of the first rule that fits. The last rule always fits. */
+/** Returns the verdict of the first rule that fits. The last rule fits every case. */
 export function judge(given: Case): Judgement {
   for (const rule of RULES) {
     const verdict = rule.gives(given)

@@ -54,7 +54,7 @@ export class KeySet {
   }
 }
 
-/** Returns a hash of both halves of the number, so that consecutive identifiers are spread over the table. */
+/** Returns a hash of the number's upper and lower half, so that consecutive identifiers are spread over the table. */
 function scatter(key: number): number {
   const low = Math.imul(key | 0, 0x9e3779b1)
   const high = Math.imul((key / 4_294_967_296) | 0, 0x85ebca6b)

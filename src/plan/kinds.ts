@@ -1,6 +1,6 @@
 /**
- * The kinds of JSON values that a field has had, as a bit mask. Masks only grow: the kinds of a load are the union over
- * all of its rows, so a column's type never follows from a sample.
+ * The kinds of JSON values that a field has had, as a bit mask. Bits are only added: the kinds of a load are the union
+ * over all of its rows, so a column's type never follows from a sample.
  */
 
 export const Kind = {
@@ -14,7 +14,7 @@ export const Kind = {
   decimal: 16,
   /** A number that does not fit DECIMAL(38,9). */
   wideDecimal: 32,
-  /** A number with an exponent; together with `wideDecimal` when a double cannot store it. */
+  /** A number with an exponent. `wideDecimal` is set too if a double can't store the number exactly. */
   exponent: 64,
   text: 128,
   /** Text that is an ISO 8601 date-time. */
@@ -23,7 +23,7 @@ export const Kind = {
   date: 512,
   array: 1024,
   object: 2048,
-  /** No kind of value: at least one number was marked, so that it is not read as a double. */
+  /** Set if at least one number was marked as text so that it is not read as a double. Not a kind of its own. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,

@@ -1,12 +1,12 @@
 /**
- * Finds the last page of a response without a total: first by leaps, then by halves. The number of pages limits the
- * number of rows, so a walk that returns as many rows has returned all of them (docs/PROOFS.md, "total"). Only a short
- * page with nothing new after it counts as the last page. After any other result the search ends without an answer.
+ * Finds the last page of a response without a total: first by leaps to higher numbers, then by halving the distance.
+ * The number of pages limits the rows, so a walk with that many rows has all of them (docs/PROOFS.md, "total"). Only a
+ * short page with nothing new after it is the last one. After any other result, the search has no answer.
  */
 
 /**
- * What a page contained. `full`: as many rows as page 1, all of them new. `short`: fewer. `again`: the short page that
- * was seen before, which some services return for every later number. `odd`: anything else.
+ * What a requested page contained. `full`: as many rows as page 1, all of them new. `short`: fewer. `again`: the rows
+ * of the short page that was read before; some services return it for all higher numbers. `odd`: anything else.
  */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
@@ -19,13 +19,13 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 export class LastPageSearch {
-  /** The highest page number that was full. */
+  /** The highest page number that was found full. */
   #full = 1
-  /** The highest number that the last page can have. */
+  /** The highest number that the last page can still have. */
   #limit: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** True if the page at the limit repeated the last page, so the last page has this number or a lower one. */
+  /** True if page `#limit` repeated the last page. The last page then has this number or a lower one. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -33,13 +33,13 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Begins after a full page 1. `guess`: the probable last page; `stop`: a page number that no leap exceeds. */
+  /** Begins after a full page 1. `guess`: the probable number of the last page; `stop`: no leap exceeds this number. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
   }
 
-  /** Returns the last page, if the search has ended without an odd page. */
+  /** Returns the last page; undefined before the search has ended, or if it ended at an odd page. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }
@@ -69,7 +69,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // A service with full pages has no rows after a short page, and repeats no page after an empty one: that is odd.
+    // A regular service has nothing after a short page, and no page after an empty one. Anything else is odd.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

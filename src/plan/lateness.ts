@@ -4,25 +4,25 @@
  */
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/** What earlier windows have read. A new row whose modification time is in that span is late. */
+/** What earlier windows have read. A row in that time is late if it is returned for the first time now. */
 export interface PreviousRead {
-  /** Rows with a stamp up to this time were requested before. */
+  /** Rows with a modification time up to this one were requested by an earlier window. */
   readonly until: Instant
-  /** The service's time of that request. A row of the span that was not in its response became visible later. */
+  /** The service's time of that request. A late row became visible only after it. */
   readonly at: Instant
 }
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** The end of the window that set the mark, by the service's clock at that time. */
+  /** The end of the window that set the mark: the service's clock when that window was read. */
   readonly until: Instant | undefined
-  /** The time of our clock at the beginning of the run that read the window. */
+  /** Our clock at the beginning of the run that read the window. */
   readonly begunAt: Instant | undefined
 }
 
 /**
- * Returns what the previous window has read. Undefined before the first mark; also while the service's clock is
- * before that of the previous window: then it was set back, and new rows have old stamps.
+ * Returns what earlier windows have read. Undefined before the first mark. Also undefined while the service's clock is
+ * before the end of the previous window: the clock was set back, so new rows have old modification times.
  */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
@@ -34,10 +34,10 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns how long after its modification time a late row was first returned, at least (milliseconds). */
+/** Returns how long after its modification time a late row became visible: at least this many milliseconds. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
-/** The advised overlap is a multiple of one of these. */
+/** The steps to which the advised overlap is rounded up. */
 const STEPS_MS = [
   SECOND_MS,
   5 * SECOND_MS,
@@ -49,11 +49,11 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advice is at least this many steps, so that rounding up to a step does not enlarge it too much. */
+/** The largest step is used that fits into the overlap at least this many times, so that rounding adds little. */
 const STEPS_MIN = 2
 
 /**
- * Returns the overlap to set (milliseconds) if rows were so late that the present one may miss some; else undefined.
+ * Returns the overlap to advise (milliseconds) if rows were late by more than half of the present one; else undefined.
  */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
@@ -69,7 +69,7 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/** Returns a duration in the form of the configuration, in the largest unit without a remainder, in whole seconds. */
+/** Returns a duration as it is written in the configuration, in whole units of the largest unit that divides it. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]

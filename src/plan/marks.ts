@@ -10,7 +10,7 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The marks that are a time up to which a scope was read: of a windowed report, or of one record's audit trail. */
+/** The marks that are times: everything up to them was read, for a windowed report or for one record's audit trail. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 /** Returns the names of the marks that a proven window of the report moves. */
@@ -21,17 +21,17 @@ export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 
     : ['modified_since']
 }
 
-/** The marks of one report and currency while a run moves them. They are written with the load that closes the slice. */
+/** The marks of one report and currency during a run. They are stored by the load that closes the slice. */
 export interface Marks {
   readonly before: Before
   readonly window: Window
   readonly rules: WindowRules
-  /** Spans that the run has proven, in any order. The mark moves only over time without a gap. */
+  /** Spans that the run has proven, in any order. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
   /**
    * The mark that the load of the last slice stores. Undefined if the first response shows that the service's clock had
-   * been set back before the window was cut: the window may begin too late, so the mark must not move.
+   * been set back before the window's bounds were computed: the window may begin too late, so the mark must not move.
    */
   readonly moved: Instant | undefined
 }
@@ -45,7 +45,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. `clock`: the service's time, after which nothing can be known. */
+/** Returns the marks after a proven slice. `clock`: the service's time; nothing is known about later changes. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

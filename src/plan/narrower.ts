@@ -1,10 +1,10 @@
-/** Cuts a span into parts for narrower requests, which show whether the response for the whole span lacks rows. */
+/** Divides a span for narrower requests, which show whether the response for the whole span lacks rows. */
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 import type { RowStamps } from './stampSample.ts'
 
 /**
- * Returns two parts with about the same number of rows, or else of the same length. Undefined: the span is one instant.
+ * Returns two parts with about equally many of the rows, or else of equal length; undefined if the span is one instant.
  */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span

@@ -1,20 +1,20 @@
 /**
  * The paging profile of a report: how the service pages, as far as its responses have shown it (docs/PROOFS.md,
  * appendix A). It is immutable; each function returns the profile after one more observation. It is stored for each
- * report and requested page size. When a response contradicts it, the walk learns it again.
+ * report and requested page size. If a response contradicts the profile, the walk learns the profile again.
  */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows of the shortest page that was followed by more rows. Fewer than requested: the service reduces `pageSize`. */
+  /** Rows of the shortest page that others followed. Less than requested: the service reduces the page size. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page. Pages with fewer rows were not cut by the service's page size. */
+  /** Number of rows on the longest page so far. The service's page size is not the reason why a shorter page ended. */
   readonly longestPageRows: number
   /** Rows of the longest page of this run. Not stored, since the service may reduce its page size between two runs. */
   readonly longestOfRun: number
   /** Rows of the longest response that narrower requests have proven complete. A shorter one needs no such proof. */
   readonly wholeRows: number
-  /** What was on the page after the last one, for audit entries that look alike. Not stored. */
+  /** For audit entries that look alike: whether a page after the last one has rows. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -30,7 +30,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after any page of the usual size. */
+/** Returns the profile after any page that was requested with the usual size. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -47,7 +47,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` that more rows followed, although longer pages were known. */
+/** Returns the profile after a page of `rows` that others followed, although it is shorter than known full pages. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -61,13 +61,13 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile after the first page was found, or (undefined) was refused under its known number. */
+/** Returns the profile after the first page number was found; undefined: the known number was refused. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
 })
 
-/** Returns what two independent walks have seen together. */
+/** Returns the union of what two independent walks have observed. */
 export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
@@ -75,41 +75,39 @@ export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => (
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns the number of rows below which a response certainly has no next page; 0 while nothing is known. */
+/** Returns a number of rows: a response with fewer rows certainly has no next page. 0 while nothing is known. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response of `rows` contains everything when `asked` rows were requested. A response of `asked` rows
- * never does, even if longer pages were seen: a service that raised the page size may return to the requested one.
+ * Returns whether a response of `rows` has everything when `asked` rows were requested. False for a response of `asked`
+ * rows, even if longer pages were seen: a service that raised its page size may return to the requested size.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/**
- * Returns whether a response is longer than requested and than any page so far: page 2 shows whether the service pages.
- */
+/** Returns whether a response is longer than requested and than any page so far: the service may ignore paging. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
 /**
- * Returns whether a response that may have a next page is as long as known pages. A shorter one may be followed by a
- * row that was added while page 2 was read; then its next page costs less than cutting.
+ * Returns whether a response that may have a next page is as long as the longest page. If it is shorter, at most a row
+ * that was just added can follow, and reading the next page costs less than cutting the span.
  */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
-/** Returns the number of rows for which a response is planned. */
+/** Returns the number of rows to expect on a full page. */
 export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, asked: number): number =>
   fullPageRows === undefined ? asked : Math.min(Math.max(fullPageRows, longestPageRows), asked)
 
-/** A service is not expected to reduce its page size below this share of the requested rows. */
+/** A service is assumed never to reduce its page size to less than this share of the requested rows. */
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 of a bare array shows about the rest. `all`: there is no rest. `all unless clamped`: none, if the service
- * has not reduced its page size since the profile was learned. `all if unpaged`: none, if the service ignores paging,
- * which page 2 shows. `unknown`: nothing.
+ * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: none, unless the
+ * service has reduced its page size since the profile was learned. `all if unpaged`: none, if the service ignores
+ * paging; page 2 shows whether it does. `unknown`: nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 
@@ -121,8 +119,8 @@ export interface FirstPage {
 }
 
 /**
- * Returns the claim of page 1. `checks`: the stored profile may be outdated, so a response is only believed if another
- * page of this run was longer. Responses of a few rows, as in most runs, are always believed.
+ * Returns the claim of page 1. `checks`: true if the profile may be outdated. A response is then believed only if
+ * another page of this run was longer, or if it has very few rows, as in most runs.
  */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'

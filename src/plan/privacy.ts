@@ -10,16 +10,16 @@ export { columnName } from './columns.ts'
 
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
-/** The configured rule for each `column` or `collection.column`. */
+/** The configured rule by column name: `column`, or `collection.column` for items. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
-  /** True: rows are stored in columns only, and not also as they were sent. */
+  /** True: rows are stored in columns only; `_payload`, their original text, is not stored. */
   readonly excludePayload: boolean
 }
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** Beginning of the text that is stored instead of a rejected row with private values. It cannot be loaded again. */
+/** First words of the text that replaces a rejected row with private values. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 /** The rules for the fields of one object, by column. */
@@ -29,7 +29,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for items, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored; undefined: all. */
+  /** Fields that may have arrays and objects, which are then stored; undefined: all fields. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -38,7 +38,7 @@ export const NO_RULES: PrivacyRules = { columns: {}, excludePayload: false }
 const activeRules = ({ columns }: PrivacyRules): (readonly [string, ActiveRule])[] =>
   Object.entries(columns).flatMap(([name, rule]) => (rule === 'keep' ? [] : [[name, rule] as const]))
 
-/** Returns the rules for a report's rows; undefined if everything is stored. */
+/** Returns the rules for a report's rows; undefined if nothing is private. */
 export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | undefined {
   const active = activeRules(rules)
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -59,21 +59,21 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns the other fields that fill the column (spec §2, event row). They are as private as the column. */
+/** Returns the service's other fields that fill the column (spec §2, event row). The rule applies to them too. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
 /** Returns a child table's name in the configuration, without the name of its report. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
-/** Returns the rule for a field, by its name in the row. */
+/** Returns the rule for a field of the service; undefined if the field is stored in clear. */
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))
 
-/** Returns the rules for the items in a field, by its name in the row. */
+/** Returns the rules for the items of a collection, by the field that contains it; undefined if there are none. */
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as text, to compare them; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
+/** Returns the rules as text, for comparison; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -87,7 +87,7 @@ export interface NowPrivate {
   readonly payload: boolean
 }
 
-/** Returns the columns that became more private, so that their stored values must be removed. */
+/** Returns the columns that are private in `after` but not in `before`: their stored values must be removed. */
 export function nowPrivate(before: string | undefined, after: string | undefined): NowPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

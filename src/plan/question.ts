@@ -13,21 +13,21 @@ export interface Bounds {
 }
 
 export interface Question {
-  /** Bounds of the window parameters (modification time). */
+  /** Bounds of the modification time. */
   readonly window?: Bounds
-  /** Bounds of the creation time instead. */
+  /** Bounds of the creation time, which are sent instead of `window`. */
   readonly created?: Bounds
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** The currency, for reports whose requests name one. */
+  /** The currency, for reports that are requested per currency; else undefined. */
   readonly currency?: string | undefined
   /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
   readonly record?: AskedAbout
-  /** Parameters that replace those of the declaration, for the second read of budgets. */
+  /** Parameters that replace those of the declaration. Used for the second read of budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the path below `/reportingapi`, with the identifier of the requested record. */
+/** Returns the path after `/reportingapi`. It includes the identifier of the requested record if the path has one. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
@@ -58,7 +58,7 @@ export function bodyOf(
   }
 }
 
-/** Node has JSON.rawJSON, but TypeScript's types do not. */
+/** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const exact = JSON as JSON & { rawJSON(text: string): unknown }
 
 const exactNumber = (value: number | string): unknown =>

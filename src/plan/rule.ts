@@ -1,4 +1,4 @@
-/** What a rule of the judge is, with the verdicts that many rules return. The rules are in src/plan/judge.ts. */
+/** The type of the judge's rules, and the verdicts that many rules return. The rules are in src/plan/judge.ts. */
 import { nextSize } from './caseFacts.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 import type { Case, Verdict } from './slice.ts'
@@ -9,7 +9,7 @@ export interface Rule {
   readonly name: string
   /** The verdict in words, as in docs/PROOFS.md. */
   readonly verdict: string
-  /** The heading in docs/PROOFS.md under which the rule is argued. */
+  /** The heading in docs/PROOFS.md of the section that proves the rule. */
   readonly argued: string
   /** Returns the verdict, or false if the condition does not hold. */
   readonly gives: (given: Case) => Verdict | false
@@ -41,7 +41,7 @@ export const readAgain = (given: Case): Verdict => ({
   rowsAsked: nextSize(given),
 })
 
-/** Returns the verdict that no proof is possible, with the refusal where a page was refused. */
+/** Returns the verdict that no proof is possible. It contains the service's refusal if a page was refused. */
 export function giveUp({ profile, seen }: Case): Verdict {
   const refusal = seen.walk.cutOff(profile)
   return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }

@@ -1,4 +1,4 @@
-/** A slice of a span during its reading: what was seen of it, and the verdicts of src/plan/judge.ts. */
+/** A slice of a span while it is read: what the responses have shown, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -8,38 +8,38 @@ import type { WalkPolicy } from './walkPolicy.ts'
 
 /** A part of a span that is proven by itself. */
 export interface Slice {
-  /** The time of the slice; undefined: all rows, without bounds. */
+  /** The bounds of the slice; undefined: it has none and contains all rows. */
   readonly span: Span | undefined
-  /** The probable number of rows, derived from totals or places of pages. */
+  /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if many rows are at one instant. They are walked page by page, twice, although the slice could be cut. */
+  /** Set if many rows have the same time. The slice is then walked twice, page by page, although it could be cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether the rows of an old slice without a total may be counted by the place of its last page. */
+  /** Whether the rows of an old slice without a total may be counted by the number of the last page. */
   readonly mayCount?: boolean
 }
 
-/** What all slices of a report have in common in one run. */
+/** What applies to all slices of a report in one run. */
 export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
   readonly pageSize: number
-  /** Rows with a time from here on may still be committed late. */
+  /** Rows with a time from here on are young: further rows of that time may still appear. */
   readonly youngFrom: Instant
-  /** The time at which a span without a lower bound is cut. */
+  /** The time at which a span without a lower bound is cut in two. */
   readonly floor: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number
 }
 
-/** Results of the test requests (probes) for a slice. A field is undefined until its probe was made. */
+/** Results of the extra requests (probes) for a slice. A field is undefined until its probe was made. */
 export interface Findings {
   readonly firstNumber?: 'asked'
   readonly pageZero?: 'asked'
-  /** The place of the last page; or the parts of the span, if more than a load is before that page. */
+  /** The last page; or, if more than a load of rows is before that page, the parts into which to cut the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
-  /** The walk back from that page. */
+  /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** Whether there are rows after the last page, or entries before or after those of the walks. */
+  /** Whether there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
   readonly hidden?: boolean
   /** The result of narrower requests, which show whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
@@ -48,20 +48,20 @@ export interface Findings {
 }
 
 /**
- * `hidden`: a part has a row that the response lacks. `moved`: that row was added meanwhile, or too many requests were
- * needed. `one instant`: at least as many rows as the response has are at one instant, which cannot be cut further.
+ * `hidden`: a part has a row that the response lacks. `moved`: that row was only added meanwhile, or too many requests
+ * were needed. `one instant`: at one instant, which can't be cut, there are at least as many rows as in the response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
-  /** The maximum number of rows on these pages. */
+  /** The number of rows up to the last page, at most. */
   readonly total: number
   readonly number: number
   /** Whether the last page has fewer rows than the others. */
   readonly isShort: boolean
 }
 
-/** All that is known of a slice so far: its walks and the results of its probes. */
+/** All that was observed of a slice so far: its walks and the results of its probes. */
 export interface Evidence {
   /** How much of the latest walk was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -69,12 +69,12 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** The claim of page 1 when it was read. */
+  /** What page 1 showed about further rows, judged when it was read. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a page larger than usual, so that there is nothing else to try. */
+  /** True if the service refused a page larger than usual: nothing else is left to try. */
   readonly isRefused?: boolean
 }
 
@@ -95,17 +95,17 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-/** The pages to read next. The pages of a total are read several at once. */
+/** Which pages to read next. The pages that a total requires are read several at once. */
 export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** `samples`: how many of the first pages show the distribution of rows. */
+  /** `samples`: how many of the first pages are used to estimate the distribution of rows. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** Another walk. With `attempt` 1, everything read so far is void. */
+  /** Starts another walk. With `attempt` 1, everything read of the slice so far is dropped. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
-  /** A response contradicts the profile, which is learned again. */
+  /** A response contradicts the profile. The profile is reset and learned again. */
   | { readonly kind: 'learn again' }
   | { readonly kind: 'give up'; readonly why: string | undefined }

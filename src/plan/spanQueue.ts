@@ -1,6 +1,6 @@
 /**
- * The spans of a run that are not proven yet, earliest first, and the length of the next slice. The length follows from
- * the total if the service returns one, else from the density of earlier slices and from the modification times in the
+ * A queue of the spans that a run has not proven yet, earliest first. It also computes the length of the next slice:
+ * from the total if the service returns one, else from the density of earlier slices and the modification times in the
  * last response that was too full. The length affects only the cost, because every slice is proven by itself.
  */
 import type { Instant } from '../instant.ts'
@@ -8,52 +8,50 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with less than this share of a page is no basis for the density of the next one. */
+/** A slice whose rows fill less than this share of a page is sparse. Its density is not used for the next length. */
 const SPARSE = 0.1
 /** Two densities count as equal if their logarithms differ by at most this. */
 const STEADY = 0.2
-/** If later rows are known to exist, each next slice is this many times longer after some sparse slices in a row. */
+/** While later rows are known to exist, each slice after `SPARSE_PATIENCE` sparse ones is this many times longer. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
-/**
- * A heap is assumed after this many overfull slices in a row, if the last is this much shorter than the last good one.
- */
+/** A heap is assumed after this many overfull slices in a row, the last at most `HEAP_SHARE` of the good length. */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
 /**
- * After this many slices in a row with too many rows, the next slice is cut by a fixed factor, and hints are ignored.
+ * After more overfull slices in a row, the length shrinks by at least a fixed factor, even if the sample advises less.
  */
 const HINTED_FAILURES_MAX = 3
-/** A heap is also assumed if a shorter slice has at least this share of the rows of the slice before. */
+/** A slice is stuck if it is shorter than the one before and still has this share of its rows, as with a heap. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** A slice with more than this many pages is cut into equal parts. */
+/** Slices with more pages than this are cut by themselves, and are not joined with the rest that follows them. */
 const FAR_OVER = 6
-/** Space on the last page for rows that are added after the total was read. */
+/** Share of the page that is left empty for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
-/** If less than this share of a slice would remain, the slice includes it. */
+/** If less than this share of a slice would be left after it, the slice is extended to include the rest. */
 const REMAINDER_SHARE = 0.03
 
-/** A response that does not contain all rows of its span. */
+/** Why a span has to be cut: its response does not contain all of its rows. */
 export interface Overfull {
   /** Number of rows on a full page. */
   readonly pageRows: number
-  /** The parts into which the span must be cut, if they are known. */
+  /** The parts into which the span must be cut; undefined: the queue chooses them. */
   readonly parts?: readonly Span[] | undefined
   /** The probable number of rows in each of these parts. */
   readonly partRows?: readonly number[] | undefined
   /** The number of rows in the span, if the service returns a total. */
   readonly total?: number | undefined
-  /** Modification times of the rows in the response. */
+  /** Modification times of the rows in the response, if they were read. */
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
 export interface QueueOptions {
-  /** Number of rows on a full page, as far as known. */
+  /** Number of rows on a full page, as far as it is known. */
   readonly pageRows: number
-  /** Spans that end at this time or earlier are not cut as long as their pages can be read one by one. */
+  /** Spans that end at this time or before are not cut, as long as their pages can be read one by one. */
   readonly wholeUntil?: Instant | undefined
 }
 
@@ -64,7 +62,7 @@ interface Piece {
   /** The probable number of rows in the piece. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if the count of the next piece includes the rows of this one. */
+  /** True if `rows` of the next piece still includes the rows of this one. */
   isHead?: boolean
 }
 
@@ -73,26 +71,26 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** The ends of the next slices, taken from a response that was too full. */
+  /** The ends of the next slices, chosen from the times in a response that was too full. */
   #cuts: Instant[] = []
   /** The earliest modification time in that response. */
   #from: Instant | undefined
-  /** The piece that is being read, and whether the next pending piece is the rest of the one from which it was cut. */
+  /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
   #asked: Piece | undefined
   #isHead = false
-  /** Number of slices with too many rows since the last good one. */
+  /** Number of overfull slices since the last good one. */
   #failures = 0
-  /** Total of the previous slice with too many rows, if the service returns totals. */
+  /** Total of the previous overfull slice, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Number of slices in a row that were shorter than the one before and had nearly as many rows. */
+  /** Number of slices in a row that were shorter than the one before but had nearly as many rows. */
   #stuck = 0
   /** Number of slices in a row that had few rows. */
   #sparse = 0
-  /** Length of the last slice that was well filled. */
+  /** Length of the last slice that was neither sparse nor overfull. */
   #goodLength = 0
-  /** End of the shortest slice with too many rows: the dense rows are before it. */
+  /** End of the shortest overfull slice; undefined: none. Dense rows are known to be before it. */
   #tooFar: Instant | undefined
-  /** The dense place to which one slice has already reached in one step. */
+  /** The value of `#tooFar` that one slice has already reached in one step. */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -101,7 +99,7 @@ export class SpanQueue {
     this.#wholeUntil = wholeUntil ?? Number.NEGATIVE_INFINITY
   }
 
-  /** Returns the earliest span, at most as long as planned; undefined when all are proven. */
+  /** Returns the earliest span, shortened to the planned length; undefined if all spans are proven. */
   next(): Span | undefined {
     const piece = this.#pending.pop()
     this.#asked = piece
@@ -120,24 +118,24 @@ export class SpanQueue {
     return head
   }
 
-  /** Returns whether old spans are still returned whole. They are no longer after one of them had to be cut. */
+  /** Returns whether old spans are returned uncut. False once one of them had to be cut. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
-  /** Returns the probable number of rows in the span that is being read, if totals or places of pages are known. */
+  /** Returns the probable number of rows in the present span; undefined if neither totals nor page numbers show it. */
   get rowsExpected(): number | undefined {
     return this.#asked?.expected ?? this.#asked?.rows
   }
 
-  /** Returns whether the span that is being read ends with a heap of rows in its last microsecond. */
+  /** Returns whether the present span ends with a heap: many rows in its last microsecond. */
   get endsInHeap(): boolean {
     return this.#asked?.isHeap === true
   }
 
   /**
-   * Returns whether the span seems to contain a heap: many rows at one time, as a bulk import leaves them. Reading its
-   * pages twice is then cheaper than cutting it down to one instant, whose pages would have to be read twice as well.
+   * Returns whether the span seems to contain a heap: many rows at one time, as a bulk import leaves them. Walking it
+   * twice is then cheaper than cutting it down to one instant, whose pages would have to be read twice as well.
    */
   holdsHeap(span: Span): boolean {
     if (this.endsInHeap) return true
@@ -146,7 +144,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength * HEAP_SHARE
   }
 
-  /** Records that the span was proven with `rows` rows. `isSingle`: by one response. */
+  /** Records that the span was proven and has `rows` rows. `isSingle`: one response proved it. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#leaveOut(rows)
@@ -156,7 +154,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#stuck = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // A span with more rows than a page was a heap, whose density is not that of its neighbours.
+    // A proven span with more rows than a page contained a heap, whose density says nothing about its neighbours.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -186,7 +184,7 @@ export class SpanQueue {
     this.#tooFar = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
     const length = span.until - span.since
-    // The span is joined with the rest that follows it, so that no short rest needs a request of its own.
+    // Joins the span with the rest that follows it; otherwise a short rest would need a request of its own.
     const rest = this.#isHead && !this.#isFarOver(total) ? this.#pending.pop() : undefined
     if (this.#isHead && rest === undefined) this.#leaveOut(total ?? 0)
     const whole = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
@@ -203,9 +201,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /**
-   * Replaces the span by the parts. Rows of the total that the first part does not have are divided among the others.
-   */
+  /** Replaces the span by its parts. The first part's rows are subtracted from the total when their number is known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -218,12 +214,12 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Returns whether the span has far more rows than a page. These rows are then subtracted from the rest after it. */
+  /** Returns whether the span has far more rows than a page. It is then cut separately from the rest after it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** Subtracts the rows of the span that is being read from the piece after it. */
+  /** Subtracts the rows of the present span from the number of rows in the rest that follows it. */
   #leaveOut(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
@@ -237,7 +233,7 @@ export class SpanQueue {
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     const overall = rows / length
-    // If the last slices had about the average density of all that is left, the average is the better estimate.
+    // If recent slices had nearly the average density of the remaining time, the average is the better estimate.
     const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
     if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
     const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
@@ -265,7 +261,7 @@ export class SpanQueue {
           : hint?.rate !== undefined
             ? planned / hint.rate
             : shrunk
-    // A shorter slice with nearly as many rows shows that the rows are close together.
+    // If the slice is shorter than the one before but has nearly as many rows, its rows are close together.
     const isStuck = total !== undefined && total > (this.#totalBefore ?? Infinity) * STUCK_SHARE
     this.#totalBefore = total
     this.#stuck = isStuck ? this.#stuck + 1 : 0
@@ -274,7 +270,7 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Makes the heap a piece of its own, together with the few rows before it. */
+  /** Separates the heap, with the few rows before it, from the rest of the span. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
@@ -282,8 +278,8 @@ export class SpanQueue {
   }
 
   /**
-   * Moves the end of the next slice towards the dense rows: by halves, and once the whole way, because there may be no
-   * rows in between, and halves alone would need many requests.
+   * Moves the end of the next slice towards the dense rows by half of the distance. Once, it moves the whole way: there
+   * may be no rows in between, and halving alone would then need many requests.
    */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparse >= 2 && this.#leapt !== to

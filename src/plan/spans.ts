@@ -1,6 +1,6 @@
 /**
- * Spans of time and how they are cut. Bounds are inclusive (spec §4, rule 1), so parts share the instant where they
- * meet. No row can be between them, even if the service's times have more digits than microseconds.
+ * Spans of time and how they are cut. Bounds are inclusive (spec §4, rule 1), so neighbouring parts share an instant.
+ * No row can be between two parts, even if the service's times are finer than microseconds.
  */
 import { type Instant, minusMs } from '../instant.ts'
 
@@ -12,9 +12,8 @@ export interface Span {
 
 const SLICES_MAX = 1_000
 /**
- * If a response without a total was too full, the next slice is shorter by these factors, one for each failure in a
- * row. The first is moderate, because rows may only be a little denser. The last are extreme, because all rows may be
- * at one instant.
+ * Factors for the length of the next slice, by the number of overfull slices in a row, if there is no total. The first
+ * are moderate, because rows may be only a little denser. The last are extreme, because all rows may be at one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
@@ -22,7 +21,7 @@ const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 export const canSplit = (span: Span): span is Span & { since: Instant } =>
   span.since !== undefined && span.until - span.since >= 2
 
-/** Cuts a span of `total` rows into equal slices of at most about `rowsEach` rows. */
+/** Cuts a span with `total` rows into slices of equal length, each with about `rowsEach` rows or fewer. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
@@ -34,7 +33,7 @@ export function splitByTotal(span: Span & { since: Instant }, total: number, row
   return bounds.slice(1).map((until, n) => ({ since: bounds[n], until }))
 }
 
-/** Cuts a span in two at `at`; returns undefined when `at` is outside of the span. */
+/** Returns the span as two parts that share the instant `at`; undefined if `at` is not inside the span. */
 export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   if ((span.since !== undefined && at <= span.since) || at >= span.until) return undefined
   return [
@@ -43,12 +42,10 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   ]
 }
 
-/** Returns the time from which on rows may still be committed late. */
+/** Returns the time from which on further rows may still appear. */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/**
- * Returns the length of the next slice after `failures` slices in a row were too full, the last one `length` µs long.
- */
+/** Returns the length of the next slice, after `failures` overfull slices in a row, the last of `length` µs. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

@@ -1,21 +1,21 @@
 /**
- * Derives from the modification times in a response that was too full where to cut the span. They are a sample of the
- * distribution of rows over time. The result is a hint, never a proof. No sort order is assumed; if the rows look
+ * Chooses where to cut a span from the modification times in a response that was too full. They are a sample of how
+ * rows are distributed over time. The result is a hint, never a proof. No order of rows is assumed; if the rows look
  * sorted, the cut is nearly exact.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's modification times, best first; undefined where the row has none. */
+/** A row's modification times, the most precise first; undefined for a time that the row does not have. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, so that no cut separates them. */
+  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, which no cut can separate. */
   readonly cuts: readonly Instant[]
   readonly heapAt: Instant | undefined
-  /** The earliest modification time in the sample; rows before it are unlikely. */
+  /** The earliest modification time in the sample. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond in the sample, if the service sends the newest rows first; older rows are unknown. */
+  /** Rows per microsecond, only if the newest rows come first: the sample then does not show the older ones. */
   readonly rate: number | undefined
 }
 
@@ -24,23 +24,23 @@ export interface SampleQuestion {
   readonly until: Instant
   /** Number of rows on a full page. */
   readonly pageRows: number
-  /** Number of rows for which a slice is planned. */
+  /** Number of rows that a slice is planned to have. */
   readonly planned: number
-  /** Whether the density of earlier slices differs little from this response. */
+  /** Whether earlier slices have shown a density similar to that of this response. */
   readonly isKnown: boolean
-  /** How many slices in a row were too full, including this one. */
+  /** Number of overfull slices in a row, including this one. */
   readonly failures: number
 }
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** The share of the planned rows for the next slice, by failures in a row: the sample may lack rows before the cut. */
+/** Share of the planned rows for the next slice, by overfull slices in a row. Rows before the cut may be missing. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share for an unsorted sample, which shows the distribution of rows but not their number. */
+/** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns undefined if too few rows have a modification time in the span. */
+/** Returns where to cut; undefined if too few rows of the sample have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => entryOf(stamps, question) ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
@@ -54,7 +54,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], heapAt: undefined, from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // More than one page may have been read. If rows are sorted, the second slice is then as certain as the first.
+  // If the sample has rows of several pages and they are sorted, the second cut is as certain as the first.
   const second =
     order === 'exact'
       ? cutAfter(
@@ -66,7 +66,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
   return { cuts, heapAt: undefined, from, rate: undefined }
 }
 
-/** Returns the earliest of the row's times in the span, if the span ends late enough to contain the row. */
+/** Returns the earliest of the row's times that is in the span; undefined if none is. */
 function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
   let first: Instant | undefined
   for (const at of stamps)
@@ -76,7 +76,7 @@ function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant |
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows seem to be sorted by one of their times. `exact`: the other times have the same order. */
+/** Returns the order of the rows by one of their times. `exact`: sorted, and all times of each row are equal. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -94,14 +94,14 @@ function shareRising(values: readonly number[]): number {
   return rising / Math.max(1, values.length - 1)
 }
 
-/** Returns the instant at which nearly all rows of the page are, if there is one. */
+/** Returns the instant that nearly all rows of the sample share; undefined if there is none. */
 function heapOf(sorted: readonly Instant[]): Instant | undefined {
   const middle = sorted[Math.floor(sorted.length / 2)] as Instant
   const there = sorted.filter((at) => at === middle).length
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-/** Returns how many rows of the sample the next slice should contain. */
+/** Returns how many rows of the sample to include in the next slice. */
 function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
@@ -109,7 +109,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest end with at most `wanted` rows, but not before the first row. */
+/** Returns the latest end of a slice with at most `wanted` of these times; with the first time at least. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -120,9 +120,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the time at which a later page begins, if by one of their times all of its rows are after those of the first
- * page. Undefined otherwise, and if that time is a bound of the span. The rows before that time are about those of the
- * pages before that page, and rows with another, earlier time.
+ * Returns the time at which the page `later` begins: its earliest time, if by one kind of time all of its rows are
+ * after those of the page `first`. Undefined if they are not, or if that time is a bound of the span. Before that time
+ * are about the rows of the pages before `later`, and rows whose other time is earlier.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -138,7 +138,7 @@ const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
  * Returns the parts of the span in which rows after the last page would be: later than the first and the last page, or
- * earlier if the last page is earlier than the first. For rows with two times, the second part is narrower.
+ * earlier if the last page is earlier than the first. If rows have two times, a second, narrower part is returned too.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

@@ -1,6 +1,6 @@
 /**
- * What one walk over the pages of a slice has seen, and what follows from its pages alone (spec §4, rule 2). The pages
- * are read elsewhere. src/plan/judge.ts decides what the walks of a slice prove.
+ * What one walk over the pages of a slice has seen, and what follows from these pages alone (spec §4, rule 2). Other
+ * code reads the pages. src/plan/judge.ts decides what the walks of a slice prove.
  */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
@@ -16,19 +16,19 @@ export interface PageSeen {
   readonly pageSize?: number | undefined
   /** True if the page before has the same rows in the same order. */
   readonly isRepeat?: boolean
-  /** The error with which the service refused the page, which counts as empty. */
+  /** The error with which the service refused the page. A refused page counts as an empty one. */
   readonly refusal?: SyncError | undefined
 }
 
 /**
- * The proof that a window is complete; stored in `tidemark.windows.proof`. `single`: one response contains all rows.
- * `total`: there are as many distinct keys as the total of every page, or as the place of the last page allows.
- * `agreed`: two complete walks have the same keys.
+ * The proof that a window is complete; stored in `tidemark.windows.proof`. `single`: one response has all rows.
+ * `total`: the walk has as many different keys as the total that is on every page, or as the number of the last page
+ * allows. `agreed`: two complete walks have the same keys.
  */
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
-  /** True if rows have a key; audit entries have none. */
+  /** True if rows have a key. Audit entries have none. */
   readonly keyed: boolean
   /** The page size that this walk requests, in rows. */
   readonly rowsAsked: number
@@ -40,18 +40,18 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Rows so far. A row that one page contains twice counts once, since it did not move between pages. */
+  /** Number of rows so far. A row that is twice on one page counts once, since it did not move between pages. */
   rows = 0
   /** Rows whose key was already on another page of this walk. */
   repeats = 0
-  /** New rows on the page that was read last. */
+  /** Number of new rows on the page that was read last. */
   freshOnLastPage = 0
-  /** Different rows of the first page, and of the page with the highest number. */
+  /** Number of different rows on the first page, and on the page with the highest number. */
   firstRows = 0
   lastRows = 0
   /** The total on page 1; undefined for a bare array. */
   firstTotal: number | undefined
-  /** Rows as sent, of the first page and of the page that was read last. */
+  /** Number of rows in the response, with duplicates: of the first page, and of the page that was read last. */
   firstRowsSent = 0
   lastRowsSent = 0
   mostRows = 0
@@ -65,7 +65,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** Rows without a key: their text, and the first page that contained it. */
+  /** Rows without a key: the text of each one, and the first page that contained it. */
   readonly #keyless = new Map<string, number>()
   #keylessAgain = 0
   #reachedEnd = false
@@ -76,7 +76,7 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** The total, if all pages have the same one. */
+  /** Returns the total if all pages have the same one, else undefined. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
@@ -86,7 +86,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** The rows of a full page: the page size in the response (not the requested one), or the rows of a longer page. */
+  /** The number of rows on a full page: the page size in the response, or that of page 1 if page 1 is shorter. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -135,9 +135,9 @@ export class Walk {
   }
 
   /**
-   * Records a page that repeats the one before: some services return the last page for every number after it. Its rows
-   * count as repeats unless the earlier rows meet the total. Without a total, a repeated page 1 may also mean that page
-   * numbers are ignored.
+   * Records a page that repeats the previous one: some services return the last page for all higher numbers. Its rows
+   * count as repeats, unless the rows before it are as many as the total. Without a total, a repeated page 1 counts as
+   * well, since the service may ignore page numbers.
    */
   #sawAgain({ rowCount, totalCount }: PageSeen): void {
     const isBehindLast =
@@ -148,27 +148,27 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** Returns the number of the last page according to the total, after the first page was read. */
+  /** Returns the number of the last page, computed from the total after page 1 was read. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
   /**
-   * Returns whether the total is met exactly: all rows came, none of them twice, and every page has the same total. Not
-   * met if a row without a key has a text that was on another page too: it may be the same row again, in the place of a
-   * missing one.
+   * Returns whether the walk has exactly the rows of the total: every page has the same total, and no row was repeated.
+   * False if a row without a key has a text that was on another page too: the same row may have been read twice, and
+   * another one missed.
    */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)
   }
 
-  /** Returns whether the walk has `total` different rows. */
+  /** Returns whether the walk has exactly `total` different rows. */
   brings(total: number): boolean {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page is full by the page size in the response, or else as long as the first page. */
+  /** Returns whether the last page has as many rows as the page size in the response, or else as the first page. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -180,38 +180,38 @@ export class Walk {
     return true
   }
 
-  /** The rows of a full page: as requested, or as many as pages had that were followed by others. */
+  /** Returns the rows of a full page: the requested number, or that of the shortest page that others followed. */
   #fullRows({ fullPageRows }: PagingProfile): number {
     const { rowsAsked } = this
     return Math.min(rowsAsked, rowsAsked === this.#kind.rowsUsual ? (fullPageRows ?? rowsAsked) : rowsAsked)
   }
 
   /**
-   * Returns whether rows may follow the last page although the total does not count them. Then the page is full, has as
-   * many rows as requested, or is as long as pages that others have followed.
+   * Returns whether rows may follow the last page, even if the total counts no more. True if the page is full: it has
+   * as many rows as requested, or as a page that others have followed.
    */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
 
-  /** Returns whether no page can follow: the last one had no new row, or the total is met and the last one not full. */
+  /** Returns whether the walk has ended: a page had no new row, or the total is met and the last page is not full. */
   isAtEnd(profile: PagingProfile): boolean {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended without a repeated row, or has all rows of a service that ignores page numbers. */
+  /** Returns whether the walk ended without repeated rows, or has all rows of a service that ignores page numbers. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether all pages repeat the first one, and that one had space left or more rows than requested. */
+  /** Returns whether all pages repeat the first one, and the first one was not full or has more rows than requested. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // A full page whose total is higher belongs to a service that also reduces the page size.
+    // If the total is higher than a full page, the service also reduces the page size, so the page lacks rows.
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind
-    // A larger page counts only if it has more rows; otherwise the service may have reduced it to the usual size.
+    // A page that was requested larger must have more rows than usual; otherwise the service may have shortened it.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
@@ -219,8 +219,8 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that should have rows: either the total is not met, or there is no total and the page
-   * before is full.
+   * Returns the refusal of a page that should have had rows, because the total is not met, or because there is no total
+   * and the page before is full. Undefined if there is no such page.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

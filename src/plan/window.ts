@@ -14,10 +14,10 @@ import {
 } from '../instant.ts'
 
 export interface Window {
-  /** Lower bound. Undefined: none, so that rows are included that match no modification filter. */
+  /** Lower bound. Undefined: none is sent, so rows are included that no modification filter matches. */
   readonly since: Instant | undefined
   readonly until: Instant
-  /** The service's clock when the window was cut. The window proves nothing after this time. */
+  /** The service's clock when the window's bounds were computed. The window proves nothing about later times. */
   readonly clock: Instant
 }
 
@@ -25,11 +25,11 @@ export interface WindowRules {
   readonly start: Instant
   readonly overlapMs: number
   readonly settleMs: number
-  /** Whether the service requires a lower bound. If not, the first window has none. */
+  /** Whether the service requires a lower bound. If it does not, the first window has none. */
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds, so the service's clock is up to this much later. */
+/** The service's true time is later than the `Date` header by less than this, since the header has whole seconds. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /**
@@ -41,34 +41,34 @@ export const HEAD_MS_MAX = 2 * MINUTE_MS
 /** The previous window, and how long ago it was. */
 export interface Before {
   readonly mark: Instant | undefined
-  /** The end of the previous window: the service's clock at that time. */
+  /** The end of the previous window: the service's clock when that window was computed. */
   readonly until?: Instant | undefined
-  /** Milliseconds since the run of that window began, by our clock. Its errors can only make the window longer. */
+  /** Milliseconds since that window's run began, by our clock. A wrong value can only make the next window longer. */
   readonly agoMs?: number | undefined
 }
 
 export const FIRST: Before = { mark: undefined }
 
 /**
- * Returns the next incremental window: [mark − overlap, the service's clock]. It ends at the present, because a row
- * that is edited every few seconds is only ever returned with its newest time (product contract §5.5). If the service's
- * clock was set back, it stamps changes before the mark. Then the overlap counts from the time that this clock would
- * have shown when the previous run began, so that no row is between two windows (§5.1).
+ * Returns the next incremental window: from the mark minus `overlap` to the service's clock. It ends at the present,
+ * because a row that is edited every few seconds is only ever returned with its newest time (product contract §5.5). If
+ * the service's clock was set back, changes have times before the mark. The overlap then counts from the time that this
+ * clock would have shown when the previous run began, so that no row is between two windows (§5.1).
  */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before that end, our clock is not trusted alone: both may have been set back together.
+  // If the service's clock is before the previous end, our clock may be wrong too, as when both run on one machine.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
 /**
- * Returns whether the window begins no later than one that is cut at `clock`. False if the service's clock turns out to
- * have been set back. That clock has whole seconds, so a smaller difference is ignored.
+ * Returns whether the window begins no later than a window that is computed at `cut.clock`. False if a response shows
+ * that the service's clock was set back. Ignores differences below a second, the resolution of that clock.
  */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)

@@ -1,6 +1,4 @@
-/**
- * What a run needs: client, warehouse, clock and others. The caller opens them, so that a simulation can replace them.
- */
+/** What a run needs: client, warehouse, clock and others. The caller opens them, so a simulation can replace them. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
@@ -12,10 +10,10 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** The target of staged rows: the warehouse, or, in a process that does not own it, the hand-over to its owner. */
+/** Where staged rows are loaded: the warehouse or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** The parts that reading and proving windows needs. */
+/** What is needed to read and to prove windows. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -23,9 +21,9 @@ export interface WalkContext {
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
-  /** The priority of requests when permits are scarce: requests of a backfill wait for those of incremental runs. */
+  /** The priority when requests wait for a permit: those of incremental runs are sent before those of a backfill. */
   readonly priority?: Priority | undefined
-  /** The run's right to commit, once the run has one. */
+  /** The run's right to commit. Undefined until the run has begun. */
   readonly fence?: Fence | undefined
   /** Observes runs, walks and loads. */
   readonly observe?: Observe | undefined
@@ -41,9 +39,9 @@ export interface SyncSettings {
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly currencies: readonly string[]
   readonly limits: Limits
-  /** The highest number of concurrent requests of one walk. */
+  /** The maximum number of requests that one walk sends at the same time. */
   readonly concurrency: number
-  /** The client and its OAuth scopes. A report that was refused to another identity is tried again. */
+  /** The client identifier with its OAuth scopes. If these change, reports that the service refused are tried again. */
   readonly identity: string
   readonly hashKey?: Secret | undefined
   readonly staging: string
@@ -53,9 +51,9 @@ export interface Progress {
   readonly report: ReportName
   readonly pages: number
   readonly rows: number
-  /** The total that the service has returned, if any. */
+  /** The total that the service has returned; undefined if it returns none. */
   readonly rowsExpected?: number | undefined
-  /** Identifier of the backfill; undefined in other runs, like `windows`. */
+  /** Identifier of the backfill. Like `windows`, undefined in other kinds of runs. */
   readonly backfillId?: string | undefined
   readonly windows?: WindowsProgress | undefined
 }
@@ -68,21 +66,19 @@ export interface WindowsProgress {
   readonly msLeft?: number | undefined
 }
 
-/**
- * Returns the scopes of a report that are read one by one: its currencies, or `['']` for a report without currencies.
- */
+/** Returns the scopes of a report, which are read one by one: its currencies, or `['']` if it has none. */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,
 ): readonly string[] => (currency === undefined ? [''] : currencies)
 
-/** Returns the client and its OAuth scopes as one text without a secret. */
+/** Returns the client identifier and its OAuth scopes as one text, without the secret. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
 /**
- * Returns the context with a fence for this run: from now on, earlier runs of its kind and report can commit nothing. A
- * fence that the caller has taken for the run is kept.
+ * Returns the context with a fence for this run: from now on, earlier runs of the same kind and report can't commit. If
+ * the caller has already taken a fence for the run, returns the context with that one.
  */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context

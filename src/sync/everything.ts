@@ -1,4 +1,4 @@
-/** Reads a report without bounds of time: in its first run, and again after some changes of its configuration. */
+/** Reads a report without bounds of time: in its first run, and again after some changes of the configuration. */
 import { KeySet } from '../plan/keySet.ts'
 import { splitAt } from '../plan/spans.ts'
 import { WALK_POLICIES } from '../plan/walkPolicy.ts'
@@ -6,9 +6,9 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 
 /**
- * Yields everything as one slice, without bounds, since rows that were never edited may match no modification filter.
- * One response may contain everything. Otherwise everything is read by time of creation, which never changes, and the
- * totals with and without bounds show whether every row has such a time. If not, all pages are read by number.
+ * Yields all rows as one slice, without bounds, since rows that were never edited may match no modification filter. One
+ * response may have all rows. Otherwise they are read by creation time, which never changes, and the totals with and
+ * without bounds show whether every row has a creation time. If some have none, all pages are read by number.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -21,26 +21,26 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads everything by time of creation; undefined if rows may have none. `total`: of the first response. */
+/** Reads all rows by creation time; undefined if some may have none. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are compared only for few rows, because millions need much memory; a longer read can afford more requests.
+  // Keys are only compared if there are few rows, because millions of keys need much memory. Else totals are requested.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // The old part can be read page by page, so it is read separately.
+  // The old part is separate because it can be read page by page.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row at the common bound of two spans is read twice, and would hide a row without a time of creation.
+    // A row on the common bound of two spans is read twice; counted twice, it would hide a row without a creation time.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // All rows have a time of creation if the rows read so are as many as the total without bounds, before and after.
+  // If the total without bounds equals the number of rows, before and after the read, all rows have a creation time.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : await totalOfCreated(reading)
   const proof = [...proofs].toSorted().join('+')

@@ -1,6 +1,6 @@
 /**
  * Turns scanned pages into committed loads. Pages are written to a spool. A full segment is loaded while the next one
- * is filled. A window is closed by the load with its last row, or by a later load.
+ * is being filled. A window is closed in the transaction of the load with its last row, or of a later load.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -35,46 +35,46 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** A key with all key columns of its report. */
+/** A row's key with the values of all key columns of its report. */
 export type GoneKey = readonly (string | number)[]
 
-/** Returns the key of a row with the columns that the request fills. */
+/** Returns the row's key with the values of the columns that the request fills. */
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-/** Why rows are read, which decides the kind of their loads. */
+/** The reason for which rows are read. It decides the kind of their loads. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>
   | { readonly kind: 'backfill' | 'audit' }
   | { readonly kind: 'reconcile'; readonly reconcileId: string }
 
-/** A window that was read completely. */
+/** A window that was proven to be complete. */
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Reconciles only: the end of the window on the reconcile's axis of time. */
+  /** Reconciles only: how far the reconcile has read, on its own axis of time. */
   readonly reached?: Instant
-  /** Keys of rows of the window that a second read showed to be deleted; undefined: all rows have a flag. */
+  /** Keys of the window's rows that a second read showed to be deleted; undefined if all rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and span whose stored entries the window replaces. */
+  /** Audit reports only: the record and the span. The window's entries replace the stored ones of that span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
 
-/** A page with the service's times of its answer and of its request. */
+/** A page, with the service's times of its request and of its response. */
 export interface ReadPage {
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
 }
 
-/** Errors that a load throws when a staged file is missing; the statement that reads the file decides which one. */
+/** Errors that a load throws if a staged file is missing. Which one depends on the statement that reads the file. */
 const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Decides the kind of the next loads. Rows that were added before it is changed must be committed first. */
+  /** Decides the kind of the next loads. Before it changes, rows that were added must be committed. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
@@ -82,7 +82,7 @@ export class Intake implements AsyncDisposable {
   /** Windows that the next load closes. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** The open window has rows without a deletion flag. */
+  /** True if the open window has rows without a deletion flag: which of them are deleted is known only at its end. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -105,7 +105,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the point that `takeBack` returns to, when the walk that begins here ends without a proof. */
+  /** Returns the present end of the spool. If a walk ends without a proof, `takeBack` drops what was added since. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }
@@ -114,14 +114,14 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** Closes a window whose rows were all added: with the next load, in the same transaction. */
+  /** Closes a window after its last row was added: in the transaction of the next load. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
     this.#awaitsDifference = false
     await this.#loadFullSegments()
   }
 
-  /** Loads everything that was added; the last load also writes the record of the run. */
+  /** Loads all rows that are left. The last load also writes the record of the run. */
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
@@ -140,8 +140,8 @@ export class Intake implements AsyncDisposable {
   }
 
   /**
-   * Whether a load may end in the middle of a window. Which rows without a flag are deleted is known only at the end of
-   * the window; and a load of audit entries replaces whole windows.
+   * Whether a load may end in the middle of a window. Not if the window has rows without a deletion flag: which ones
+   * are deleted is known only at its end. Not for audit entries either: their load replaces whole windows.
    */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
@@ -153,7 +153,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Runs at most one load during the walk. The walk waits only when the next segment is full before that load ends. */
+  /** Runs one load at a time during the walk. The walk waits only if the next segment is full before the load ends. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -209,7 +209,7 @@ export class Intake implements AsyncDisposable {
     try {
       return await this.#context.warehouse.load(input)
     } catch (error) {
-      // A missing file is the real cause; the error of the database only describes its effect.
+      // If a file is missing, that is the real cause. The database error only shows its effect.
       if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
       throw error
     }

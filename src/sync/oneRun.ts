@@ -1,6 +1,6 @@
 /**
- * One run of one report and its record in the books. The record is `running` from the first load on, then `done`,
- * `failed` or `stopped`. A run that finds nothing new is recorded only at its end. A permanent refusal by the service
+ * One run of one report and its record in the books. The record is `running` from the first load on, and at the end
+ * `done`, `failed` or `stopped`. A run without new rows is only recorded at its end. A permanent refusal by the service
  * pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
@@ -22,11 +22,11 @@ export interface RunRequest {
 
 export interface RunEnd<R> {
   readonly outcome: ReportOutcome
-  /** The result of the story; undefined when it failed. */
+  /** The return value of the run; undefined if it failed. */
   readonly run?: R
 }
 
-/** Runs `story`, which records its own success with its last rows. Never throws: the outcome contains the error. */
+/** Runs `story`, which records its own success with its last rows. Never throws: an error is in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -43,7 +43,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // The cause of the failure may also prevent the record. The run's own error is the one to report.
+  // The cause of the failure may also prevent writing the record. Then only the run's own error is reported.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -69,7 +69,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Runs a story that writes its own record, and returns its outcome. Never throws. */
+/** Runs a story that writes its own record, and returns its outcome. Never throws: an error is in the outcome. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -15,8 +15,7 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** Returns a text that is equal for equal rules and hash keys, and from which the key cannot be read; undefined when
- * nothing is private. */
+/** Returns a text that is equal for equal rules and hash keys and hides the key; undefined if nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 

@@ -1,7 +1,7 @@
 /**
  * A reconcile compares a whole report with the service. It begins with an incremental run, so that new rows do not
- * count as errors, and then reads all rows in proven slices. Rows that differ are merged as in any load and counted;
- * the count is Tidemark's own error rate. A row that is missing in two reconciles in a row is marked as deleted.
+ * count as errors, and then reads all rows in proven slices. Rows that differ are merged as in any load, and counted:
+ * the count is Tidemark's own error rate. A row that is missing in two successive reconciles is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -16,29 +16,29 @@ import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
-/** How far in the future rows are read, for rows that were stamped by a wrong clock. */
+/** How far into the future rows are requested: a wrong clock may have given rows such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Does the incremental run before the reconcile. In a worker, the schedule runs no second one at the same time. */
+  /** Runs the incremental run before the reconcile, so that a worker can keep its scheduled run from overlapping. */
   readonly before?: () => Promise<ReportRun>
 }
 
 export interface ReconcileFound {
-  /** Number of distinct rows in the service. */
+  /** Number of different rows that the service returned. */
   readonly rows: number
-  /** Number of rows that were missing in the warehouse. */
+  /** Number of rows that the warehouse lacked. */
   readonly missed: number
-  /** Number of rows that differed although their modification time had not changed. */
+  /** Number of stored rows that differed from the service's although their modification time was the same. */
   readonly differed: number
-  /** Number of rows that the service did not return, for the first time. */
+  /** Number of stored rows that the service did not return, for the first time. */
   readonly absent: number
   readonly deleted: number
 }
 
-/** Reconciles one windowed report in all of its scopes. Throws the errors of a run, and MASS_DELETE_STOPPED. */
+/** Reconciles all scopes of a windowed report. Throws the errors of a run, and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -51,7 +51,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // What this run has written. A reconcile that continues has found more in earlier runs.
+  // What this run has written. A continued reconcile has found further rows in its earlier runs.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -102,7 +102,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads all rows: by slices of time, and then the rows that changed meanwhile. */
+/** Reads all rows: first the slices of time, then rows that changed during that. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
@@ -110,22 +110,22 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
-  // Rows that were added or edited meanwhile, including those with a time in the future.
+  // Rows that were added or edited during the read, and rows with a time in the future.
   const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
   const since = youngFrom(open.startedAt, config.overlapMs)
   await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
   await reading.intake.commit()
   if (isBounded) return
-  // The total without bounds shows whether the slices contain every row.
+  // The total without bounds shows whether all rows were in the slices.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
-  // If rows were added or removed since, it is enough that every row has a time of creation.
+  // If the number differs because rows were added or removed, it suffices that all rows have a creation time.
   if ((await totalOfCreated(reading)) === undefined) await readUnbounded(reading)
 }
 
 /**
- * Reads spans by time of creation if the report has that filter: such times never change, so no row moves between
- * slices. A slice is complete up to the service's clock, even if a later time was requested.
+ * Reads spans by creation time if the report has that filter: this time never changes, so no row moves between slices.
+ * A slice is complete only up to the service's clock, even if its end is later.
  */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'

@@ -1,11 +1,11 @@
-/** A reconcile as a run. It is skipped while its report is paused, recorded in the books, and never throws. */
+/** A reconcile as a run: it is recorded in the books, is skipped while its report is paused, and never throws. */
 import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { type ReconcileFound, type ReconcileOptions, reconcileReport } from './reconcile.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 import type { SyncContext } from './context.ts'
 
-/** Reconciles one report. `result` is undefined when the report is paused or the run failed. */
+/** Reconciles one report. `result` is undefined if the report is paused or the run has failed. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

@@ -1,6 +1,6 @@
 /**
- * Reads rows again after a change of the configuration (more collections, other filters, an earlier start): newest
- * first, after the changes of the same run. Finished parts are recorded; marks do not move.
+ * Reads rows again after a change of the configuration (more collections, other filters, an earlier start). The run
+ * reads them after its changes, newest first. Each finished part is recorded. Marks do not move.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -10,16 +10,16 @@ import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
 
-/** Rows that have to be read again: all that were modified up to `until`. */
+/** The rows to read again: all that were modified at `until` or before. */
 export interface Refill {
   readonly until: Instant
-  /** Stores up to when rows have to be read again; undefined when all are read. */
+  /** Records up to which time rows still have to be read again; undefined: none. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
 /**
- * Compares the earlier configuration with the present one, before the run reads anything: rows up to `mark` were read
- * with the earlier one. Returns what the run has to read again after its changes.
+ * Compares the earlier configuration, with which rows up to `mark` were read, with the present one. Called before the
+ * run reads anything. Returns the rows to read again after the run's changes; undefined if there are none.
  */
 export async function openCoverage(
   context: SyncContext,
@@ -36,7 +36,7 @@ export async function openCoverage(
 }
 
 /**
- * Records the configuration when a backfill stores rows before the first run of their scope. That run then knows under
+ * Records the configuration if a backfill stores rows before the first run of their scope. That run can then tell under
  * which privacy rules they were stored. Stored values that have become private are removed.
  */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
@@ -54,7 +54,7 @@ function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-/** Reads the parts again, newest first. Their rows are before the mark: they move no mark and do not count as late. */
+/** Reads the rows again in parts, newest first. All are before the mark, so they neither move it nor count as late. */
 export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
   const { config, declaration } = reading.plan
   await reading.intake.commit()

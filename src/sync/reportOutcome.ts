@@ -1,16 +1,16 @@
-/** The outcome of one report in one sync, with the figures of its loads. */
+/** The outcome of one report in one sync, with the sums of its loads. */
 import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
 export interface ReportOutcome {
   readonly report: ReportName
-  /** Identifier of the run; undefined when the report did not run. */
+  /** Identifier of the run; undefined if the report did not run. */
   readonly runId?: string | undefined
-  /** `paused`: skipped, since the service refused it before or an operator paused it; `error` contains reason and cure. */
+  /** `paused`: the service refused the report before, or an operator paused it. `error` has the reason and the cure. */
   readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
   readonly figures: Figures
-  /** Why the report is switched off. Set only with the state `off`. */
+  /** Why the report is switched off. Only set if the state is `off`. */
   readonly offReason?: string
   readonly error?: SyncError
   readonly elapsedMs: number
@@ -24,16 +24,16 @@ export interface Figures {
   deleted: number
   rejected: number
   childrenWritten: number
-  /** Columns that were added or widened. */
+  /** Number of columns that were added or widened. */
   schemaChanges: number
   /**
-   * Fields for which no column was added, because of a frozen contract or the limit of columns. Each is reported once.
-   * Example: `['events.colour']`.
+   * Fields without a column, because the contract is `freeze` or the table has the maximum of columns. Each field is
+   * reported once. Example: `['events.colour']`.
    */
   frozen: readonly string[]
-  /** Rows that earlier windows should have read and did not. */
+  /** Number of rows that an earlier window has requested but that were returned only now. */
   late: number
-  /** The longest time between the stamp of a late row and its arrival, as a lower bound. */
+  /** The longest time from a late row's modification until it became visible: at least this many milliseconds. */
   latenessMs: number
 }
 
@@ -58,7 +58,7 @@ export function addFigures(sum: Figures, part: Figures): void {
   sum.frozen = [...sum.frozen, ...part.frozen]
 }
 
-/** The common fields in the outcome of a report that was not run. */
+/** Returns the common fields in the outcome of a report that did not run. */
 export const nothingRun = (report: ReportName) => ({
   report,
   runId: undefined,

@@ -1,7 +1,7 @@
 /**
  * Loads rejected rows again after their cause is fixed, for instance by a newer declaration. They pass the same steps
- * as other rows (scan, stage, merge), with the time at which the service sent them. So a newer stored version stays,
- * and a row that is rejected again is kept once, with its new reason.
+ * as other rows (scan, stage, merge), with the original time of their response. So a newer stored version is not
+ * replaced, and a row that is rejected again is kept once, with the new reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -32,18 +32,18 @@ export interface RetriedReport {
   readonly withheld?: number
 }
 
-/** The parts of a sync context that a retry needs. */
+/** What a retry needs of a sync context. */
 export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rows read at a time, and the highest number of rows of a page. */
+/** The number of rows that are read at once, and the maximum number of rows of a page. */
 const ROWS_AT_ONCE = 500
-/** A batch is full from this number of rows. All rows that one load rejected are in the same batch. */
+/** A batch with this number of rows is full. Rows that the same load rejected are always in the same batch. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
-/** Loads the report's rejected rows again. Other loads may run at the same time, but no second retry of the report. */
+/** Loads the rejected rows of the report again. Other loads may run meanwhile, but no second retry of this report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.rejectingLoads(report)
@@ -68,8 +68,8 @@ interface RejectedLoads {
 }
 
 /**
- * Returns false when another load has removed some of the rows, because the service has sent correct versions; then
- * the rows must be listed again.
+ * Returns whether all rows were loaded again. False if other loads have removed some of them meanwhile, because the
+ * service returned correct versions. The caller then lists the rows again.
  */
 async function allLoadedAgain(
   context: RetryContext,
@@ -92,7 +92,7 @@ async function allLoadedAgain(
   }
 }
 
-/** Rows that were rejected under other privacy rules may contain values that are private now. */
+/** Returns the error for rows that were rejected under other privacy rules: they may have values that are private. */
 const otherColumns = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -124,7 +124,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Some rows were removed during the reading, which shifts the offsets of the others.
+  // Other loads removed some of the rows during the read, which shifts the offsets of the remaining rows.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -140,7 +140,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   })
 }
 
-/** Makes pages of rejected rows, and one segment of the pages. */
+/** Collects rejected rows into pages, and the pages into one segment. */
 class Restaging implements AsyncDisposable {
   readonly #report: Declaration
   readonly #plan: ScanPlan
@@ -156,7 +156,7 @@ class Restaging implements AsyncDisposable {
     this.#spool = new Spool(directory, catalog, unbounded)
   }
 
-  /** Rows with equal scope and time form a page, as when they were read. */
+  /** Adds rows. Rows with the same scope and time form one page, like the page from which they were rejected. */
   async add(rows: readonly RejectedRow[]): Promise<void> {
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
       const [{ scope, observedAt }] = page as [RejectedRow]
@@ -164,7 +164,7 @@ class Restaging implements AsyncDisposable {
       const times = { observedAt, askedAt: minusMs(observedAt, HEAD_MS_MAX) }
       await this.#spool.add(scanPage(bytes, this.#plan), times, this.#askedIn(scope))
     }
-    // The rows are in order of time, so the last row of a key decides.
+    // The rows are ordered by time, so a key's last row decides whether it is deleted.
     for (const { scope, key, isGone } of rows) {
       if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, wholeKey(this.#report, key, scope))
       else this.#gone.delete(`${scope} ${key}`)
@@ -177,12 +177,12 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Returns the keys of rows that were already deleted at the service when they were rejected. */
+  /** Returns the keys of rows that the service had already deleted when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }
 
-  /** Returns the audited records of the entries, each with an empty window, since their other entries stay. */
+  /** Returns the record of each audit entry with an empty window, so that the record's other entries are kept. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
@@ -195,7 +195,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the columns that the request filled, from the scope of the rejected row. */
+  /** Returns the values that the request fills in, from the rejected row's scope. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

@@ -1,6 +1,6 @@
 /**
- * Removal of staged files that belong to a process that has died. Several processes share the staging directory, so
- * only the age of a file shows that no process uses it.
+ * Removes staged files of processes that have died. Several processes share the staging directory, so only the age of a
+ * file shows that no process uses it.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,8 +8,8 @@ import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
 /**
- * Removes the files and folders that were not modified for `keptMs` and returns their names. Throws WAREHOUSE_MISSING
- * when they belong to another user.
+ * Removes files and folders that were not modified for `keptMs` milliseconds, and returns their names. Throws
+ * WAREHOUSE_MISSING if they belong to another user.
  */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
@@ -28,7 +28,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** A file that another process removes meanwhile counts as used. */
+/** Returns the file's time of modification; Infinity, so that it is kept, if another process has just removed it. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -1,6 +1,6 @@
 /**
- * One incremental run of each enabled report, several at a time; audit reports run after the reports that they
- * follow. A report that fails does not stop the others.
+ * Runs each enabled report once, several at a time. Audit reports run after the reports that they follow. A report that
+ * fails does not stop the others.
  */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
@@ -14,12 +14,12 @@ import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
 
-/** Reports that run at the same time: enough to use the waits for the service, few enough to bound memory. */
+/** Number of reports that run at the same time: enough to use the waits for the service, few enough to limit memory. */
 const REPORTS_AT_ONCE = 3
 
 /**
- * Runs the reports of `wanted` that are enabled and not paused. `newRunId` creates the identifier of each run. Never
- * throws for a failed report.
+ * Runs the reports of `wanted` that are enabled and not paused. `newRunId` returns the identifier for each run. Does
+ * not throw if a report fails: its outcome has the error.
  */
 export async function syncAll(
   context: SyncContext,

@@ -1,6 +1,6 @@
 /**
- * One incremental run of one windowed report: cuts the window by the service's clock, proves it slice by slice, loads
- * the rows, and moves the mark in the transaction of the last row before it.
+ * One incremental run of one windowed report. It computes the window from the service's clock, proves it slice by
+ * slice, loads the rows, and moves the mark in the transaction that stores the last row before the new mark.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -26,7 +26,7 @@ export interface ReportRun {
   readonly figures: Figures
 }
 
-/** Runs the report once in each of its scopes (currencies, or one). Throws the errors of walks and loads. */
+/** Runs the report once for each of its scopes (each currency, or ''). Throws the errors of walks and loads. */
 export async function syncReport(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -44,17 +44,17 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
 interface ScopePull {
   readonly declaration: Declaration
   readonly scope: string
-  /** The run so far, with the figures of the earlier scopes. */
+  /** The run so far. Its figures include the earlier scopes. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
 
-/** Reads changes, then rows to read again after a change of configuration. The last load stores the run's record. */
+/** Reads a scope's changes, then rows to read again after a change of configuration. The last load records the run. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the service's response, so that the time of the request is included.
+  // Our clock is read after the service's response, so that the elapsed time includes that request.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
@@ -68,7 +68,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Cuts the window by the service's clock. */
+/** Computes the window from the service's clock, and opens its reading. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,
@@ -82,7 +82,7 @@ async function openReading(
   return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
 }
 
-/** Reads the changes. Each proven slice is closed together with the marks that it moves. */
+/** Reads the changes. Each proven slice is closed in one transaction with the marks that it moves. */
 async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
   const { declaration, window, config } = reading.plan
   const { since, until } = window

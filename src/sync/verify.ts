@@ -16,12 +16,12 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Start of the window; undefined: the configured start of the report. */
+  /** Start of the window; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
   /** End of the window; undefined: the mark. */
   readonly to: Instant | undefined
   readonly runId: string
-  /** Returns the mark of a scope (a currency, or '') in the published copy. */
+  /** Returns the mark of a scope (a currency, or '') in the published copy; undefined if it has none. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   readonly pauses: readonly Pause[]
   /** Compares the rows of a scope with the published copy. */
@@ -36,7 +36,7 @@ export interface ComparedScope {
 }
 
 export interface CompareAsk extends ComparedScope {
-  /** The mark: the copy has every change up to this time. */
+  /** The mark of the scope: the copy has all changes up to this time. */
   readonly mark: Instant
 }
 
@@ -44,7 +44,7 @@ export interface Verified extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Verifies every scope of the report. Throws errors of walks, and USAGE_INVALID if it can't be verified. */
+/** Compares all scopes of the report. Throws errors of walks, and USAGE_INVALID if the window can't be compared. */
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<Verified[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
@@ -64,7 +64,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // A row that was edited later has left the window. It counts neither as missing nor as different.
+  // A row that was edited after the window is no longer in it. Such a row counts neither as missing nor as different.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })
@@ -81,7 +81,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // A bound that was not given comes from the report. The message names it, since the command line does not contain it.
+  // A bound that was not given follows from the report. The message names it, because the command does not show it.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)
@@ -98,7 +98,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
-/** Reads one window into the temporary warehouse. Returns the number of pages. */
+/** Reads one window into the temporary warehouse. Returns the number of pages that were read. */
 async function readInto(
   context: SyncContext,
   { report, scope, since, until, runId }: ComparedScope & { runId: string },

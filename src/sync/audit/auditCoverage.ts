@@ -1,7 +1,7 @@
 /**
- * Coverage of audit trails: with which configuration each followed entity was requested. When the configuration
- * requests more, or an entity returns after its changes were not recorded for some time, the trails of all its records
- * are read again from the start. Each run reads some of them, after those that changed (product contract §3).
+ * Coverage of audit trails: with which configuration the trails of each followed entity were read. If the present one
+ * requests more, or an entity is configured again after a pause, the trails of all its records are read again from the
+ * start. Each run reads some of them, after the trails of changed records (product contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -11,15 +11,13 @@ import type { SyncContext } from '../context.ts'
 
 /** The trails of one followed entity that have to be read again. */
 export interface Again {
-  /** Trails that were last read up to this time were read with another configuration. */
+  /** Trails that were last read at this time or before were read with another configuration. */
   readonly askedUntil: Instant
-  /** Stores that the trails of all records were read again. */
+  /** Records that the trails of all records were read again. */
   readonly done: () => Promise<void>
 }
 
-/**
- * Compares the earlier configuration with the present one for each entity. Returns what to read again, by scope prefix.
- */
+/** Compares the earlier configuration with the present one per entity. Returns the trails to read again, by prefix. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -48,7 +46,7 @@ export async function openAuditCoverage(
   return owed
 }
 
-/** Returns the coverage of an entity that was not configured for some time, so that its changes were not recorded. */
+/** Returns an entity's coverage. If it was not configured for some time, all of its trails have to be read again. */
 function auditCoverage(held: Coverage | undefined, wanted: Asked, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined
   return isBack

@@ -1,6 +1,6 @@
 /**
  * One run of an audit report. It sends a request for each record that has changed since its trail was last read, and
- * replaces exactly the entries of the window that was read. Many records share a load; each has its own mark.
+ * replaces exactly the stored entries of the time that was read. Many records share a load; each has its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -25,13 +25,13 @@ import { serviceClock } from '../walk/serviceClock.ts'
 import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Records per load: the load also writes their windows and marks. */
+/** Maximum number of records per load, because the load also writes their windows and marks. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** Records per run that are read again after a change of configuration, so that changed records do not wait long. */
+/** Maximum number of trails per run that are read again after a change of configuration: changed records go first. */
 const AGAIN_A_RUN_MAX = 2_000
-/** After this many failures before the first success, the run checks whether the service answers for any record. */
+/** After this many failures without a success, the run tests whether the service returns the trail of any record. */
 const FAILED_AT_FIRST_MAX = 20
-/** Errors that can concern a single record while other records can be read. */
+/** Errors that may concern a single record only, so that other records can still be read. */
 const OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -44,13 +44,13 @@ const OF_ONE_RECORD: readonly ErrorCode[] = [
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** Returns the request's parameters for one record, in the order of the columns that identify a record. */
+  /** Returns the request's parameters for one record. Their order is that of the columns that identify a record. */
   readonly record: (recordId: string) => AskedAbout
 }
 
 /**
- * Runs the report: reads the trails of changed records, then trails that have to be read again. A record that cannot be read
- * (such as by a 403) is skipped while the service answers for others. Throws the error if it answers for none.
+ * Runs the report: reads the trails of changed records, then trails that have to be read again. Skips a record that
+ * can't be read, for instance because of a 403, as long as others can. Throws the error if no record can be read.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -87,12 +87,12 @@ class Trail {
   /** Resolves when the last record was added. Records are added one by one, so that each load has complete trails. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has read, and the errors of those that could not be read. */
+  /** Scopes of the records that this run has requested, and the errors of those that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page, known after a record with several pages. */
+  /** Number of the first page; undefined until a record with several pages has shown it. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -102,13 +102,13 @@ class Trail {
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  /** Reads the trails of the followed report's due records, in loads of limited size. */
+  /** Reads the trails of the followed report's records that have changed, in loads of limited size. */
   async follow(subject: Subject, again: Again | undefined): Promise<void> {
     this.#followed.add(subject)
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads some trails that were read with another configuration. Records it when none is left. */
+  /** Reads some trails that were read with another configuration. When none is left, records that. */
   async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
@@ -138,7 +138,7 @@ class Trail {
     }
   }
 
-  /** Loads what is left, and records the run and the records that were skipped. */
+  /** Loads the remaining entries, and records the run and the skipped records. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const { inserted, updated, deleted, rejected } = this.#intake.figures
@@ -155,7 +155,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws an error of this run if no record could be read, including the one that an earlier run read last. */
+  /** Throws the error if no record can be read. Before that, tries the record that an earlier run has read last. */
   async #checkOthers(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
@@ -189,13 +189,13 @@ class Trail {
     }
   }
 
-  /** Returns the record's last window; an empty value if its whole trail has to be read again. */
+  /** Returns the record's previous window; `FIRST` if its whole trail has to be read again. */
   #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  /** Reads a record's entries with a proof: in one response, or in walks that agree. */
+  /** Reads a record's entries and proves them: by one response, or by two walks with the same entries. */
   async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config
@@ -249,7 +249,7 @@ class Trail {
   }
 }
 
-/** Keeps the entries of one record in memory until they are proven, so that a load has complete trails. */
+/** Keeps the entries of one record in memory until they are proven, so that a load never has half a trail. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 
@@ -280,6 +280,6 @@ interface Taken extends RecordRead {
   readonly due: DueRecord
   readonly record: AskedAbout
   readonly span: RecordSpan
-  /** The service's time when the record's trail was read. */
+  /** The service's time when the trail was read. */
   readonly clock: Instant
 }

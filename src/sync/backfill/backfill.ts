@@ -1,7 +1,7 @@
 /**
  * Runs one backfill: plans and records its windows, pulls several at once, newest first, loads each with its proof, and
- * reports windows that failed. Windows that are `done` in the books are not read again, so a backfill that was stopped
- * can continue. A backfill moves no mark (product contract §7).
+ * reports the windows that failed. Windows that are `done` in the books are not read again, so a stopped backfill can
+ * continue. A backfill moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
@@ -26,18 +26,18 @@ export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /** Identifier of the backfill, its run and its loads. A known backfill continues. */
+  /** Identifier of the backfill, its run and its loads. If the books have a backfill with it, that one continues. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** Windows that are pulled at the same time. */
+  /** Number of windows that are pulled at the same time. */
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that would also occur for the other windows, so the whole backfill stops. */
+/** Errors that would also occur in the other windows. They stop the whole backfill. */
 const STOPPING: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -53,17 +53,17 @@ const STOPPING: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** Attempts for a window in one run, after temporary errors. */
+/** Number of attempts for a window in one run, if errors are temporary. */
 const TRIES = 2
 
 /**
  * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and errors that concern all windows, such
- * as CANCELLED, FENCED or a refusal. Then the backfill is `pending` and continues at its next request.
+ * as CANCELLED, FENCED or a refusal. After such an error the backfill is `pending`: a new request continues it.
  */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // Whether the range ends in the future was checked at the request. Our clock may have been set back since.
+  // That the range ends in the past was checked when it was requested. Our clock may have been set back since then.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
@@ -79,7 +79,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Continues the windows that the books list. If they list none, plans the windows and records them first. */
+/** Returns the windows in the books, to continue. If there are none, plans the windows and records them first. */
 async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -116,7 +116,7 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Pulls and loads one window, and again after a temporary error. */
+/** Pulls and loads one window. Tries once more after a temporary error. */
 async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Ends a backfill: done, with failed windows, cancelled, or stopped by an error that concerns all windows. Its figures
- * are summed from the books, so they include all restarts.
+ * Ends a backfill as done, with failed windows, cancelled, or stopped by an error that concerns all windows. The
+ * figures are sums from the books, so they include what was read before a restart.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
@@ -25,13 +25,13 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels a backfill that has not ended, in any process: it commits nothing from now on. Returns its report. */
+/** Cancels an unfinished backfill, in whichever process it runs: it commits nothing more. Returns its report. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
 
-/** Returns the report of a backfill that was cancelled earlier, so that a second cancel succeeds. */
+/** Returns the report of a backfill that was cancelled before; undefined otherwise. So a repeated cancel succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -40,7 +40,7 @@ export async function cancelledBefore(
   return book?.state === 'cancelled' ? book.report : undefined
 }
 
-/** Returns the error of a backfill that was cancelled. */
+/** Returns the error CANCELLED for a backfill. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
     cure: 'Ask for the same range again: it begins anew.',
@@ -68,7 +68,7 @@ export async function ended(context: SyncContext, { options, startedAt }: Ending
   return outcomeOf(context, book)
 }
 
-/** Returns the outcome of a backfill from the books. */
+/** Returns the outcome of a backfill, with the figures from the books. */
 export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
@@ -78,7 +78,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. It names the newest of them. */
+/** Returns the error of a backfill with failed windows. Its message names the newest one. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -93,22 +93,22 @@ interface Stopped extends Ending {
   readonly thrown: unknown
 }
 
-/** Handles an error that stopped the whole backfill: a cancelled one ends, any other waits for its next request. */
+/** Handles an error that stopped the whole backfill. A cancelled backfill ends; a new request continues any other. */
 export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // The newer run that has taken over the report writes the books.
+  // A newer run has taken over the report. That run writes the books.
   if (error.code === 'FENCED') throw error
-  // The books may be impossible to write for the same reason. The first error is the one to report.
+  // The cause of the error may also prevent writing the books. Then only the first error is reported.
   await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error
 }
 
-/** Returns the part of an error that the books store. */
+/** Returns the parts of an error that are stored in the books. */
 const told = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
 
 function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {

@@ -1,7 +1,7 @@
 /**
  * Plans the windows of a backfill before anything is pulled. An envelope has a total, so a few small requests show how
- * rows are distributed over time. For a bare array, the rows in the warehouse show it; without rows, the range is cut
- * into equal times.
+ * rows are distributed over time. For a bare array, the stored rows show it. Without stored rows, all windows are
+ * equally long.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
@@ -40,11 +40,11 @@ export interface BackfillPlan {
   readonly asked: number
 }
 
-/** At most this many totals are requested, and each only for a part with more than this many pages. */
+/** Maximum number of requests for totals. There is also at most one for each `PAGES_A_QUESTION` pages of the range. */
 const QUESTIONS_MAX = 16
 const PAGES_A_QUESTION = 4
 
-/** Plans the windows. Throws the client's errors. Writes nothing. */
+/** Plans the windows without writing anything. Throws the client's errors. */
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
   const { pageSize } = context.settings.reports[ask.report]
@@ -113,7 +113,7 @@ class Planning {
   }
 
   /**
-   * Returns the range in parts with their totals. The part with most rows is halved as long as that is worth a request.
+   * Returns the parts of the range with their totals. Halves the part with most rows as long as a request is worth it.
    */
   async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
     const whole = await this.#count(scope, range)
@@ -134,7 +134,7 @@ class Planning {
     return parts
   }
 
-  /** Returns the totals by modification and, if the report is also read so, by creation; undefined without totals. */
+  /** Returns the range with its totals by modification and, if read so too, by creation; undefined without totals. */
   async #count(scope: string, range: Range): Promise<Counted | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]

@@ -1,4 +1,4 @@
-/** Previews a backfill from the stored rows and a few small requests: its windows and the requests they need. */
+/** Previews a backfill: computes its windows and number of requests from the stored rows and a few small requests. */
 import type { BackfillBooks, PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { planBackfill } from './backfillPlan.ts'
@@ -9,19 +9,19 @@ export interface Planned {
   readonly named: NamedBackfill
   /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** About how many requests the backfill needs, including its planning. */
+  /** The estimated number of requests of the backfill, with those for planning. */
   readonly requests: number
-  /** The requests for planning, which are not part of any window. */
+  /** The requests for planning. They are included in `requests` but belong to no window. */
   readonly planning: number
 }
 
 export interface PreviewBooks {
-  /** The books of backfills; undefined: there is no warehouse yet. */
+  /** The books of backfills; undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview. Throws USAGE_INVALID for an impossible range, and the client's errors. */
+/** Returns the preview. Throws USAGE_INVALID for an impossible range, and errors of the client. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

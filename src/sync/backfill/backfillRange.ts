@@ -1,4 +1,4 @@
-/** Which ranges of which reports can be backfilled. */
+/** Decides which ranges of which reports can be backfilled. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
@@ -10,12 +10,12 @@ export interface RangeAsk {
 }
 
 export interface RangeBounds {
-  /** The configured start of the report. */
+  /** Start of the report in the configuration. */
   readonly start: Instant
   readonly now: Instant
 }
 
-/** Throws USAGE_INVALID for an impossible range, with a possible one in the cure. */
+/** Throws USAGE_INVALID for an impossible range. The cure contains a possible one. */
 export function checkRange({ report, from, to }: RangeAsk, { start, now }: RangeBounds): void {
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {

@@ -1,4 +1,4 @@
-/** Turns an operator's request into a backfill. A range that has not ended continues under its own identifier. */
+/** Turns an operator's request into a backfill. If an open backfill has the same range, that one continues. */
 import { randomUUID } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -7,9 +7,9 @@ import { checkRange } from './backfillRange.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** Start of the range; undefined: the configured start of the report. */
+  /** Start of the range; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
-  /** End of the range; undefined: now, or the end of the backfill that continues. */
+  /** End of the range; undefined: now or, if a backfill continues, its end. */
   readonly to: Instant | undefined
 }
 
@@ -18,20 +18,20 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True if the backfill was begun before. */
+  /** True if this continues an open backfill. */
   readonly goesOn: boolean
 }
 
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
 export interface RequestParts {
-  /** The open backfills; undefined: there is no warehouse yet. */
+  /** The books of backfills; undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
   readonly now: Instant
 }
 
-/** Returns the backfill for the request. Throws USAGE_INVALID for an impossible range. */
+/** Returns the backfill to run: an open one, or a new one. Throws USAGE_INVALID for an impossible range. */
 export async function nameBackfill(
   asked: BackfillRequest,
   { books, start, now }: RequestParts,

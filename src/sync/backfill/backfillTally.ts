@@ -1,4 +1,4 @@
-/** The progress of a backfill in windows, and the estimated time to its end. */
+/** Counts the windows that a backfill has read, and estimates the time until its end. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Clock } from '../../clock.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Planned requests of the windows that this run has read, and of those that are left. */
+  /** Number of planned requests of the windows that this run has read, and of the remaining windows. */
   #plannedDone = 0
   #plannedLeft: number
 

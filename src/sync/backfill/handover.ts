@@ -1,7 +1,7 @@
 /**
- * The hand-over of a pulled window to the process that owns the warehouse: a folder in the staging directory, with a
- * manifest of everything that a load needs. It has the interface of a warehouse, so windows are pulled by the same code
- * in every process.
+ * Hands a pulled window over to the process that owns the warehouse: as a folder in the staging directory, with a
+ * manifest of everything that a load needs. The hand-over has the same interface as a warehouse, so windows are pulled
+ * by the same code in every process.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -16,18 +16,18 @@ import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/l
 import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
-/** Increased when the meaning of a manifest changes. A window with another version is pulled again. */
+/** Increased with each change of a manifest's meaning. A window whose manifest has another version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
-/** The input of one load. Its file is in the folder of the window. */
+/** The input of one load. Its file is in the window's folder. */
 export interface PulledLoad {
   readonly segment?: Omit<Segment, 'catalog'>
   readonly closes: readonly ClosedWindow[]
   readonly gone?: BackfillLoad['gone']
 }
 
-/** One window that was pulled and proven, with its rows on disk. Plain values. */
+/** One window that was pulled and proven, with its rows on disk. Has only plain values, so it can be sent as JSON. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
@@ -35,7 +35,7 @@ export interface PulledWindow {
   readonly directory: string
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
-  /** The paging profile as far as this window has shown it. */
+  /** The paging profile after this window was read. */
   readonly profile: PagingProfile
   /** Number of requested pages, including those of repeated walks. */
   readonly pages: number
@@ -64,7 +64,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Stores the input of a load, for `loadPulled`. */
+  /** Stores the input of a load in the hand-over; `loadPulled` loads it later. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -74,7 +74,7 @@ export class Handover implements Loader {
     return { ...NOTHING_MERGED, loadId: number, rows: segment?.rows ?? 0, childrenWritten: 0, rejected: 0, changes: [] }
   }
 
-  /** Writes the manifest. After that, another process can load the window. */
+  /** Writes the manifest and returns the window. From then on, another process can load it. */
   async finish({ catalog, profile, pages }: Pulled): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
@@ -113,7 +113,7 @@ export class Handover implements Loader {
   }
 }
 
-/** Reads the manifest in a `PulledWindow`'s `directory`, written by another process. Throws STAGED_MISSING. */
+/** Reads the manifest in a `PulledWindow`'s `directory`, which another process wrote. Throws STAGED_MISSING. */
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
   const path = join(staging, basename(directory), MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -124,20 +124,20 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Returns the path of a load's file. */
+/** Returns the path of the file of a load. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 
 type StagedSegment = Omit<Segment, 'catalog'>
 
-/** Returns the segment with the present paths of its files. */
+/** Returns the segment with the paths of its files in this process's staging directory. */
 export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
   ...segment,
   file: stagedFile(staging, pulled, segment),
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Throws STAGED_MISSING unless every file exists with the size that was written. */
+/** Throws STAGED_MISSING if a file does not exist or has not the size that was written. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
@@ -145,6 +145,6 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes the folder of a window, which is used only once. */
+/** Removes the folder of a window. It is no longer used after the window was loaded. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })

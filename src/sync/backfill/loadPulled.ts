@@ -1,6 +1,6 @@
 /**
- * Loads a pulled window into the warehouse: one load for each staged segment. The transaction of the last load also
- * closes the window and sets it to `done` in the backfill. A window with an outdated fence is refused.
+ * Loads a pulled window into the warehouse, with one load for each staged segment. The transaction of the last load
+ * also closes the window and marks it as `done` in the backfill. A window of an outdated run (fence) is rejected.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -33,7 +33,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Stores the paging profile if it has changed, which most windows do not do: a commit for each would be wasted. */
+/** Stores the paging profile only if it has changed. Most windows don't change it, and each commit has a cost. */
 async function learned({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(bothSeen(ask.profile, profile), ask.profile)) return
@@ -71,7 +71,7 @@ async function loadOne(
   try {
     await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
   } catch (error) {
-    // A missing file is the real cause; the error of the database only describes its effect.
+    // If a file is missing, that is the real cause. The database error only shows its effect.
     if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
     throw error
   }

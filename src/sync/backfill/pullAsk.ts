@@ -1,4 +1,4 @@
-/** The job of a puller: one window of a backfill. Plain values without secrets, since it is stored in a queue. */
+/** A puller's job: one window of a backfill. Only plain values and no secrets, because a queue stores it. */
 import { createHash } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -9,24 +9,24 @@ import type { Fence } from '../../warehouse/books/fences.ts'
 export interface PullAsk {
   readonly backfillId: string
   readonly report: ReportName
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
-  /** Number of the window in its backfill. */
+  /** Number of the window within its backfill. */
   readonly number: number
   readonly since: Instant
   readonly until: Instant
   /** The right to commit the window's rows. */
   readonly fence: Fence
-  /** The configuration of the report's requests, by `questionOf`. A puller with another one refuses the job. */
+  /** Fingerprint of the configuration of requests (`questionOf`). A puller with another one refuses the job. */
   readonly question: string
-  /** The mark of long numbers in the warehouse that loads the rows. */
+  /** The text by which the warehouse that loads the rows recognises marked long numbers. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
 /**
- * Returns a fingerprint of the settings that decide the report's requests and of its privacy rules (`privacyTextOf`).
- * Not the settings themselves, since filters may contain names of persons.
+ * Returns a fingerprint of the settings that decide the report's requests, and of its privacy rules (`privacyTextOf`).
+ * The settings themselves are not in the job, because filters may contain names of persons.
  */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,6 +1,6 @@
-/** Runs work on many items with a limited number at a time. */
+/** Runs asynchronous work on many items, a limited number of them at a time. */
 
-/** Calls `work` for each item, at most `atOnce` at a time. The first error is thrown, and no further item begins. */
+/** Calls `work` for all items, at most `atOnce` at a time. After an error no other item begins, and it is thrown. */
 export async function eachBounded<T>(
   items: readonly T[],
   atOnce: number,

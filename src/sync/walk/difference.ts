@@ -1,7 +1,7 @@
 /**
- * Finds deleted budgets (spec §3): the service can include deleted rows but does not mark them. A slice is read with
- * deleted rows first and without them afterwards, so a row that is created in between is in both. A row that is edited
- * in between may leave the slice, so a missing row is searched for among the rows modified since.
+ * Finds deleted budgets (spec §3): the service can return deleted rows but does not mark them. A slice is read first
+ * with deleted rows, then without them, so a row that is created in between is in both reads. A row that is edited in
+ * between may leave the slice, so a row that the second read lacks is searched for among the rows modified since.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -18,13 +18,13 @@ import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
 import type { SliceSource } from './walkPages.ts'
 
-/** How far in the future edited rows are searched for, because a wrong clock may have stamped an edit. */
+/** How far into the future edited rows are searched for: a wrong clock may have set the time of an edit. */
 const FUTURE_MS = 366 * DAY_MS
 
 export interface DifferencePlan {
   readonly declaration: Declaration
   readonly config: ReportConfig
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly window: Window
 }
@@ -34,9 +34,9 @@ export class Difference {
   readonly #plan: DifferencePlan
   /** The first read, with deleted rows. */
   readonly #first: SliceSource
-  /** The pages of the second read. Only keys are needed, so requests have no collections and nothing is staged. */
+  /** The pages of the second read. Only keys are needed, so no collections are requested and nothing is staged. */
   readonly #pages: PageSource
-  /** Keys of rows that were modified during the reads and are not deleted, as far as they were requested. */
+  /** Keys of rows that were modified during the reads and are not deleted, as far as these rows were requested. */
   readonly #moved = new KeySet()
   #movedUntil: Instant | undefined
 
@@ -54,9 +54,7 @@ export class Difference {
     return this.#pages.pages
   }
 
-  /**
-   * Returns the keys of the slice's rows that are deleted, of those without a flag. Undefined: all rows have a flag.
-   */
+  /** Returns the keys of the slice's deleted rows, among the rows without a flag. Undefined if all rows have a flag. */
   async goneKeys({ span, keys, rows }: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
     const untold = [...keys].filter((key) => unflagged.has(key))
     if (untold.length === 0) return undefined
@@ -92,7 +90,7 @@ export class Difference {
     const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
     const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    // The read has no filters, because an edit may have moved a row out of the report's filters without deleting it.
+    // No filters, because an edit may have moved a row out of the report's filters although it was not deleted.
     for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }

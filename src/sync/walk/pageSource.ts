@@ -1,4 +1,4 @@
-/** Requests pages by their numbers, scans them as they arrive, and keeps the paging profile up to date. */
+/** Requests pages by number, scans them while they arrive, and updates the paging profile. */
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -18,7 +18,7 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True if a 403 forbids only this request, not the whole report (audits of single records, spec §7). */
+  /** True if a 403 concerns only this request, such as the audit of one record (spec §7), and not the whole report. */
   readonly forbidsOnlyThis?: boolean
 }
 
@@ -29,7 +29,7 @@ export interface FetchedPage {
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
-  /** The error with which the service refused the page. The page is then empty. */
+  /** The error with which the service refused the page. A refused page is empty. */
   readonly refusal?: SyncError
 }
 
@@ -39,7 +39,7 @@ export class PageSource {
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in its first response. Rows with a later time may be missing in any walk. */
+  /** The service's clock in its first response; undefined before. Later rows may be missing in any walk. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -61,21 +61,21 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** Returns how many more pages may be read. */
+  /** Returns how many more pages may be read before WALK_TOO_LONG is thrown. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
   /**
-   * Reads a page. Page 1 is the first, even if the service numbers it 0. Throws the client's errors and WALK_TOO_LONG.
+   * Reads a page. Number 1 is the first page, even if the service calls it 0. Throws client errors and WALK_TOO_LONG.
    */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
   /**
-   * Reads page 1. If the service refuses it, reads the page with the other possible first number. Throws the first
-   * refusal if both are refused.
+   * Reads page 1. If the service refuses it, reads the page with the other possible first number (0 or 1). If both are
+   * refused, throws the first refusal.
    */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
@@ -89,7 +89,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with this number in the request, independently of the first page number in the profile. */
+  /** Reads the page with this number as it is sent, whatever the number of the first page is. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -112,7 +112,7 @@ export class PageSource {
     return { number: sent, sent, page: answer.value, servedAt, askedAt }
   }
 
-  /** Reads a page after the first. A refused page is returned as empty, with the refusal. */
+  /** Reads a page after the first. If the service refuses it, returns an empty page with the refusal. */
   async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
@@ -160,11 +160,11 @@ export class PageSource {
   }
 }
 
-/** Returns whether the error is a usual response to the number of a page that does not exist, or is too high. */
+/** Returns whether the error is a usual response for a page number that does not exist or is too high. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read`, and after a refusal `otherwise`. Throws the first refusal if both are refused. */
+/** Calls `read` and, if the service refuses that, `otherwise`. If both are refused, throws the first refusal. */
 export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -176,7 +176,7 @@ export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () =
   }
 }
 
-/** Handler for `catch`: returns undefined for a refused page and throws every other error. */
+/** Returns undefined if the service refused the page, and throws any other error. To be passed to `catch`. */
 export function refusedPage(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

@@ -1,6 +1,6 @@
 /**
- * Proves one slice: reads what the judge requires until the slice is proven or has to be cut. The rules are in
- * src/plan/judge.ts, the arguments for them in docs/PROOFS.md.
+ * Proves one slice: reads what the judge requires until the slice is proven or has to be cut. The judge's rules are in
+ * src/plan/judge.ts, and their proofs in docs/PROOFS.md.
  */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -29,14 +29,14 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice has to be cut. `pages` show how its rows are distributed. */
+/** The slice has to be cut. `pages`: its first pages, which show how its rows are distributed over time. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>
   readonly pages: readonly ScannedPage[]
 }
 
-/** Returns the proof or the cut. Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
+/** Returns the proven rows, or how to cut the slice. Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
 export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRows | CutSlice> {
   const { observe = unobserved, pages } = source
   const { span } = slice
@@ -49,7 +49,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** The only loop with requests: each verdict names what to read or to probe before the next one. */
+/** The only loop with requests. Each verdict names the pages to read, or the probe to make, before the next verdict. */
 async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -84,7 +84,7 @@ async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   }
 }
 
-/** The pages of a slice so far. The first pages stay in memory until it is certain that the slice is not cut. */
+/** The pages of a slice so far. The first ones stay in memory until it is certain that the slice is not cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
@@ -113,7 +113,7 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds the first page to the rows if `walk`, which is proven, contains it. */
+  /** Adds the first page to the rows, if it is still held in memory and belongs to the proven walk. */
   async keepHeld(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
@@ -131,7 +131,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#count()
     } else {
-      // The walk back from the last page proved nothing, so its rows are dropped and read again.
+      // The walk back from the last page proved nothing. Its rows are dropped, and the pages are read again.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false
@@ -171,7 +171,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads backwards from the last page. If that page is short, it was just read. */
+  /** Reads backwards from the last page. A short last page was just read and is not read again. */
   async #count(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -1,4 +1,4 @@
-/** Cuts spans into slices and proves them one by one, earliest first. */
+/** Cuts spans into slices and proves the slices one by one, earliest first. */
 import type { Slice } from '../../plan/slice.ts'
 import { rowsAPage } from '../../plan/pagingProfile.ts'
 import { SpanQueue } from '../../plan/spanQueue.ts'
@@ -10,14 +10,14 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** One proof, or the proofs of the parts, such as `single+total`. */
+  /** The proof of the slice, or the proofs of its parts, such as `single+total`. */
   readonly proof: string
 }
 
-/** If a span is at least this many times longer than its young part, the old part is read separately, page by page. */
+/** If a span is at least this many times longer than its young part, its old part is read separately, page by page. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice when it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */
+/** Yields each slice once it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],
@@ -45,7 +45,7 @@ export async function* provenSlices(
   }
 }
 
-/** Splits a span of which nearly all is old, as in a first run, into its old and its young part. */
+/** Returns the old and the young part of a span that is nearly all old, as in a first run; else the span itself. */
 function apart(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

@@ -1,6 +1,6 @@
 /**
- * One report, in one currency or in all, while a run reads it: its requests, its pages, and the target of its rows.
- * Used by incremental runs, reconciles, backfills and verifications.
+ * One run's reading of one report, in one currency or in all: its requests, its pages, and where its rows go. Used by
+ * incremental runs, reconciles, backfills and verifications.
  */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
@@ -25,16 +25,16 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Pages and rows of the run before this reading, for its progress. */
+  /** Number of pages and rows that the run has read before this reading, for the progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** What is committed together with a closed slice. */
+/** What is committed in the same transaction as a closed slice. */
 export interface Closing {
   readonly marks?: ClosedWindow['marks']
-  /** Up to when the window is complete, if not up to the service's clock in its first response. */
+  /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
   readonly knownUntil?: Instant
-  /** How far a reconcile has read, on its own axis of time. */
+  /** Reconciles only: how far the reconcile has read, on its own axis of time. */
   readonly reached?: Instant
 }
 
@@ -46,7 +46,7 @@ export class Reading implements AsyncDisposable {
   readonly intake: Intake
   readonly source: SliceSource
   readonly #rows: ReadRows
-  /** Finds deletions of rows without a deletion flag. */
+  /** Finds deleted rows if rows may lack a deletion flag; undefined if all have one. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
   #recent: KeySet | undefined = new KeySet()
@@ -80,34 +80,34 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages so far, including second reads. */
+  /** Returns the number of pages read so far, with those of second reads. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** Returns the number of rows on the pages added so far. */
+  /** Returns the number of rows on all pages added so far. */
   get rows(): number {
     return this.#rows.added
   }
 
-  /** Returns whether rows are also requested by time of creation, since they may never have been modified. */
+  /** Returns whether rows are also requested by creation time, because a row may never have been modified. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Returns the service's clock in its first response. Later rows may be missing, even if the window ends later. */
+  /** Returns the service's clock in its first response. Rows of later times may be missing, even inside the window. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans on one axis of time. */
+  /** Yields the proven slices of the spans on one axis of time (modification or creation). */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
   /**
-   * Yields the slices by modification; before that, proves the span by creation if rows may never have been modified.
+   * Yields the span's slices by modification time. If rows may never have been modified, proves it by creation first.
    */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
@@ -133,7 +133,7 @@ export class Reading implements AsyncDisposable {
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice, with the number of pages since the previous one. The next load commits it. */
+  /** Closes the slice: the next load commits it, with the number of pages since the previous slice. */
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
     const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
     this.#rows.unflagged = new KeySet()
@@ -150,7 +150,7 @@ export class Reading implements AsyncDisposable {
   }
 }
 
-/** Returns the parameters that all requests of the reading share. */
+/** Returns the parameters that are equal in all requests of the reading. */
 function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   return {
     expand: config.expand,
@@ -160,14 +160,14 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Adds the rows of a reading to its intake, and reports the progress. */
+/** Adds the rows of a reading to its intake, and reports its progress. */
 class ReadRows implements RowSink {
   /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Keys of the open slice's rows without a deletion flag, including dropped rows. */
+  /** Keys of the rows without a deletion flag in the open slice. Keys of rows that were dropped again are included. */
   unflagged = new KeySet()
   #point: SpoolPoint | undefined
 
@@ -199,7 +199,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the present total of all rows, or of those within `bounds`. Requests a page of one row. */
+/** Returns the service's present total, of all rows or within `bounds`. Requests a page of one row. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -209,15 +209,15 @@ export async function totalNow(
 }
 
 /**
- * Returns the total without bounds if it equals the total by time of creation: then every row has such a time. Both are
- * requested now, not compared with the rows so far, since a busy service adds and removes rows during the reading.
+ * Returns the total without bounds if it equals the total by creation time, since every row then has such a time; else
+ * undefined. Both are requested now, because a busy service adds and removes rows while the reading goes on.
  */
 export async function totalOfCreated(reading: Reading): Promise<number | undefined> {
   const { context, plan } = reading
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requested before and after. Otherwise a removed row could hide a row without a time of creation.
+    // Requested twice, before and after; otherwise the removal of a row could hide a row without a creation time.
     const before = await totalNow(reading)
     const bounded = await totalNow(reading, { created })
     if (before === bounded && bounded === (await totalNow(reading))) return bounded
@@ -225,7 +225,7 @@ export async function totalOfCreated(reading: Reading): Promise<number | undefin
   return undefined
 }
 
-/** Stores what the reading has learned of the service's pages. */
+/** Stores what the reading has learned about how the service pages. */
 export async function learnPaging({ warehouse, fence }: SyncContext, { plan, source }: Reading): Promise<void> {
   const { name: report, pageSize } = plan.config
   const { profile } = source.pages

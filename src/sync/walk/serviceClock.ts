@@ -1,7 +1,7 @@
 /**
- * The service's clock (product contract §5.5), from the Date header of its responses. Before the first response, a
- * small request is sent: one row without collections, in a window of one second, since a service may refuse a window
- * that ends where it begins.
+ * The service's clock (product contract §5.5), read from the Date header of its responses. Before the first response, a
+ * small request is sent: one row without collections, in a window of one second, because a service may refuse a window
+ * whose bounds are equal.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -11,7 +11,7 @@ import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
 import { orUnlessRefused } from './pageSource.ts'
 
-/** Returns a lower bound of the service's present time. Throws the client's errors. */
+/** Returns the service's present time as a lower bound: it may be later. Throws the client's errors. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,
@@ -33,7 +33,7 @@ export async function serviceClock(
       },
       context.signal,
     )
-  // A service that counts pages from 0 may refuse page 1.
+  // A service whose first page has the number 0 may refuse page 1.
   const answer = await orUnlessRefused(
     () => read(1),
     () => read(0),

@@ -1,6 +1,6 @@
 /**
- * Reads the modification times of a page's rows, to plan where spans are cut. It parses rows, which no other code does,
- * so it is used only for the few responses that were too full and are not stored.
+ * Reads the modification times of a page's rows, to plan where a span is cut. Only this code parses whole rows, so it
+ * is used only for the few responses that were too full, which are not stored.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -8,10 +8,10 @@ import { type Instant, parseInstant } from '../../instant.ts'
 import type { RowStamps } from '../../plan/stampSample.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 
-/** The only time of an audit entry. */
+/** The field with the time of an audit entry. */
 const ENTRY_STAMP = ['timestamp']
 
-/** Returns the times in the page's order, without rejected rows. */
+/** Returns each row's modification times, in the page's order, without rejected rows. */
 export function stampsOf(report: Declaration, page: ScannedPage): readonly RowStamps[] {
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
@@ -31,7 +31,7 @@ function rowFrom(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // The result is only a hint, so an error is ignored: the load of the row reports it.
+    // The times are only a hint, so an error is ignored here. The load of the row reports it.
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what follows from them. */
+/** Reads the pages of one walk over a slice, and records them. src/plan/judge.ts decides what they prove. */
 import type { Observe } from '../../observe.ts'
 import type { WalkTerms } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
@@ -9,23 +9,23 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice during the walk. They are kept when the slice is proven, and dropped otherwise. */
+/** Receives the rows of a slice during a walk. Rows of a proven slice are kept, and others are dropped. */
 export interface RowSink {
-  /** Marks the beginning of a slice. `drop` removes everything that was added after it. */
+  /** Marks the beginning of a slice. `drop` removes the rows that were added after it. */
   begin(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop(): Promise<void>
 }
 
-/** The requests for a report's slices, the policy of the walk, and the target of the rows. */
+/** What all walks over a report's slices need: its requests, the policy, and where the rows go. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** The axis of time: modification (`window`) or creation. */
+  /** Which time bounds the requests: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** The target of the rows; undefined: only the keys are needed. */
+  /** Where the rows go; undefined if only their keys are needed. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined
@@ -37,7 +37,7 @@ export const questionFor = ({ question, axis }: SliceSource, span: Span | undefi
 /** One walk over one slice. */
 export class PageWalk {
   readonly walk: Walk
-  /** The page with the highest number that has rows. */
+  /** The page with the highest number among those that have rows. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -56,7 +56,7 @@ export class PageWalk {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page and adds it. If a page after the first is refused, it is recorded as empty, with the refusal. */
+  /** Reads a page and adds it to the walk. A refused page after the first counts as empty and has the refusal. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
@@ -78,14 +78,14 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages of the total, several at once, and then further pages to the end. */
+  /** Reads the pages that the total requires, several at once. If they do not prove the end, reads further pages. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
     await this.#sideBySide(Array.from({ length: last - 1 }, (_, n) => n + 2))
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and those before it, several at once. Stops when a row is repeated, because rows then moved. */
+  /** Reads page `from` and all before it, several at once. Stops if a row is repeated, since rows have then moved. */
   async back(from: number): Promise<void> {
     await this.#sideBySide(
       Array.from({ length: from }, (_, n) => from - n),
@@ -93,7 +93,7 @@ export class PageWalk {
     )
   }
 
-  /** Reads page after page until one is empty or has no new row. */
+  /** Reads page after page, from `from` on, until a page is empty or has no new row. */
   async toTheEnd(from: number): Promise<void> {
     for (let number = from; !this.walk.isAtEnd(this.#source.pages.profile); number += 1) {
       const fetched = await this.page(number)
@@ -111,8 +111,8 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether this is the previous page again. Pages of one row with a key do not count: rows in any order may
-   * repeat, and the key shows that the row is not new.
+   * Returns whether this page repeats the previous one. False for pages of one row with a key: in an unsorted response
+   * such a page may repeat, and its key shows whether the row is new.
    */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
@@ -123,9 +123,9 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether a page that looks like the previous one has other rows that are all alike, such as entries of one
-   * instant. Never for rows with a key. True if the total requires the page, and no page is after the last one, so page
-   * numbers count.
+   * Returns whether a page that looks like the previous one has other rows, which only look alike, such as entries of
+   * one instant. False for rows with a key. True if the total requires the page and the page after the last one is
+   * empty, which shows that the service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
@@ -139,7 +139,7 @@ export class PageWalk {
   }
 }
 
-/** Returns whether the pages have equal rows in equal order, by key, or by text for rows without a key. */
+/** Returns whether both pages have the same rows in the same order, by key, or by text if rows have no key. */
 function hasSameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
   if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
   if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)

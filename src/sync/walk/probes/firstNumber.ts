@@ -1,7 +1,7 @@
 /**
  * Finds the number of the first page, which the specification does not define (spec §4, rule 2). Page 1 is requested
- * first. If an envelope lacks the rows of page 0, it has fewer rows than its total. A bare array has no total, so a row
- * of page 1 is requested by its own modification time: it is then on the first page.
+ * first. If an envelope's first page is 0, its walk from page 1 has fewer rows than its total. A bare array has no
+ * total. There, a row of page 1 is requested alone, by its own modification time, and must then be on the first page.
  */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
@@ -12,7 +12,7 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than their total. Returns undefined if nothing follows from page 0. */
+/** Reads page 0, after walks with fewer rows than their total. Returns undefined if page 0 does not decide it. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -26,7 +26,7 @@ export async function probePageZero(
 }
 
 /**
- * Requests a row of page 1 separately from others. Returns undefined if there is no such row, or rows move too fast.
+ * Requests a row of page 1 apart from others. Returns undefined if no row is far enough apart, or rows move meanwhile.
  */
 export async function probeFirstNumber(
   source: SliceSource,
@@ -47,39 +47,37 @@ export async function probeFirstNumber(
 
 type Read = (number: number) => Promise<FetchedPage>
 
-/** Returns a function that reads pages by their numbers in requests. */
+/** Returns a function that reads a page by its number, as it is sent. */
 const reading =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Microseconds around the row's time: a service may ignore fractions of seconds. */
+/** Half the length of the window around a row's time, in microseconds. A service may ignore fractions of seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
-/**
- * Returns the number when page 1 has no rows and page 0 may have some. Rows that were added meanwhile prove nothing.
- */
+/** Returns the first number if page 1 has no rows; undefined if rows were added meanwhile, which proves nothing. */
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero === undefined) return 1
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Page 0 is requested only if page 1 does not have the row: a service without paging would return everything. */
+/** Requests page 0 only if page 1 lacks the row: a service that ignores page numbers has the row on any page. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
-  // If page 2 has the row as well, the service returns its last page for every higher number, and that may be page 0.
+  // If page 2 has the row too, the service repeats its last page for higher numbers. Page 1 may be such a repetition.
   const pageOne = () => read(1).catch(refusedPage)
   if (isOn(await pageOne())) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
   return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
 }
 
-/** Requests pages of one row, so that there are several pages. A single row proves nothing. */
+/** Requests pages of one row each, so that there are several. If there is only one row, nothing follows from it. */
 async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
-  // Page 0 is read twice: a row may have been removed meanwhile, and page 1 may be the same page.
+  // Page 0 is read twice: a row may have been removed between the requests, so that page 1 shows the next row.
   const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
   if (one.rowCount === 1 && isOther) return 0
   return first.page.rowCount > 1 ? 1 : undefined
@@ -93,7 +91,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns undefined if the service has no page 0. An error counts as that only if page 1 still works afterwards. */
+/** Returns undefined if the service has no page 0. For a server error, page 1 must still be readable afterwards. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
@@ -110,7 +108,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether the page has the missing rows of the walk. For rows without a key, only their number is compared. */
+/** Returns whether the page has the rows that the walk lacks. For rows without a key, compares only their number. */
 function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
   if (keyed) return !page.keys.some((key) => walk.keys.has(key))
   return walk.distinct + page.rowCount === walk.totalCount

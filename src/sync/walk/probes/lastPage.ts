@@ -1,7 +1,7 @@
 /**
- * Finds the last page of an old span without a total. Its number limits the number of rows, and from then on rows can
- * only leave the span. So a walk over the pages before it that has that many rows has all of them (docs/PROOFS.md,
- * `total`).
+ * Finds the last page of an old span without a total. Its number limits the rows in the span, and from then on rows can
+ * only leave an old span. So if a walk back over the pages before it has that many rows, it has all of them
+ * (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -13,18 +13,18 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. If it is short, no row has left it since; if it is full, it has to be read again. */
+/** The last page. A short one need not be read again, as no row had left it; a full one does. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The span cut into about one load and the rest, with the probable number of rows of each. */
+/** The span as two parts, the first of about one load, with the probable number of rows of each. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** Share of a load's rows to plan for: a row with two times may be in both parts. */
+/** Share of a load's rows to plan for a part, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the page to request first, and the page after which there may be more than one load. */
+/** Returns the number of the first page to request, and the number after which there may be more than one load. */
 function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -38,7 +38,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Finds the last page. Returns undefined if pages are not cut at a fixed length, so that no number follows. */
+/** Finds the last page. Returns undefined if the length of pages varies, so that no number of rows follows. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -52,14 +52,14 @@ export async function probeLastPage(
   for (let number = search.next(); number !== undefined; number = search.next()) {
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.look(number).catch(refusedPage)
-    // A refused high number may be too high for the service, and does not show where the pages end.
+    // The service may refuse high numbers before the last page, so a refusal does not show where the pages end.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
     search.saw(number, sight)
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // If the last page is returned for higher numbers too, its lowest number counts.
+    // If higher numbers return the last page too, the lowest of these numbers is its number.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
@@ -71,8 +71,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether there are rows after the last page: a service may stop paging at some depth without an error.
- * Requests rows that are later than those of the first and the last page, or earlier where pages run backwards in time.
+ * Returns whether there are rows after the last page, since a service may stop at some page number without an error.
+ * Requests rows later than those of the first and the last page, or earlier ones if pages go backwards in time.
  */
 export async function probeBehindLast(
   { source, slice, first }: ProbedSlice,
@@ -88,7 +88,7 @@ export async function probeBehindLast(
   return false
 }
 
-/** Returns the span up to the first row of `seen`, and the rest. Undefined if pages are not in order of time. */
+/** Returns the span in two parts, before and after the first row of `seen`; undefined if pages are not sorted. */
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
   const { report } = source.pages
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), slice.span)
@@ -110,7 +110,7 @@ function sightOf({ page }: FetchedPage, { first, full, short }: SeenPages): Sigh
   return sameKeys(page, first.page) || sameKeys(page, full.page) ? 'odd' : 'full'
 }
 
-/** Returns whether both pages have the same rows, in any order. */
+/** Returns whether both pages have the same keys, in any order. */
 function sameKeys(a: FetchedPage['page'], b: FetchedPage['page']): boolean {
   if (a.rowCount !== b.rowCount || a.keys.length !== b.keys.length) return false
   const keys = new Set(a.keys)

@@ -1,7 +1,7 @@
 /**
- * Checks whether a response that seems complete lacks rows. A service may ignore page numbers and cut every response
- * without a sign. A part of the span with fewer rows than the response has is not cut, so the two halves of the span
- * contain the missing rows.
+ * Tests whether a response that seems complete lacks rows. A service may ignore page numbers and shorten every response
+ * without notice. But a response with fewer rows than this one was not shortened, so the responses for smaller parts of
+ * the span show the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
 import { halvesOf } from '../../../plan/narrower.ts'
@@ -13,10 +13,10 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
-/** The maximum number of requests of one check. */
+/** The maximum number of requests in one such test. */
 const REQUESTS_MAX = 16
 
-/** Requests the halves of the span, and again the halves of a part that has as many rows as the response. */
+/** Requests the two halves of the span. Halves a part again if its response has as many rows as that for the span. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page

@@ -1,4 +1,4 @@
-/** Checks whether a total is true that is higher than the rows of two walks. */
+/** Tests whether the service really has as many rows as its total, if two walks have returned fewer. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { Span } from '../../../plan/spans.ts'
 import type { FetchedPage } from '../pageSource.ts'
@@ -6,8 +6,8 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
 /**
- * Returns the sum of the totals of `parts`. If the service stops paging at some depth, it still counts all rows, and
- * the sum equals the total of the span. If it miscounts, it miscounts each part.
+ * Returns the sum of the totals of `parts`. If it equals the span's total, rows were not returned: a service may stop
+ * at some page number and still count all rows. If the total is wrong, the totals of the parts are wrong too.
  */
 export async function probePartTotals(source: SliceSource, parts: readonly Span[]): Promise<number> {
   let sum = 0
@@ -16,8 +16,8 @@ export async function probePartTotals(source: SliceSource, parts: readonly Span[
 }
 
 /**
- * Returns whether the service has entries before or after all those of two walks. The span of an audit trail is never
- * cut, so no other request would return them.
+ * Returns whether the service has entries before or after all entries of two walks. Other requests would not return
+ * them, because the span of an audit trail is never cut.
  */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
@@ -32,7 +32,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // If the service rounds bounds, it returns the first and last entries again.
+    // A service that rounds bounds returns the first and the last entry again. These don't count.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
