@@ -28,7 +28,7 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** The number of further rows of which only a fingerprint was kept (`exclude_payload`); undefined for none. */
+  /** The number of other rejected rows, of which only a fingerprint is stored (`exclude_payload`); undefined: none. */
   readonly withheld?: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * Compares a past window with the service and writes nothing permanent. The window is read, proven and staged like any
- * other, but into a temporary warehouse, so equal rows have equal fingerprints. It is compared with the published copy.
+ * Compares a past window with the service without changing anything. The window is read, proven and staged as usual,
+ * but loaded into a temporary warehouse, so equal rows have equal fingerprints. It is compared with the published copy.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
