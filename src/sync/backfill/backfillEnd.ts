@@ -25,7 +25,7 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels an unfinished backfill, in whichever process it runs: it commits nothing more. Returns its report. */
+/** Cancels an unfinished backfill, also one of another process: it commits nothing more. Returns its report. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,

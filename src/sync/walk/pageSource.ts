@@ -89,7 +89,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with this number as it is sent, whatever the number of the first page is. */
+  /** Reads the page with exactly this number in the request, even if the first page is 0. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
