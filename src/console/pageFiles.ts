@@ -14,6 +14,7 @@ const SERVED = /\.(?:js|css|svg)$/
 const LIBRARIES = {
   'htm.js': 'htm',
   'preact.js': 'preact',
+  'pico.css': '@picocss/pico/css/pico.cyan.min.css',
   'uplot.js': 'uplot/dist/uPlot.esm.js',
   'uplot.css': 'uplot/dist/uPlot.min.css',
 }

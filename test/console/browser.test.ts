@@ -66,7 +66,7 @@ describe('a person', () => {
     faults('slow@office_reservations:700')
     await page.getByRole('button', { name: 'Run now' }).click()
     await page.getByRole('heading', { name: 'Running now' }).waitFor()
-    const told = page.locator('#running .small', { hasText: /[1-9]\d* rows?/ })
+    const told = page.locator('#running small', { hasText: /[1-9]\d* rows?/ })
     const first = await told.textContent()
     faults()
     await page.getByText(/office_reservations: done, \d+ rows/).waitFor()

@@ -249,7 +249,7 @@ describe('what somebody reads', () => {
     const { page } = person
     await person.view('reports/events')
     const marked = 'getSelection().toString()'
-    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main .card'))`)
+    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main .facts'))`)
     const text = await page.evaluate<string>(marked)
     expect(text).toContain('Runs every')
     let asked = 0

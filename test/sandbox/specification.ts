@@ -56,7 +56,7 @@ export const KEYS: Readonly<Record<WorldReport, string>> = {
   merf_submissions: 'submissionId',
 }
 
-/** The scopes: two from the specification, the others as src/sandbox/README.md lists them. */
+/** The scopes: two from the specification, the others as docs/SANDBOX.md lists them. */
 export const SCOPES_OF = perReport(({ scope }) => scope, {
   events: 'event.read',
   budgets: 'budget.read',

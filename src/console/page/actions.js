@@ -19,7 +19,7 @@ export function whenActed(listener) {
 }
 
 /** @param {Action} action */
-function actionButton({ id, label, tone = '', path, body, question }) {
+function actionButton({ id, label, tone = 'outline', path, body, question }) {
   const press = async () => {
     if (question === undefined || (await confirmed(question))) await carryOut(path, body)
   }
@@ -80,7 +80,7 @@ function showEnd({ outcomes, error }) {
 /** @param {string} verb @param {string} path @param {string} label */
 const reportButton =
   (verb, path, label) =>
-  (/** @type {string} */ report, tone = '') =>
+  (/** @type {string} */ report, tone = 'outline') =>
     actionButton({ path, body: { reports: [report] }, label, id: `${verb}-${report}`, tone })
 
 export const syncButton = reportButton('sync', '/api/sync', 'Run now')
@@ -90,7 +90,7 @@ export const retryButton = reportButton('retry', '/api/rejected/retry', 'Load th
 
 /** @param {string} report */
 export const retryReportButton = (report) =>
-  reportButton('retry', '/api/rejected/retry', `Load those of ${report} again`)(report, 'primary')
+  reportButton('retry', '/api/rejected/retry', `Load those of ${report} again`)(report, '')
 
 /** @param {string} report */
 export const reconcileButton = (report) =>
@@ -113,7 +113,6 @@ export const cancelButton = (id, name) =>
     body: { id },
     label: 'Cancel',
     id: `cancel-${id}`,
-    tone: 'danger',
     question: {
       title: `End ${name}?`,
       text: 'Committed rows stay; the rest is dropped. The next sync starts as scheduled; a backfill does not start again.',

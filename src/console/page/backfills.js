@@ -27,7 +27,7 @@ export const draw = ({ backfills }, { query }) => [
   section(
     'earlier-title',
     'Earlier backfills',
-    backfills.length === 0 ? html`<p class="card">None yet.</p>` : backfillTable(backfills),
+    backfills.length === 0 ? html`<article>None yet.</article>` : backfillTable(backfills),
   ),
 ]
 
@@ -74,20 +74,22 @@ class BackfillForm extends Component {
       void this.dryRun()
     }
     return html`
-      <form class="card" aria-label="Backfill" onSubmit=${submit}>
-        <div class="form">
-          ${select({ id: 'backfill-report', label: 'Report', names: state.reportNames, chosen: report })}
-          ${timeField('backfill-from', 'From (UTC)')} ${timeField('backfill-to', 'To (UTC)')}
-        </div>
-        <p class="faint small">Left empty: from the configured start of the report, up to now.</p>
-        <p class="failure" role="alert">${failure}</p>
-        <div class="actions">
-          <button type="submit">Dry run</button>
-          <button type="button" class="primary" onClick=${onceAtATime(this.begin)}>Begin backfill</button>
-        </div>
-        <div aria-live="polite">
-          ${isAsking && html`<p class="faint">Asking …</p>`} ${plan && planSection(plan)}
-        </div>
+      <form aria-label="Backfill" onSubmit=${submit}>
+        <article>
+          <div class="grid">
+            ${select({ id: 'backfill-report', label: 'Report', names: state.reportNames, chosen: report })}
+            ${timeField('backfill-from', 'From (UTC)')} ${timeField('backfill-to', 'To (UTC)')}
+          </div>
+          <p><small>Left empty: from the configured start of the report, up to now.</small></p>
+          <p class="failure" role="alert">${failure}</p>
+          <div class="row">
+            <button class="outline">Dry run</button>
+            <button type="button" onClick=${onceAtATime(this.begin)}>Begin backfill</button>
+          </div>
+          <div aria-live="polite">
+            ${isAsking && html`<p class="faint">Asking …</p>`} ${plan && planSection(plan)}
+          </div>
+        </article>
       </form>
     `
   }
@@ -98,10 +100,7 @@ const typed = (id) => /** @type {HTMLInputElement} */ (byId(id)).value.trim()
 
 /** @param {string} id @param {string} label */
 const timeField = (id, label) => html`
-  <div>
-    <label for=${id}>${label}</label>
-    <input id=${id} name=${id} placeholder="2024-01-31T08:00Z" autocomplete="off" />
-  </div>
+  <label>${label}<input id=${id} name=${id} placeholder="2024-01-31T08:00Z" autocomplete="off" /></label>
 `
 
 const WINDOWS_LISTED = 12
@@ -112,7 +111,7 @@ function planSection({ report, since, until, goes_on: goesOn, requests, windows 
   const what = goesOn ? 'This backfill began before and would continue' : 'It would read'
   const size = `${counted(windows.length, 'window')}, about ${counted(requests, 'request')}`
   return html`
-    <div class="section">
+    <div>
       <p>${what}: ${size}, for ${report} from ${moment(since)} to ${moment(until)}. Nothing was written.</p>
       ${windowTable(windows.slice(0, WINDOWS_LISTED))}
       ${more > 0 && html`<p class="faint">and ${counted(more, 'older window')}</p>`}
@@ -148,7 +147,7 @@ const backfillTable = (backfills) =>
 
 /** @param {Backfill} backfill */
 const backfillCells = ({ backfill_id: id, report, state: ended, since, until, windows, done, failed, rows }) => [
-  html`<a href="#/runs/${id}" class="name">${report}</a>`,
+  html`<a href="#/runs/${id}">${report}</a>`,
   pill(ended),
   moment(since),
   moment(until),

@@ -39,7 +39,7 @@ export function rowsChart(runs) {
 
 /** Draws the chart again when its text or the colours change. @param {ChartProps} props */
 const chart = (props) => html`
-  <figure class="figure"><${Chart} key=${`${isDark()} ${props.words}`} ...${props} /></figure>
+  <${Chart} key=${`${isDark()} ${props.words}`} ...${props} />
 `
 
 /** @extends {Component<ChartProps>} */
@@ -66,19 +66,17 @@ class Chart extends Component {
   }
 }
 
-/** @param {string} name */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name)
-
 /** @param {HTMLElement} place @param {ChartProps} props */
 function plotIn(place, { data, text, bars = false }) {
+  const { color, stroke, fill } = getComputedStyle(place)
   const axis = {
-    stroke: colour('--faint'),
-    grid: { stroke: colour('--line'), width: 1 },
-    ticks: { stroke: colour('--line'), width: 1 },
+    stroke: color,
+    grid: { stroke, width: 1 },
+    ticks: { stroke, width: 1 },
     font: '12px system-ui, sans-serif',
   }
   const paths = bars ? uPlot.paths.bars?.({ size: [0.7, 14, 2] }) : undefined
-  const line = { stroke: colour('--series'), width: 2, points: { show: false } }
+  const line = { stroke: fill, width: 2, points: { show: false } }
   return new uPlot(
     {
       width: place.clientWidth,
@@ -91,7 +89,7 @@ function plotIn(place, { data, text, bars = false }) {
         { ...axis, space: 76, values: (_, seconds) => seconds.map(clockText(seconds)) },
         { ...axis, size: 92, values: (_, values) => values.map(text) },
       ],
-      series: [{}, paths === undefined ? line : { ...line, paths, fill: colour('--series') }],
+      series: [{}, paths === undefined ? line : { ...line, paths, fill }],
     },
     data,
     place,
@@ -120,6 +118,6 @@ export function spark(rows) {
   }
   const words = `Rows of the last ${rows.length} runs, at most ${grouped(max)}`
   return html`
-    <svg class="spark" viewBox="0 0 ${SPARK.width} ${SPARK.height}" role="img" aria-label=${words}>${rows.map(bar)}</svg>
+    <svg width=${SPARK.width} height=${SPARK.height} role="img" aria-label=${words}>${rows.map(bar)}</svg>
   `
 }

@@ -25,15 +25,15 @@ export const pill = (state) =>
 
 /** The title of a view; it gets the focus when the view opens. @param {string} title @param {string} [text] */
 export const lead = (title, text) => html`
-  <div class="lead">
+  <hgroup>
     <h1 id="title" tabindex="-1">${title}</h1>
     ${text && html`<p>${text}</p>`}
-  </div>
+  </hgroup>
 `
 
 /** @param {string} id @param {string} title @param {...Content} content */
 export const section = (id, title, ...content) => html`
-  <section class="section" aria-labelledby=${id}>
+  <section aria-labelledby=${id}>
     <h2 id=${id}>${title}</h2>
     ${content}
   </section>
@@ -44,15 +44,14 @@ export const section = (id, title, ...content) => html`
  * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
  */
 export const table = ({ caption, columns, rows }) => html`
-  <div class="card flush">
-    <table class="stacks" role="table">
-      <caption class="hidden-words">${caption}</caption>
+  <article>
+    <table class="stacks" role="table" aria-label=${caption}>
       <thead role="rowgroup"><tr role="row">${columns.map(headCell)}</tr></thead>
       <tbody role="rowgroup">
         ${rows.map(({ key, cells }) => html`<tr key=${key} role="row">${columns.map((column, n) => dataCell(cells[n], column))}</tr>`)}
       </tbody>
     </table>
-  </div>
+  </article>
 `
 
 /** @param {Column} column */
@@ -66,38 +65,34 @@ const headCell = (column) => html`<th scope="col" role="columnheader" class=${al
 
 /** @param {Content} content @param {Column} column */
 const dataCell = (content, column) => html`
-  <td role="cell" class="${alignment(column)} ${content === '' ? 'empty' : ''}" data-head=${nameOf(column)}>${content}</td>
+  <td role="cell" class=${alignment(column)} data-head=${nameOf(column)}>${content}</td>
 `
 
 /** @param {readonly (readonly [string, Content])[]} pairs */
 export const facts = (pairs) => html`
-  <div class="card">
-    <dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-  </div>
+  <article>
+    <dl class="grid facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+  </article>
 `
 
 /** @param {readonly RunningRun[]} running */
 export const runningSection = (running) =>
   running.length > 0 &&
-  html`
-    <div id="running">
-      ${section('running-title', 'Running now', html`<ul class="card flush rows">${running.map(runningRow)}</ul>`)}
-    </div>
-  `
+  html`<div id="running">${section('running-title', 'Running now', running.map(runningRow))}</div>`
 
 /** @param {RunningRun} run */
 function runningRow(run) {
   const { run_id: id, report, kind } = run
   const name = `${wordFor(kind)} of ${report}`
   return html`
-    <li key=${id}>
-      <div class="grow progress">
-        <div class="head"><a href="#/runs/${id}" class="name">${name}</a>${pill('running')}</div>
-        <progress aria-label="Progress of the ${name}" ...${progressOf(run)} />
-        <p class="faint small">${progressText(run)}</p>
+    <article key=${id}>
+      <div class="row spread">
+        <span class="row"><a href="#/runs/${id}">${name}</a>${pill('running')}</span>
+        ${cancelButton(id, `the ${name}`)}
       </div>
-      ${cancelButton(id, `the ${name}`)}
-    </li>
+      <progress aria-label="Progress of the ${name}" ...${progressOf(run)} />
+      <small>${progressText(run)}</small>
+    </article>
   `
 }
 
@@ -133,7 +128,7 @@ export function cureText(cure, hasResumeButton) {
   const before = cure.slice(0, -found.length)
   return html`
     <p>
-      ${before}${before === '' ? 'Press ' : 'press '}<strong>Resume</strong> (or run: <span class="code">${command}</span>)
+      ${before}${before === '' ? 'Press ' : 'press '}<strong>Resume</strong> (or run: <code>${command}</code>)
     </p>
   `
 }

@@ -10,7 +10,7 @@ import { state } from './state.js'
 
 /** @param {Place} place @param {readonly string[]} [states] */
 export const filters = ({ view, query }, states) => html`
-  <div class="form filters">
+  <div class="grid filters">
     ${select({ id: 'filter-report', label: 'Report', all: 'all reports', names: state.reportNames, chosen: query.get('report') }, choose(view, 'report'))}
     ${states && select({ id: 'filter-state', label: 'State', all: 'all states', names: states, chosen: query.get('state') }, choose(view, 'state'))}
   </div>
@@ -32,11 +32,11 @@ const choose = (view, name) => (/** @type {Event} */ event) => {
  * @param {(event: Event) => void} [onChange]
  */
 export const select = ({ id, label, all, names, chosen }, onChange) => html`
-  <div>
-    <label for=${id}>${label}</label>
+  <label>
+    ${label}
     <select id=${id} name=${id} onChange=${onChange}>
       ${all && html`<option value="">${all}</option>`}
       ${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${wordFor(name)}</option>`)}
     </select>
-  </div>
+  </label>
 `

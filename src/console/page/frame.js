@@ -16,24 +16,30 @@ const VIEWS = [
 /** @param {State} state @param {() => void} onTheme */
 export const frame = (state, onTheme) => html`
   <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
-  <header class="top">
-    <div class="wide top-row">
-      <a class="brand" href="#/"><img src="/page/mark.svg" alt="" width="28" height="28" />Tidemark</a>
-      <nav aria-label="Main">${VIEWS.map(([view, name]) => link(state, view, name))}</nav>
-      <div class="top-actions">
-        ${themeButton(onTheme)}
-        <button type="button" id="logout" class="quiet" onClick=${logOut}>Log out</button>
-      </div>
-    </div>
+  <header>
+    <nav class="container" aria-label="Main">
+      <ul>
+        <li>
+          <a class="contrast" href="#/">
+            <img src="/page/mark.svg" alt="" width="28" height="28" /> <strong>Tidemark</strong>
+          </a>
+        </li>
+      </ul>
+      <ul>${VIEWS.map(([view, name]) => link(state, view, name))}</ul>
+      <ul>
+        <li>${themeButton(onTheme)}</li>
+        <li><button type="button" id="logout" class="outline secondary" onClick=${logOut}>Log out</button></li>
+      </ul>
+    </nav>
   </header>
-  <div id="connection" class="wide banner" role="status" hidden=${state.isConnected}>
-    ${state.isConnected ? '' : 'The worker does not answer. This page continues by itself when it is back.'}
+  <div id="connection" class="container" role="status" hidden=${state.isConnected}>
+    ${!state.isConnected && html`<article class="warn">The worker does not answer. This page continues by itself when it is back.</article>`}
   </div>
-  <main id="main" class="wide" tabindex="-1">
+  <main id="main" class="container" tabindex="-1">
     ${state.drawView?.() ?? html`<p class="faint">Loading …</p>`}
   </main>
   <div id="notices" class="notices" role="status" aria-live="polite">
-    ${state.notices.map(({ text, tone }) => html`<div class="notice ${tone}">${text}</div>`)}
+    ${state.notices.map(({ text, tone }) => html`<article class=${tone}>${text}</article>`)}
   </div>
   ${dialog(state.question)}
 `
@@ -41,7 +47,9 @@ export const frame = (state, onTheme) => html`
 /** @param {State} state @param {string} [view] @param {string} [name] */
 function link({ place }, view, name) {
   const current = place.view === 'reports' ? '' : place.view
-  return html`<a href="#/${view}" aria-current=${view === current ? 'page' : null}>${name}</a>`
+  return html`
+    <li><a class="secondary" href="#/${view}" aria-current=${view === current ? 'page' : null}>${name}</a></li>
+  `
 }
 
 /** @param {() => void} onTheme */
@@ -52,7 +60,7 @@ function themeButton(onTheme) {
     onTheme()
   }
   const label = `Switch to ${other.toLowerCase()} colours`
-  return html`<button type="button" id="theme" class="quiet" aria-label=${label} onClick=${click}>${other}</button>`
+  return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
 /** The browser returns the value of the pressed button; Escape returns none. @param {State['question']} question */
@@ -61,14 +69,14 @@ const dialog = (question) => html`
     ${
       question &&
       html`
-      <form method="dialog" class="section">
+      <article>
         <h2 id="ask-title">${question.title}</h2>
         <p>${question.text}</p>
-        <div class="actions">
-          <button class="primary" value="yes">${question.yes}</button>
-          <button value="no">Leave it</button>
-        </div>
-      </form>`
+        <form method="dialog" class="row">
+          <button value="yes">${question.yes}</button>
+          <button value="no" class="outline">Leave it</button>
+        </form>
+      </article>`
     }
   </dialog>
 `

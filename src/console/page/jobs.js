@@ -10,10 +10,10 @@ const COLUMNS = ['Added (UTC)', 'Queue', 'Job', 'State', { right: 'Tries' }, 'Re
 
 /** @param {Jobs | Error} answer */
 export function jobsSection(answer) {
-  if (answer instanceof Error) return html`<p class="card failure">${failureText(answer)}</p>`
+  if (answer instanceof Error) return html`<article class="bad">${failureText(answer)}</article>`
   const { jobs, depths } = answer
   const total = Object.values(depths).reduce((sum, { waiting, active, failed }) => sum + waiting + active + failed, 0)
-  if (jobs.length === 0) return html`<p class="card">No job is running, waiting or failed.</p>`
+  if (jobs.length === 0) return html`<article>No job is running, waiting or failed.</article>`
   return [
     html`<p class="faint">${counted(total, 'job')}. Scheduled ticks are not listed.</p>`,
     table({

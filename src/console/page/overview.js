@@ -18,9 +18,9 @@ export const load = () => read('/api/overview')
 /** @param {Overview} overview */
 export const draw = ({ attention, reports, running, owner }) => [
   verdict(attention, reports),
-  !owner &&
-    html`<p class="card">Another process owns the warehouse. This is the published copy as of its last run.</p>`,
-  attention.length > 0 && section('needs-title', 'What needs you', html`<ul class="needs">${attention.map(need)}</ul>`),
+  !owner && html`<article>Another process owns the warehouse. This is the published copy as of its last run.</article>`,
+  attention.length > 0 &&
+    section('needs-title', 'What needs you', html`<div class="grid needs">${attention.map(need)}</div>`),
   runningSection(owner ? state.live.running : running),
   section('reports-title', 'Reports', reportTable(reports, new Set(running.map(({ report }) => report)))),
 ]
@@ -46,17 +46,17 @@ const BUTTONS = /** @type {const} */ ({ resume: resumeButton, sync: syncButton, 
 /** @param {Attention} attention */
 function need({ report, kind, title: what, why, cure, action, urgent }) {
   const details = kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`
-  const button = action === null || action === 'backfill' ? null : BUTTONS[action](report, 'primary')
+  const button = action === null || action === 'backfill' ? null : BUTTONS[action](report, '')
   return html`
-    <li key="${report} ${kind}" class="card need ${urgent ? 'bad' : ''}">
+    <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
       <h3>${what}</h3>
-      <p class="why faint">${why}</p>
+      <p class="faint">${why}</p>
       ${cureText(cure, action === 'resume')}
-      <div class="actions">
-        ${action === 'backfill' ? html`<a class="button" href="#/backfills?report=${report}">Backfill …</a>` : button}
-        <a class="button" href=${details} aria-label="Details of ${report}: ${kind}">Details</a>
+      <div class="row">
+        ${action === 'backfill' ? html`<a href="#/backfills?report=${report}">Backfill …</a>` : button}
+        <a href=${details} aria-label="Details of ${report}: ${kind}">Details</a>
       </div>
-    </li>
+    </article>
   `
 }
 
@@ -81,7 +81,7 @@ const reportTable = (reports, running) =>
 /** @param {Overview['reports'][number]} report @param {boolean} isRunning */
 function reportCells(report, isRunning) {
   const { report: name, state: standing, lag_seconds: lag, rejected, not_running_because: because } = report
-  const link = html`<a href="#/reports/${name}" class="name" id="report-${name}">${name}</a>`
+  const link = html`<a href="#/reports/${name}" id="report-${name}">${name}</a>`
   if (standing === 'off') return [link, pill('off'), '', '', '', '', html`<span class="faint">${because}</span>`]
   return [
     link,

@@ -36,25 +36,23 @@ export function draw({ total, rows }, place) {
     ),
     filters(place),
     html`<p>${total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`}</p>`,
-    total > 0 && html`<div class="actions">${reports.map(retryReportButton)}</div>`,
-    rows.length > 0 && html`<ul class="card flush rows">${rows.map(rejectedRow)}</ul>`,
+    total > 0 && html`<div class="row">${reports.map(retryReportButton)}</div>`,
+    rows.length > 0 && rows.map(rejectedRow),
     total > PAGE_ROWS && pager(total, place),
   ]
 }
 
 /** @param {RejectedRow} row @param {number} n */
 const rejectedRow = ({ report, scope, key, reason, observed_at: at, row, cut }, n) => html`
-  <li key=${[report, scope, key ?? n, at].join(' ')}>
-    <div class="grow section">
-      <h2>${report} ${key} ${scope && `(${scope})`}</h2>
-      <p class="failure">${reason}</p>
-      <p class="faint small">${at === null ? 'The time of arrival is unknown.' : `Arrived at ${moment(at)} UTC`}</p>
-      <details>
-        <summary>The row as it was sent</summary>
-        <pre tabindex="0" aria-label="The row of ${report} ${key ?? ''} as it was sent">${pretty(row, cut)}</pre>
-      </details>
-    </div>
-  </li>
+  <article key=${[report, scope, key ?? n, at].join(' ')}>
+    <h2>${report} ${key} ${scope && `(${scope})`}</h2>
+    <p class="failure">${reason}</p>
+    <p><small>${at === null ? 'The time of arrival is unknown.' : `Arrived at ${moment(at)} UTC`}</small></p>
+    <details>
+      <summary>The row as it was sent</summary>
+      <pre tabindex="0" aria-label="The row of ${report} ${key ?? ''} as it was sent"><code>${pretty(row, cut)}</code></pre>
+    </details>
+  </article>
 `
 
 /** Adds line breaks without parsing, because parsing rounds long numbers. @param {string} row @param {boolean} cut */
@@ -72,10 +70,10 @@ function pager(total, place) {
     return html`<a href="#/rejected?${query}">${name}</a>`
   }
   return html`
-    <p class="head">
+    <div class="row spread">
       ${from === 0 ? html`<span></span>` : link('Newer', Math.max(0, from - PAGE_ROWS))}
       <span class="faint">${from + 1} to ${Math.min(total, from + PAGE_ROWS)} of ${total}</span>
       ${from + PAGE_ROWS >= total ? html`<span></span>` : link('Older', from + PAGE_ROWS)}
-    </p>
+    </div>
   `
 }

@@ -23,13 +23,12 @@ export const load = ({ name }) => read(`/api/reports/${name}`)
 export function draw({ standing, explained, settings, attention, marks, runs }) {
   const running = state.live.running.filter((run) => run.report === standing.report)
   return [
-    heading(standing, running.length > 0),
-    html`<p>${explained}</p>`,
+    html`<hgroup>${heading(standing, running.length > 0)}<p>${explained}</p></hgroup>`,
     attention.map(need),
     runningSection(running),
     factsOf(standing, settings),
     html`
-      <div class="columns">
+      <div class="grid">
         ${card('Lag', 'How far the mark was behind the clock. It grows between runs and falls with each.', lagChart(marks))}
         ${card('Rows of each run', 'Syncs, backfills and reconciles.', rowsChart(runs))}
       </div>
@@ -41,8 +40,8 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
 
 /** @param {ReportDetail['standing']} standing @param {boolean} isRunning */
 const heading = (standing, isRunning) => html`
-  <div class="head">
-    <div class="head">
+  <div class="row spread">
+    <div class="row">
       <h1 id="title" tabindex="-1">${standing.report}</h1>
       ${pill(isRunning && standing.state !== 'paused' ? 'running' : standing.state)}
     </div>
@@ -52,21 +51,21 @@ const heading = (standing, isRunning) => html`
 
 /** @param {ReportDetail['standing']} standing */
 const buttons = ({ report, state: now, rejected }) => html`
-  <div class="actions">
-    ${now === 'paused' ? resumeButton(report, 'primary') : [syncButton(report, 'primary'), pauseButton(report)]}
+  <div class="row">
+    ${now === 'paused' ? resumeButton(report, '') : [syncButton(report, ''), pauseButton(report)]}
     ${reconcileButton(report)}
-    <a class="button" href="#/backfills?report=${report}">Backfill …</a>
+    <a href="#/backfills?report=${report}">Backfill …</a>
     ${rejected > 0 && retryButton(report)}
   </div>
 `
 
 /** @param {ReportDetail['attention'][number]} attention */
 const need = ({ kind, title: what, why, cure, urgent, action }) => html`
-  <div key=${kind} class="card need ${urgent ? 'bad' : ''}">
+  <article key=${kind} class=${urgent ? 'bad' : 'warn'}>
     <h2>${what}</h2>
-    <p class="why faint">${why}</p>
+    <p class="faint">${why}</p>
     ${cureText(cure, action === 'resume')}
-  </div>
+  </article>
 `
 
 /** @param {ReportDetail['standing']} standing @param {ReportDetail['settings']} settings */
@@ -84,8 +83,8 @@ const factsOf = (standing, settings) =>
 
 /** @param {string} name @param {string} text @param {import('./html.js').Content} content */
 const card = (name, text, content) => html`
-  <section class="card">
-    <div class="lead"><h2>${name}</h2><p class="small">${text}</p></div>
+  <article>
+    <hgroup><h2>${name}</h2><p>${text}</p></hgroup>
     ${content}
-  </section>
+  </article>
 `

@@ -27,10 +27,10 @@ export const draw = ({ run, lines }, { name }) => [
 
 /** @param {Run} run */
 const heading = ({ report, kind, state: ended, run_id: id }) => html`
-  <div class="lead">
-    <div class="head"><h1 id="title" tabindex="-1">${wordFor(kind)} of ${report}</h1>${pill(ended)}</div>
-    <p><a href="#/reports/${report}">${report}</a> · <span class="code">${id}</span></p>
-  </div>
+  <hgroup>
+    <div class="row spread"><h1 id="title" tabindex="-1">${wordFor(kind)} of ${report}</h1>${pill(ended)}</div>
+    <p><a href="#/reports/${report}">${report}</a> · <code>${id}</code></p>
+  </hgroup>
 `
 
 /** Errors that pause a report: the service has refused access. */
@@ -38,15 +38,15 @@ const PAUSING = new Set(['REPORT_FORBIDDEN', 'SCOPE_MISSING', 'CREDENTIALS_REFUS
 
 /** @param {string} report @param {NonNullable<Run['error']>} error */
 const failure = (report, { code, message, cure }) => html`
-  <div class="card need bad">
+  <article class="bad">
     <h2>What happened</h2>
-    <p class="why">${message} <span class="code faint">${code}</span></p>
+    <p>${message} <code>${code}</code></p>
     <h2>What to do</h2>
     ${cureText(cure, PAUSING.has(code))}
-    <div class="actions">
-      ${PAUSING.has(code) ? resumeButton(report, 'primary') : syncButton(report, 'primary')}
+    <div class="row">
+      ${PAUSING.has(code) ? resumeButton(report, '') : syncButton(report, '')}
     </div>
-  </div>
+  </article>
 `
 
 /** @param {Run} run */
@@ -68,7 +68,7 @@ const LEVELS = /** @type {Record<number, string>} */ ({ 10: 'trace', 20: 'debug'
 const log = (lines) =>
   lines.length === 0
     ? html`<p class="faint">This run logged nothing, or its lines are older than the setting "history" keeps.</p>`
-    : html`<ol class="card log code">${lines.map(logLine)}</ol>`
+    : html`<article><ol class="log">${lines.map(logLine)}</ol></article>`
 
 /** @param {Line} line */
 const logLine = ({ time, level, msg, ...fields }) => html`

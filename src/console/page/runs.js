@@ -29,7 +29,7 @@ export async function load({ query }) {
 export const draw = ({ runs, jobs }, place) => [
   lead('Runs', 'Each run reads one report. Open a run to see its result and its log.'),
   filters(place, STATES),
-  runs.length === 0 ? html`<p class="card">No such run.</p>` : runsTable(runs),
+  runs.length === 0 ? html`<article>No such run.</article>` : runsTable(runs),
   section('jobs-title', 'Jobs in the queues', jobsSection(jobs)),
 ]
 
@@ -56,9 +56,7 @@ export const runsTable = (runs) =>
         html`<a href="#/runs/${run.run_id}" id="run-${run.run_id}">${moment(run.started_at)}</a>`,
         run.report,
         wordFor(run.kind),
-        run.error === null
-          ? pill(run.state)
-          : [pill(run.state), html` <span class="code small">${run.error.code}</span>`],
+        run.error === null ? pill(run.state) : [pill(run.state), html` <small>${run.error.code}</small>`],
         run.seconds === null ? '' : duration(run.seconds),
         ...[run.rows, run.inserted, run.updated, run.rejected].map((number) => (number === 0 ? '' : grouped(number))),
       ],

@@ -21,12 +21,12 @@ export function timelines(coverage, start) {
   if (read.length === 0)
     return html`<p class="faint">No time was read completely yet, or the report is read record by record.</p>`
   return html`
-    <div class="section">
-      ${read.map((scope) => timeline(scope, start))}
-      <p class="legend" aria-hidden="true">
-        <span class="covered">read completely</span><span class="gap">gap</span><span>not requested</span>
-      </p>
-    </div>
+    ${read.map((scope) => timeline(scope, start))}
+    <small class="row" aria-hidden="true">
+      <span><span class="covered">■</span> read completely</span>
+      <span><span class="gap">■</span> gap</span>
+      <span><span class="never">■</span> not requested</span>
+    </small>
   `
 }
 
@@ -35,10 +35,10 @@ function timeline({ scope, asked, covered, gaps, reading_again: again }, start) 
   const from = Math.min(millis(start), ...covered.map(({ since }) => (since === null ? Infinity : millis(since))))
   const words = wordsOf(scope, covered, gaps)
   return html`
-    <div class="section">
+    <div>
       ${scope && html`<h3>${scope}</h3>`}
       ${band({ covered, gaps, words, from })}
-      <p class="head faint small"><span>${moment(new Date(from).toISOString())}</span><span>now</span></p>
+      <small class="row spread"><span>${moment(new Date(from).toISOString())}</span><span>now</span></small>
       <p>${words}</p>
       ${!asked && html`<p>No longer requested: the configuration does not name it any more.</p>`}
       ${again && html`<p>Being read again up to ${moment(again.until)}, because ${again.because.join(' and ')} changed.</p>`}
@@ -60,7 +60,7 @@ function band({ covered, gaps, words, from }) {
     `
   }
   return html`
-    <svg class="timeline" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${words}>
+    <svg width="100%" height=${HEIGHT} viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${words}>
       <rect class="never" x="0" y="3" width=${WIDTH} height=${HEIGHT - 6} rx="4" />
       ${covered.map(rect('covered'))} ${gaps.map(rect('gap'))}
     </svg>
