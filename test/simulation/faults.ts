@@ -49,6 +49,7 @@ export const FAULTS = {
   staleWorker: 'a load waits for many minutes while another run of the report goes on',
   backfill: 'a range is read again beside the incremental runs, its rows come late, and it goes on where it stopped',
   reconciled: 'whole reports are compared while all of this goes on',
+  damagedFile: 'a bit of the warehouse file is flipped before the last publication',
 } as const
 
 export type Fault = keyof typeof FAULTS
@@ -61,7 +62,7 @@ export const faultNames = Object.keys(FAULTS) as readonly Fault[]
 const CLOCKS: readonly Fault[] = ['clockAhead', 'clockBehind', 'clockJump']
 
 /** Faults of later versions, which are drawn apart, so that the other draws of a seed stay what they were. */
-const LATER: readonly Fault[] = ['stampsBack', 'summaryShape']
+const LATER: readonly Fault[] = ['stampsBack', 'summaryShape', 'damagedFile']
 const LATER_SHARE = 0.07
 
 /** Returns a seed's faults: some seeds have none, most a few, some many. */

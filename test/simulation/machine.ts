@@ -2,12 +2,13 @@
  * The machine that Tidemark runs on: its disk, its process, its clock. The process can die between any two steps: what
  * it had written is kept as it was at that moment, and the next process opens that.
  */
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, copyFileSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { openClient } from '../../src/client/reporting.ts'
 import type { ReportConfig } from '../../src/config/config.ts'
+import { asSyncError, type ErrorCode } from '../../src/errors.ts'
 import { Secret } from '../../src/secret.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
@@ -168,7 +169,9 @@ export class Machine {
   }
 
   async end(): Promise<void> {
-    if (this.#open !== undefined) await this.#inRealTime(() => this.rows('PRAGMA disable_checkpoint_on_shutdown'))
+    // A damaged file refuses this statement, too.
+    const close = () => this.rows('PRAGMA disable_checkpoint_on_shutdown').catch(() => undefined)
+    if (this.#open !== undefined) await this.#inRealTime(close)
     await this.#close()
     rmSync(this.folder, { force: true, recursive: true })
   }
@@ -189,6 +192,21 @@ export class Machine {
     const path = join(this.folder, 'published.duckdb')
     await this.#inRealTime(async () => this.#open?.warehouse.publish(path))
     return path
+  }
+
+  /** Publishes a change of the books after one bit of the file was flipped; a refusal is expected to name the damage. */
+  async publishDamaged(chance: Chance): Promise<ErrorCode | undefined> {
+    const warehouse = this.#open?.warehouse
+    await this.#inRealTime(async () => warehouse?.checkpoint())
+    flipBit(this.#path, chance)
+    try {
+      const states = [{ report: 'events', enabled: false, offReason: 'damaged' }] as const
+      await this.#inRealTime(async () => warehouse?.recordReportStates(states))
+      await this.publish()
+      return undefined
+    } catch (error) {
+      return asSyncError(error).code
+    }
   }
 
   /** Opens, closes and copies outside of any run: it takes no virtual time and meets no faults. */
@@ -265,6 +283,14 @@ export class Machine {
   #pathOf(disk: number): string {
     return join(this.folder, `warehouse-${disk}.duckdb`)
   }
+}
+
+function flipBit(path: string, chance: Chance): void {
+  const bytes = readFileSync(path)
+  const at = chance.int(0, bytes.length - 1)
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.of((bytes[at] ?? 0) ^ (1 << chance.int(0, 7))), 0, 1, at)
+  closeSync(file)
 }
 
 let made: Promise<string> | undefined

@@ -399,9 +399,19 @@ class Simulation {
     const comparison = { world: this.#world, scenario: this.#scenario, asking, backfilled, reconciled, isCounted }
     const rows = <T>(sql: string) => this.machine.rows<T>(sql)
     this.#break(...(await differences(rows, comparison)))
-    if (!this.#scenario.publishes || this.#invariants.broken.length > 0) return
+    const isDamaged = this.#scenario.faults.has('damagedFile')
+    if (!(this.#scenario.publishes || isDamaged) || this.#invariants.broken.length > 0) return
     const path = await this.machine.publish()
+    if (isDamaged) await this.#damage()
     this.#break(...(await publishedDifferences(path, (look) => differences(look, comparison))))
+  }
+
+  /** Checks that after a flipped bit the copy is the last good one, or can be read whole. */
+  async #damage(): Promise<void> {
+    this.#tally.add('damagedFile')
+    const refusal = await this.machine.publishDamaged(new Chance(this.#scenario.seed, 'damage'))
+    if (refusal !== undefined && refusal !== 'WAREHOUSE_CORRUPT') this.#break(`7: a damaged file ends in ${refusal}`)
+    if (refusal !== undefined) this.#tally.add('damage noticed')
   }
 
   async #publish(): Promise<void> {

@@ -302,4 +302,11 @@ export const MUTANTS: readonly Mutant[] = [
     from: "const isInside = isWhole ? 'true' :",
     to: "const isInside = isWhole || cell.since !== cell.until ? 'true' :",
   },
+  {
+    name: 'a copy is published without reading it',
+    needs: 'damagedFile',
+    file: 'src/warehouse/publish/publish.ts',
+    from: 'if (damaged.length > 0) await',
+    to: 'if (damaged.length < 0) await',
+  },
 ]

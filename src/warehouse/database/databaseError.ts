@@ -76,7 +76,11 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
+/** A message about a value, a statement or a staged line may quote any text. */
+const ABOUT_A_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
+
 function isCorrupt(message: string): boolean {
+  if (ABOUT_A_TEXT.test(message)) return false
   return /not a valid DuckDB database file|sqlite_scanner|file is not a|Corrupt|checksum|Serialization Error|invalid magic/i.test(
     message,
   )

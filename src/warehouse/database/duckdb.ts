@@ -73,6 +73,7 @@ export class Database implements Sql, AsyncDisposable {
   #closing = false
   #closed = false
   #clears = CLEARED_MIN
+  #damage: SyncError | undefined
 
   private constructor(
     path: string,
@@ -84,6 +85,11 @@ export class Database implements Sql, AsyncDisposable {
     this.#instance = opened.instance
     this.#connection = opened.connection
     this.#around = around
+  }
+
+  /** The first WAREHOUSE_CORRUPT of a statement. */
+  get damage(): SyncError | undefined {
+    return this.#damage
   }
 
   /** Opens or creates the file, or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _MISSING, DISK_FULL. */
@@ -254,8 +260,14 @@ export class Database implements Sql, AsyncDisposable {
         return this.#connection.run(sql, values === undefined ? undefined : [...values])
       })
     } catch (error) {
-      throw databaseError(error, this.path)
+      throw this.#failure(error)
     }
+  }
+
+  #failure(thrown: unknown): SyncError {
+    const error = databaseError(thrown, this.path)
+    if (error.code === 'WAREHOUSE_CORRUPT') this.#damage ??= error
+    return error
   }
 
   async #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
@@ -264,7 +276,7 @@ export class Database implements Sql, AsyncDisposable {
       const reader = await this.#around(sql, keepsOrder ? () => this.#inOrder(read) : read)
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
     } catch (error) {
-      throw databaseError(error, this.path)
+      throw this.#failure(error)
     }
   }
 

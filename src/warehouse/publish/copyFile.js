@@ -1,13 +1,12 @@
 /**
- * Copies argv[2] to argv[3], makes it durable, and renames it to argv[4]. A program of its own, so that the writer's
- * process never opens its own database file. It dies with its writer: the file may change from then on, and a torn or
- * outdated copy must never become the published one. Plain JavaScript: it starts faster.
+ * Copies the database argv[2] to argv[3], makes the copy durable, reads it back and prints the numbers of its damaged
+ * blocks as JSON. A program of its own, so that the writer's process never opens its own database file. It dies with
+ * its writer: the file may change from then on. Plain JavaScript: it starts faster.
  */
 import { constants, rmSync } from 'node:fs'
-import { copyFile, open, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { copyFile, open } from 'node:fs/promises'
 
-const [, , from, temporary, to] = process.argv
+const [, , from = '', temporary = ''] = process.argv
 
 // Only the writer has the other end of standard input, and never writes to it. So its end means that the writer has
 // died. The kill ends a running copy at once, which an exit would not do.
@@ -17,21 +16,56 @@ process.stdin.on('end', () => {
 })
 process.stdin.resume().unref()
 
-const sync = async (path) => {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+/** A DuckDB file begins with three headers. Each of them and each block begins with a checksum of the rest. */
+const HEADER_BYTES = 4_096
+const HEADERS_BYTES = 3 * HEADER_BYTES
+const WORD_BYTES = 8
+/** Words of a database header: how often it was written, the number of blocks, the size of a block. */
+const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
+const BLOCK_BYTES_MAX = 262_144
+
+const wordsOf = (/** @type {Buffer} */ bytes) =>
+  new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
+
+/** Returns whether the first word is DuckDB's checksum of the others. V8 computes with 64-bit integers here. */
+function isSound(/** @type {BigUint64Array} */ words) {
+  let sum = 5_381n
+  for (let at = 1; at < words.length; at += 1)
+    sum = BigInt.asUintN(64, sum ^ BigInt.asUintN(64, (words[at] ?? 0n) * 0xbf58476d1ce4e5b9n))
+  return sum === words[0]
+}
+
+/** Returns the numbers of the blocks whose checksum is wrong. -1: the headers are damaged, or have an unknown format. */
+async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
+  const headers = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
+  await file.read(headers, 0, HEADERS_BYTES, 0)
+  const [main, ...states] = [0, 1, 2].map((at) => wordsOf(headers.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
+  // DuckDB writes the two headers in turns and opens the newer one.
+  const [newer] = states.toSorted((one, other) => (other[ITERATION] > one[ITERATION] ? 1 : -1))
+  const blockBytes = Number(newer?.[BLOCK_BYTES])
+  if (main === undefined || newer === undefined || !isSound(main) || !isSound(newer)) return [-1]
+  if (blockBytes % WORD_BYTES !== 0 || blockBytes > BLOCK_BYTES_MAX) return [-1]
+  const damaged = []
+  const block = Buffer.from(new ArrayBuffer(blockBytes))
+  const words = wordsOf(block)
+  for (let number = 0; number < Number(newer[BLOCKS]); number += 1) {
+    const { bytesRead } = await file.read(block, 0, blockBytes, HEADERS_BYTES + number * blockBytes)
+    if (bytesRead < blockBytes || !isSound(words)) damaged.push(number)
   }
+  return damaged
 }
 
 try {
   await copyFile(from, temporary, constants.COPYFILE_FICLONE)
-  await sync(temporary)
-  await rename(temporary, to)
-  await sync(dirname(to))
+  const file = await open(temporary, 'r')
+  try {
+    await file.sync()
+    process.stdout.write(JSON.stringify(await damagedBlocks(file)))
+  } finally {
+    await file.close()
+  }
 } catch (error) {
-  process.stderr.write(`${error.code ?? ''} ${error.message}\n`)
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error)
+  process.stderr.write(`${code ?? ''} ${message}\n`)
   process.exitCode = 1
 }

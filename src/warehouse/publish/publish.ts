@@ -2,10 +2,11 @@
  * The published copy: the read-only file that readers open. A rename replaces it as a whole, so a reader sees one
  * committed state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes
  * the copy: if the writer's own process opened the file a second time, closing it would release DuckDB's lock.
+ * Each block of a copy is read before the rename, so that a damaged warehouse never replaces a sound copy.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readlink, realpath, rm } from 'node:fs/promises'
+import { open, readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -13,6 +14,7 @@ import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
+import { name } from '../database/sqlText.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
@@ -27,10 +29,11 @@ export interface PublishResult {
 }
 
 /**
- * Publishes the database, unless the copy has its state already. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED;
- * then the previous copy stays.
+ * Publishes the database, unless the copy has its state already. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED,
+ * WAREHOUSE_CORRUPT (also when this process has seen that error before); then the previous copy stays.
  */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
+  if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
   if (existsSync(place) && (await stateOfFile(place)) === state) return { path: to, replaced: false }
@@ -94,22 +97,62 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces `to` by a complete copy of `from`. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED. */
+/**
+ * Replaces `to` by a complete copy of `from` whose blocks were read. Throws PUBLISH_FAILED, DISK_FULL,
+ * FILES_EXHAUSTED, WAREHOUSE_CORRUPT.
+ */
 export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {
-    await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary, to], { timeout: COPY_MS_MAX })
+    const { stdout } = await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary], {
+      timeout: COPY_MS_MAX,
+    })
+    const damaged = JSON.parse(stdout) as number[]
+    // The checksum of an unused block may be wrong. Only DuckDB knows which blocks are in use.
+    if (damaged.length > 0) await readWhole(temporary, { from, damaged })
+    await rename(temporary, to)
+    await syncFolder(dirname(to))
   } catch (error) {
     await rm(temporary, { force: true })
-    const told = toldBy(error)
-    if (/ENOSPC/.test(told)) {
-      throw new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
-        cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
-        data: { path: to },
-      })
-    }
-    throw publishFailed(to, error, told)
+    throw copyFailed(to, error)
   }
+}
+
+/** Reads all rows of the file at `path`. Throws WAREHOUSE_CORRUPT, about the warehouse at `from`. */
+async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
+  try {
+    await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
+    const tables = await copy.rows<{ schema: string; table: string }>(`
+      SELECT schema_name AS "schema", table_name AS "table" FROM duckdb_tables() WHERE database_name = current_database()`)
+    for (const { schema, table } of tables)
+      await copy.rows(`SELECT bit_xor(hash(each)) FROM ${name(schema)}.${name(table)} each`)
+  } catch (error) {
+    const where = damaged.includes(-1) ? 'its header' : `block ${damaged.join(', ')}`
+    throw new SyncError('WAREHOUSE_CORRUPT', `${from} is damaged at ${where}; the published copy stays as it was`, {
+      cure: 'Stop Tidemark and restore the file from a backup or from the published copy; what came since is read again.',
+      data: { path: from, damaged },
+      cause: error,
+    })
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function copyFailed(to: string, error: unknown): SyncError {
+  if (error instanceof SyncError) return error
+  const told = toldBy(error)
+  if (!/ENOSPC/.test(told)) return publishFailed(to, error, told)
+  return new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
+    cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
+    data: { path: to },
+  })
 }
 
 /** Returns the message of the copying process, or why it ended without one. */
