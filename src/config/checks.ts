@@ -133,11 +133,7 @@ export const lagProblem: Check = (text) =>
 export const instantProblem: Check = (text) =>
   parseInstant(text) === undefined ? 'must be a date or date-time such as 2000-01-01T00:00:00Z' : undefined
 
-export const currencyProblem: Check = (text) => {
-  if (/^[A-Z]{3}$/.test(text)) return undefined
-  const upper = text.toUpperCase()
-  const meant = /^[A-Z]{3}$/.test(upper) ? `; did you mean "${upper}"?` : ''
-  return `must be an ISO 4217 code of three capital letters such as EUR${meant}`
-}
+export const currencyProblem: Check = (text) =>
+  /^[A-Z]{3}$/i.test(text) ? undefined : 'must be an ISO 4217 code of three letters such as EUR'
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host)

@@ -1,5 +1,6 @@
 /** The building blocks of the configuration schema: checked text, sizes, lists without duplicates, filters by type. */
 import { z } from 'zod'
+import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
@@ -38,12 +39,25 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
+/** An integer; one beyond 2^53 is text, as yamlFile.ts reads it. */
+const exactInteger = z
+  .custom<number | string>(
+    (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),
+    'must be a whole number',
+  )
+  .meta({ type: 'integer' })
+
+const LONG_INTEGER = /^-?\d{16,}$/
+
 export const filterTypes = {
-  integer: whole(),
-  'integer[]': z.array(whole()).min(1),
+  integer: exactInteger,
+  'integer[]': z.array(exactInteger),
   string: z.string().min(1),
   boolean: z.boolean(),
-  'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC'),
+  // The service takes date-times (spec §4), which a date alone is not.
+  'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC, no time midnight').transform((text) =>
+    formatInstant(parseInstant(text) as Instant),
+  ),
 } as const
 
 export const unique = <T extends z.ZodArray>(list: T, keyOf: (item: z.output<T>[number]) => unknown) =>

@@ -163,7 +163,10 @@ export const RawConfig = z
       'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),
     notify,
-    currencies: unique(z.array(checked(currencyProblem, 'ISO 4217 code')), (code) => code)
+    currencies: unique(
+      z.array(checked(currencyProblem, 'ISO 4217 code').transform((code) => code.toUpperCase())),
+      (code) => code,
+    )
       .default([])
       .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),
     defaults,
@@ -180,4 +183,5 @@ export type RawConfig = Omit<z.output<typeof RawConfig>, 'reports'> & {
 }
 
 /** Returns the JSON Schema for editors (`tidemark.schema.json`), in draft 7, which YAML editors support best. */
-export const jsonSchema = (): Record<string, unknown> => z.toJSONSchema(RawConfig, { target: 'draft-7', io: 'input' })
+export const jsonSchema = (): Record<string, unknown> =>
+  z.toJSONSchema(RawConfig, { target: 'draft-7', io: 'input', unrepresentable: 'any' })

@@ -31,7 +31,7 @@ export function resolveReport(
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
     // The flags have the order of the declaration, so that their order in the file does not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
-    filters: own.filters ?? {},
+    filters: withoutEmpty(own.filters ?? {}),
     contract: own.schema_contract ?? raw.defaults.schema_contract,
     keepsHistory: own.history ?? false,
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
@@ -39,6 +39,10 @@ export function resolveReport(
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }
 }
+
+/** An empty filter means all values (spec §4, rule 3), as one that is left out. */
+const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 
 function rhythmOf(every: string): Rhythm {
   const everyMs = parseDuration(every)

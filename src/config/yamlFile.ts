@@ -16,7 +16,7 @@ export interface YamlFile {
 /** Parses a YAML text. Never throws. */
 export function parseYaml(text: string): YamlFile {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true })
   const malformed = [...document.errors, ...document.warnings].map((error) => ({
     line: lines.linePos(error.pos[0]).line,
     problem: wordsOf(error),
@@ -32,19 +32,24 @@ const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply
 /** Resolves aliases. Refuses an unknown alias, and aliases that expand to a huge value. */
 function plainValueOf(document: Document): unknown {
   try {
-    return withoutNulls(document.toJS({ maxAliasCount: 100 }))
+    return plain(document.toJS({ maxAliasCount: 100 }))
   } catch {
     return ALIASES
   }
 }
 
-/** Removes keys without a value, so that all lines of a section may be comments. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value) || typeof value !== 'object' || value === null) return value ?? undefined
+/**
+ * Removes keys without a value, so that all lines of a section may be comments. An integer that a number would round
+ * becomes its text.
+ */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (Array.isArray(value)) return value.map((item) => (item === null ? null : plain(item)))
+  if (typeof value !== 'object' || value === null) return value ?? undefined
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, inner]) => inner !== null)
-      .map(([key, inner]) => [key, withoutNulls(inner)]),
+      .map(([key, inner]) => [key, plain(inner)]),
   )
 }
 

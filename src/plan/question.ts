@@ -44,7 +44,7 @@ export function bodyOf(
     .map(([parameter, value]) => [parameter, exactNumber(value)])
   const expand = Object.fromEntries(question.expand.map((flag) => [flag, true]))
   return {
-    ...question.filters,
+    ...filtersOf(report, question),
     ...question.also,
     ...Object.fromEntries(record),
     ...(report.currency === undefined || question.currency === undefined
@@ -60,6 +60,15 @@ export function bodyOf(
 
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const exact = JSON as JSON & { rawJSON(text: string): unknown }
+
+/** An integer beyond 2^53 is text in the configuration, and digits without quotes in the request. */
+const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(filters).map(([name, value]) => {
+      if (report.filters[name]?.startsWith('integer') !== true) return [name, value]
+      return [name, Array.isArray(value) ? value.map(exactNumber) : exactNumber(value as number | string)]
+    }),
+  )
 
 const exactNumber = (value: number | string): unknown =>
   Number.isSafeInteger(Number(value)) ? Number(value) : exact.rawJSON(String(value))

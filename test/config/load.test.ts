@@ -1,8 +1,10 @@
 /** What a configuration means: defaults, which source wins, which reports run and with what. */
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { officeReservations } from '../../schema/reports/officeReservations.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { formatInstant } from '../../src/instant.ts'
+import { bodyOf } from '../../src/plan/question.ts'
 import { aFolder, configOf, REQUIRED_ENV, SECRET_TEXT } from './folder.ts'
 
 describe('sources', () => {
@@ -159,8 +161,25 @@ reports:
     })
     expect(reports.events).not.toHaveProperty('everyMs')
     expect(reports.enquiries).toMatchObject({ everyMs: 3_600_000, pageSize: 10_000, expand: [], askCreated: false })
-    expect(reports.enquiries.filters).toEqual({ status: [1, 2], startDate: '2024-01-01' })
+    expect(reports.enquiries.filters).toEqual({ status: [1, 2], startDate: '2024-01-01T00:00:00.000000Z' })
     expect(reports.audit_entries).toMatchObject({ enabled: true, entities: [{ entityId: 3, follows: 'events' }] })
+  })
+
+  it('reads currencies in small letters, an empty filter as none, and dates and long integers as the service reads them', async () => {
+    const { currencies, reports } = await configOf({
+      yaml: `
+currencies: [eur, Usd]
+reports:
+  enquiries: { filters: { status: [], startDate: 2020-01-01, endDate: '2020-06-30T23:00:00+02:00' } }
+  office_reservations: { filters: { status: [2, 9007199254740993], officeReservationId: -9007199254740993 } }`,
+    })
+    expect(currencies).toEqual(['EUR', 'USD'])
+    const dates = { startDate: '2020-01-01T00:00:00.000000Z', endDate: '2020-06-30T21:00:00.000000Z' }
+    expect(reports.enquiries.filters).toEqual(dates)
+    const { filters } = reports.office_reservations
+    expect(filters).toEqual({ status: [2, '9007199254740993'], officeReservationId: '-9007199254740993' })
+    const body = bodyOf(officeReservations, { expand: [], filters }, { number: 1, size: 10 })
+    expect(JSON.stringify(body)).toContain('"status":[2,9007199254740993],"officeReservationId":-9007199254740993')
   })
 })
 
