@@ -18,9 +18,11 @@ export const auditEntries = defineReport({
   fields: {
     timestamp: dateTime('When the action occurred'),
     userId: integer('User who performed the action'),
-    entityType: string('Type of entity changed'),
+    entityType: string(
+      'Type of entity changed (present in the general audit report; the enquiry audit lists only timestamp, userId, action)',
+    ),
     action: string('Action performed, for example Created or Updated'),
-    payload: json('Raw payload of the change'),
+    payload: json('Raw payload; included when `expand.payload` is true'),
   },
   window: { since: 'since', until: 'until', required: true },
   expand: { payload: 'fields', aggregates: 'fields' },

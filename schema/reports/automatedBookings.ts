@@ -13,7 +13,7 @@ export const automatedBookings = defineReport({
     reservationId: integer('Unique reservation identifier'),
     bookerEmail: string('Email address of the booker'),
     bookerCompany: string('Company name of the booker'),
-    status: integer('Current booking status identifier'),
+    status: integer('Current booking status identifier; the specification names no meanings of the numbers'),
   },
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
   created: { since: 'createdSince', until: 'createdUntil' },

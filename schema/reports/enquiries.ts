@@ -11,7 +11,9 @@ export const enquiries = defineReport({
     enquiryId: integer('Unique enquiry identifier'),
     bookerEmail: string('Email address of the booker'),
     bookerCompany: string('Company name of the booker'),
-    status: integer('Current enquiry status identifier'),
+    status: integer(
+      'Current enquiry status identifier (same value set as the `status` request filter); the specification names no meanings of the numbers',
+    ),
   },
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
   created: { since: 'createdSince', until: 'createdUntil' },

@@ -14,7 +14,7 @@ export const enquiryAuditEntries = defineReport({
     timestamp: dateTime('When the action occurred'),
     userId: integer('User who performed the action'),
     action: string('Action performed, for example Created or Updated'),
-    payload: json('Raw payload of the change'),
+    payload: json('Raw payload; included when `expand.payload` is true'),
   },
   window: { since: 'since', until: 'until', required: true },
   expand: { payload: 'fields', aggregates: 'fields' },

@@ -13,7 +13,7 @@ export const events = defineReport({
     name: string('Display name', ['eventName']),
     startDate: dateTime('Start date and time'),
     endDate: dateTime('End date and time'),
-    status: string('Current status of the event'),
+    status: string('Current status of the event; the specification lists no values'),
     formType: string('Form type associated with the event'),
     location: string('Location text'),
     attendees: integer('Total attendees'),
@@ -26,11 +26,14 @@ export const events = defineReport({
     externalUrl: string('External URL'),
     recordCreated: dateTime('Creation time'),
     recordModified: dateTime('Changes only when the event itself is edited', ['modifiedAt']),
-    aggregateRecordModified: dateTime('Changes when the event or any child record is added, updated or soft-deleted', [
-      'modifiedAt',
-    ]),
+    aggregateRecordModified: dateTime(
+      'Changes when the event or any child record is added, updated or soft-deleted. Child records: meeting rooms, accommodations, commissions, assignments, entity links, permissions, operations records, cancellation records, extended properties',
+      ['modifiedAt'],
+    ),
     isDeleted: boolean('Whether the event is soft-deleted'),
-    totalChanges: integer('Number of modifications recorded in the period (summary shape only)'),
+    totalChanges: integer(
+      'Number of modifications recorded in the period (summary shape only): in the window of the request that brought this version (tidemark.windows, by _load_id), not since the creation of the event',
+    ),
   },
   newerBy: ['aggregate_record_modified', 'record_modified'],
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: true },

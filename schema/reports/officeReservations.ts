@@ -11,7 +11,7 @@ export const officeReservations = defineReport({
     officeReservationId: integer('Unique office reservation identifier'),
     bookerEmail: string('Email address of the booker'),
     bookerCompany: string('Company name of the booker'),
-    status: integer('Current reservation status identifier'),
+    status: integer('Current reservation status identifier; the specification names no meanings of the numbers'),
   },
   window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
   created: { since: 'createdSince', until: 'createdUntil' },

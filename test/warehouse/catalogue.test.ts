@@ -50,11 +50,64 @@ describe('a published copy', () => {
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5, "guest's wish": 'quiet' }])
     const view = columnsIn(await publishedCatalogue(opened), 'current').get('enquiries')
     expect(view).toContainEqual(
-      expect.objectContaining({ name: 'guest_s_wish', comment: "Undocumented field guest's wish" }),
+      expect.objectContaining({
+        name: 'guest_s_wish',
+        comment: expect.stringMatching(/^Undocumented field guest's wish: VARCHAR, first seen .* in load 2$/) as string,
+      }),
     )
     expect(view?.filter(({ comment }) => comment === '')).toEqual([])
   })
+
+  it('has the whole text of the specification, also in place of an older text', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, events, [{ eventId: 1, totalChanges: 2 }])
+    await publishedCatalogue(opened)
+    await opened.warehouse.rows(`COMMENT ON COLUMN main.events.aggregate_record_modified IS 'an older text'`)
+    await loadRows(opened, events, [{ eventId: 2 }])
+    const catalogue = await publishedCatalogue(opened)
+    const comment = (table: string, column: string) =>
+      ['main', 'current'].map(
+        (schema) =>
+          columnsIn(catalogue, schema)
+            .get(table)
+            ?.find(({ name }) => name === column)?.comment,
+      )
+    expect(comment('events', 'aggregate_record_modified')).toEqual(
+      twice(
+        'Changes when the event or any child record is added, updated or soft-deleted. Child records: meeting rooms, accommodations, commissions, assignments, entity links, permissions, operations records, cancellation records, extended properties',
+      ),
+    )
+    expect(comment('audit_entries', 'entity_type')).toEqual(
+      twice(
+        'Type of entity changed (present in the general audit report; the enquiry audit lists only timestamp, userId, action)',
+      ),
+    )
+    expect(comment('enquiry_audit_entries', 'payload')).toEqual(
+      twice('Raw payload; included when `expand.payload` is true'),
+    )
+    for (const table of ['enquiries', 'automated_bookings', 'office_reservations'])
+      expect(comment(table, 'status')?.[0]).toContain('the specification names no meanings of the numbers')
+    expect(comment('events', 'total_changes')?.[0]).toContain('in the window of the request that brought this version')
+  })
+
+  it('names the present type of a discovered column, and when and in which load it was first seen', async () => {
+    await using opened = await aWarehouse()
+    await loadRows(opened, enquiries, [{ enquiryId: 1, seats: 5 }])
+    await publishedCatalogue(opened)
+    const seats = async () =>
+      columnsIn(await publishedCatalogue(opened), 'current')
+        .get('enquiries')
+        ?.find(({ name }) => name === 'seats')
+    expect((await seats())?.comment).toMatch(
+      /^Undocumented field seats: BIGINT, first seen \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC in load 1$/,
+    )
+    await loadRows(opened, enquiries, [{ enquiryId: 2, seats: 5.5 }])
+    expect((await seats())?.comment).toMatch(/^Undocumented field seats: (?!BIGINT)\S+, first seen .* in load 1$/)
+  })
 })
+
+/** The comment on the column in main and in current. */
+const twice = (text: string) => [text, text]
 
 const room = (id: number, more: object = {}) => ({ id, ...more })
 

@@ -1,9 +1,11 @@
 /**
- * Adds missing comments on views, on closed versions and on the columns of the books. A view loses its comments
- * whenever it is created again, and only readers need them, so they are added when the file is published.
+ * Adds comments that are missing or outdated: on columns of tables, on views, on closed versions and on the columns of
+ * the books. A view loses its comments whenever it is created again, and only readers need them, so they are added when
+ * the file is published.
  */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
-import { SYSTEM_COLUMNS, VERSION_COLUMNS } from '../../../schema/tables.ts'
+import { reports } from '../../../schema/index.ts'
+import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { name, text } from '../database/sqlText.ts'
 import { closedName } from '../tables/versions.ts'
@@ -12,8 +14,36 @@ import { closedName } from '../tables/versions.ts'
 type CommentClause = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
+  const outdated = await outdatedColumns(sql)
+  if (outdated.length > 0) await sql.run(outdated.map((each) => `COMMENT ON ${each};`).join('\n'))
   const told = [...(await viewsOfTables(sql)), ...(await columnsOfVersions(sql)), ...(await columnsOfBooks(sql))]
   if (told.length > 0) await sql.run(told.map((each) => `COMMENT ON ${each};`).join('\n'))
+}
+
+/**
+ * Returns comments on columns whose present one is another: those of an older program, and of a discovered column, whose
+ * type may have changed. Views without any comments get theirs below.
+ */
+async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
+  const documented = reports
+    .map(tableOf)
+    .flatMap(({ name: table, asked, fields }) =>
+      [...asked, ...fields].map((column) => `(${text(table)}, ${text(column.name)}, ${text(column.comment)})`),
+    )
+  const rows = await sql.rows<{ schema: string; table: string; column: string; comment: string }>(`
+    WITH first_seen AS (
+      SELECT table_name, column_name, min(load_id) AS load_id, min_by(changed_at, load_id) AS changed_at
+      FROM tidemark.schema_changes WHERE change = 'added' GROUP BY ALL),
+    discovered AS (
+      SELECT c.table_name, c.column_name, concat('Undocumented field ', replace(c.field, chr(0), '\\0'), ': ', c.type,
+        ', first seen ' || strftime(f.changed_at, '%Y-%m-%d %H:%M:%S') || ' UTC in load ' || f.load_id) AS comment
+      FROM tidemark.columns c LEFT JOIN first_seen f USING (table_name, column_name)),
+    wanted AS (FROM discovered UNION ALL FROM (VALUES ${documented.join(', ')}))
+    SELECT d.schema_name AS "schema", d.table_name AS "table", d.column_name AS "column", w.comment
+    FROM duckdb_columns() d JOIN wanted w USING (table_name, column_name)
+    WHERE d.database_name = current_database() AND d.comment IS DISTINCT FROM w.comment
+      AND (d.schema_name = 'main' OR d.schema_name IN ('current', 'history') AND d.comment IS NOT NULL)`)
+  return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
 /** Returns comments on the `current` views: those of their tables. */
