@@ -14,7 +14,10 @@ const MINUTE_MS = 60_000
 const REMEMBERED_MAX = 10_000
 
 export interface AuthOptions {
-  readonly settings: Pick<Settings, 'clients' | 'tokenLifetimeSeconds' | 'tokenRequestsPerMinute' | 'clock'>
+  readonly settings: Pick<
+    Settings,
+    'clients' | 'strictParameters' | 'tokenLifetimeSeconds' | 'tokenRequestsPerMinute' | 'clock'
+  >
   readonly faults: Faults
   /** The service's clock in whole seconds since 1970. */
   readonly nowSeconds: () => number
@@ -48,7 +51,8 @@ export class Auth {
   async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)
-    const failures = ['clientId', 'clientSecret', 'scopes'].flatMap((property) => failureOf(property, body[property]))
+    const failures = PROPERTIES.flatMap((property) => failureOf(property, body[property]))
+    if (this.#options.settings.strictParameters) failures.push(...Object.keys(body).flatMap(strayOf))
     if (failures.length > 0) return json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
     const client = this.#options.settings.clients.find(
       (known) => known.clientId === body['clientId'] && known.clientSecret === body['clientSecret'],
@@ -141,6 +145,11 @@ export class Auth {
     return undefined
   }
 }
+
+const PROPERTIES: readonly string[] = ['clientId', 'clientSecret', 'scopes']
+
+const strayOf = (property: string) =>
+  PROPERTIES.includes(property) ? [] : [{ property, message: `${property} is not a parameter of a token request.` }]
 
 function failureOf(property: string, given: unknown): { property: string; message: string }[] {
   if (property === 'scopes' && (given === undefined || given === null)) return []

@@ -9,6 +9,7 @@ import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
 import { SyncError } from '../errors.ts'
 import { type Action, AuditTrail } from './auditTrail.ts'
 import { Dice, type Makings } from './dice.ts'
+import { currencyOf } from './reports/contents.ts'
 import { WORLD_REPORTS, type WorldReport } from './reports/index.ts'
 import type { RawFields, Row, Table } from './table.ts'
 import { TICKS_PER_MS, type Ticks } from './ticks.ts'
@@ -80,7 +81,7 @@ export class Changes {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
     if (amount !== undefined) {
-      target.row.nano = this.#dice().nano('amount')
+      target.row.nano = this.#dice().nano('amount', target.table.definition.amountEuros, currencyOf(target.row))
       return { report, key, action: 'silentEdit', field: amount }
     }
     const [field, raw] = this.#newValue(target)

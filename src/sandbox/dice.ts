@@ -39,6 +39,10 @@ export interface Makings {
   readonly amounts: Amounts
 }
 
+/** The least and the greatest value. */
+export type Range = readonly [number, number]
+const PRICES: Range = [20, 5_020]
+
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
 /** The random values of one row, or of one item of a collection. Equal purposes give equal values. */
@@ -76,15 +80,18 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount of money as a number that is written exactly. */
-  amount(purpose: string): unknown {
-    return exact(decimalText(this.nano(purpose)))
+  /** Returns an amount of money as a number that is written exactly. `euros`: its range among `cents`. */
+  amount(purpose: string, euros?: Range, currency?: Currency): unknown {
+    return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
   /** Returns an amount of money in nano-units. */
-  nano(purpose: string): bigint {
+  nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
-    if (this.makings.amounts === 'cents') return BigInt(2_000 + (whole % 500_000)) * BigInt(NANO_PER_CENT)
+    if (this.makings.amounts === 'cents') {
+      const cents = least * 100 + (whole % ((most - least) * 100))
+      return BigInt(Math.round((cents * PER_EURO_MICROS[currency]) / 1e6)) * BigInt(NANO_PER_CENT)
+    }
     const kind = this.below(10, `${purpose} kind`)
     const rest = this.below(NANO, `${purpose} rest`)
     if (kind < 6) return nanoOf(whole % 50_000, (rest % 100) * NANO_PER_CENT)

@@ -5,11 +5,23 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Node has JSON.rawJSON, but TypeScript's types do not. */
-const rawJson = JSON as JSON & { rawJSON(text: string): unknown }
+/** Node has JSON.rawJSON and the source of a parsed value, but TypeScript's types do not. */
+const exactJson = JSON as unknown as {
+  rawJSON(text: string): unknown
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
+  ): unknown
+}
 
 /** Returns a number that JSON.stringify writes digit by digit as `text`. */
-export const exact = (text: string): unknown => rawJson.rawJSON(text)
+export const exact = (text: string): unknown => exactJson.rawJSON(text)
+
+/** Parses JSON. An integer beyond 2^53 becomes a bigint, since a number would be rounded. Throws for other text. */
+export const parseExact = (text: string): unknown =>
+  exactJson.parse(text, (_, value, { source = '' } = {}) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value,
+  )
 
 /** Writes nano-units as a decimal with at most nine fractional digits and no trailing zeros. */
 export function decimalText(nano: bigint): string {

@@ -34,7 +34,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
   if (NO_FILTER.has(name) || name.startsWith('modified')) return undefined
   switch (name) {
     case key:
-      return (row) => row.key === wanted
+      return (row) => row.key === wanted || (typeof wanted === 'bigint' && table.value(row, key) === wanted)
     case 'createdSince':
       return ({ created }) => created >= Number(wanted)
     case 'createdUntil':

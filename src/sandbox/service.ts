@@ -5,6 +5,7 @@
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace, Faults } from './faults.ts'
+import { parseExact } from './money.ts'
 import type { Settings } from './options.ts'
 import { Reporting } from './reporting.ts'
 import type { Route } from './reports/index.ts'
@@ -123,7 +124,7 @@ const notAllowed = (): Answer => plainStatus(405, 'Method not allowed', { Allow:
 function parseBody(text: string): Parsed {
   if (text === '') return { ok: false, answer: invalid({ $: ['A non-empty request body is required.'] }) }
   try {
-    const body: unknown = JSON.parse(text)
+    const body = parseExact(text)
     if (typeof body === 'object' && body !== null && !Array.isArray(body))
       return { ok: true, body: body as Record<string, unknown> }
     return { ok: false, answer: invalid({ $: ['The request body must be a JSON object.'] }) }
@@ -141,9 +142,9 @@ const tokenBodyInvalid = (): Answer =>
 
 /** Returns the enquiry in the path. A different number in the body is an error. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
-  const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-  if (Number.isNaN(id)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']
-  else if (typeof body['enquiryId'] === 'number' && body['enquiryId'] !== id)
+  const given = body['enquiryId'] ?? ''
+  if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']
+  else if (given !== '' && errors['enquiryId'] === undefined && BigInt(given as number) !== BigInt(text))
     errors['enquiryId'] = ['enquiryId in the body is not the one in the path.']
-  return id
+  return Number(text)
 }

@@ -4,7 +4,7 @@
  */
 import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
-import { type Currency, decimalText } from './money.ts'
+import { type Currency, decimalText, parseExact } from './money.ts'
 import type { RateTable } from './rates.ts'
 import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
 import { currencyOf } from './reports/contents.ts'
@@ -138,7 +138,7 @@ export class Table {
   /** Returns the value of a field for filters; undefined for malformed text. */
   value(row: Row, field: string): unknown {
     try {
-      return JSON.parse(this.raw(row, field) ?? 'null')
+      return parseExact(this.raw(row, field) ?? 'null')
     } catch {
       return undefined
     }
@@ -146,8 +146,14 @@ export class Table {
 
   /** Returns the raw text of each item of a collection. */
   items(row: Row, field: string): readonly string[] {
-    const content = row.collections.get(field) ?? this.#drawnItems(row, this.#kind(field))
+    const kind = this.#kind(field)
+    const content = this.#isWithout(row, kind) ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content
+  }
+
+  /** Returns whether the row has no such collection in its present status. */
+  #isWithout(row: Row, { onlyIn }: CollectionKind): boolean {
+    return onlyIn !== undefined && this.value(row, 'status') !== onlyIn
   }
 
   setItems(row: Row, field: string, content: Content): void {
@@ -165,7 +171,12 @@ export class Table {
     const number = this.#rows.length
     const dice = new Dice(this.#options.makings, this.report, number)
     const key = this.definition.firstKey + number
-    const rest = { nano: dice.nano('amount'), changed: {}, collections: new Map<string, Content>(), made: undefined }
+    const rest = {
+      nano: dice.nano('amount', this.definition.amountEuros, currencyOf({ dice })),
+      changed: {},
+      collections: new Map<string, Content>(),
+      made: undefined,
+    }
     const row: Row = { ...stamps, number, key, dice, ...rest }
     this.#rows.push(row)
     this.#order.push(row)

@@ -5,11 +5,13 @@
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
-import { parseTicks, type Ticks } from './ticks.ts'
+import { parseTicks } from './ticks.ts'
 
 export type PropertyErrors = Record<string, string[]>
 
-export type Value = number | string | boolean | readonly number[]
+type Integer = number | bigint
+
+export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
   /** Date-times are ticks here. Parameters that were omitted or empty are missing. */
@@ -24,14 +26,6 @@ export interface Checked {
   /** Parameters that the specification does not document; refused only when the service is strict. */
   readonly unknown: PropertyErrors
 }
-
-/** Bounds that must not be crossed. */
-const PAIRS = [
-  ['modifiedSince', 'modifiedUntil'],
-  ['createdSince', 'createdUntil'],
-  ['startDate', 'endDate'],
-  ['since', 'until'],
-] as const
 
 export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>, firstPage = 1): Checked {
   const errors: PropertyErrors = {}
@@ -63,7 +57,9 @@ function readInto(
   else values.set(name, value)
 }
 
-const isInteger = (given: unknown): given is number => Number.isSafeInteger(given)
+/** Integers have 64 bits; beyond 2^53 they are bigints. */
+const isInteger = (given: unknown): given is Integer =>
+  Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 
 const READERS: Readonly<Record<ParameterType, (given: unknown) => Value | undefined>> = {
   integer: (given) => (isInteger(given) ? given : undefined),
@@ -95,15 +91,13 @@ function readExpand(
 }
 
 function checkTogether(values: ReadonlyMap<string, Value>, errors: PropertyErrors, firstPage: number): void {
-  for (const [since, until] of PAIRS) {
-    if ((values.get(since) as Ticks) > (values.get(until) as Ticks))
-      errors[since] = [`${since} is later than ${until}.`]
-  }
   for (const [name, least] of [
     ['pageNumber', firstPage],
     ['pageSize', 1],
   ] as const) {
-    if ((values.get(name) as number) < least) errors[name] = [`${name} must be ${least} or more.`]
+    const given = values.get(name) as Integer
+    if (given < least) errors[name] = [`${name} must be ${least} or more.`]
+    else if (typeof given === 'bigint') errors[name] = [`${name} is too large.`]
   }
   for (const name of ['targetCurrencyCode', 'currencyCode']) {
     const code = values.get(name)

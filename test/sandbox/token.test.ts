@@ -32,6 +32,7 @@ describe('a token request', () => {
     ['with an empty id', { clientId: '', clientSecret: 'x' }, 'clientId'],
     ['with a number as id', { clientId: 7, clientSecret: 'x' }, 'clientId'],
     ['with an array of scopes', { ...GOOD, scopes: ['event.read'] }, 'scopes'],
+    ['with an unknown property', { ...GOOD, audience: 'x' }, 'audience'],
     ['that is no JSON', 'clientId=demo', '$'],
   ])('%s is answered with 400 and a ValidationFailure array', async (_, body, property) => {
     await using caller = await aCaller()

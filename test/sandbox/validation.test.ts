@@ -44,12 +44,14 @@ describe.each(reports)('%s', (report) => {
     )
   })
 
-  it('refuses a lower bound that is later than its upper bound, and takes equal ones', async () => {
+  it('has nothing between a lower bound and an earlier upper bound, and takes equal ones', async () => {
     await using caller = await aCaller()
     for (let i = 0; i < DATES[report].length; i += 2) {
       const [since, until] = [DATES[report][i] as string, DATES[report][i + 1] as string]
       const crossed = { [since]: '2025-06-01T00:00:00.0000001Z', [until]: '2025-06-01T00:00:00Z' }
-      expect(await refusedProperties(await caller.report(report, crossed))).toEqual([since])
+      const nothing = await caller.report(report, crossed)
+      expect(nothing.status).toBe(200)
+      expect(JSON.stringify(await nothing.json())).toMatch(/^(?:\[\]|\{"items":\[\].*"totalCount":0\})$/)
       const equal = { [since]: '2025-06-01T02:00:00+02:00', [until]: '2025-06-01T00:00:00Z' }
       expect((await caller.report(report, equal)).status).toBe(200)
     }
@@ -116,4 +118,19 @@ describe('the service', () => {
     const report = name === 'currencyCode' ? 'automated_bookings' : 'budgets'
     expect(await refusedProperties(await caller.report(report, { [name]: 'XYZ' }))).toEqual([name])
   })
+})
+
+it('integers have 64 bits: one beyond 2^53 is compared digit by digit, one beyond 2^63 is refused', async () => {
+  await using caller = await aCaller({ rows: 20 })
+  const [key = 0, other = 0] = caller.world.keys('enquiries')
+  caller.world.putRow('enquiries', key, { companyId: '9007199254740993', status: '9007199254740993' })
+  caller.world.putRow('enquiries', other, { companyId: '9007199254740992' })
+  const ask = (filter: string) => caller.post(PATHS.enquiries, `{${filter}}`)
+  for (const filter of ['"companyId":9007199254740993', '"status":[9007199254740993]']) {
+    const answer = (await (await ask(filter)).json()) as { items: { enquiryId: number }[] }
+    expect(answer.items.map(({ enquiryId }) => enquiryId)).toEqual([key])
+  }
+  expect(await refusedProperties(await ask('"companyId":9223372036854775808'))).toEqual(['companyId'])
+  const trail = await caller.post('/v1/EnquiryReport/9007199254740993/Audit', '{"since":"2020-01-01T00:00:00Z"}')
+  expect(await trail.json()).toMatchObject({ items: [], totalCount: 0 })
 })

@@ -37,6 +37,30 @@ describe('a seed', () => {
     }
   })
 
+  it('is a believable business: rooms that hold their guests, budgets in thousands, cancellations of cancelled events', async () => {
+    await using sandbox = await startSandbox({ rows: 200, amounts: 'cents', changesPerSecond: 0 })
+    const { world } = sandbox
+    for (let change = 0; change < 200; change += 1) world.tick('events')
+    type Event = Record<'attendees' | 'inPersonAttendees' | 'budgetAmount', number> & {
+      eventId: number
+      recordCreated: string
+      status: string
+      meetingRooms: { capacity: number }[]
+      cancellationRecord: object | null
+    }
+    const events = world.keys('events').map((key) => world.row('events', key) as unknown as Event)
+    for (const { attendees, inPersonAttendees, budgetAmount, meetingRooms } of events) {
+      expect(inPersonAttendees).toBeLessThanOrEqual(attendees)
+      for (const { capacity } of meetingRooms) expect(inPersonAttendees / capacity).toBeLessThanOrEqual(1)
+      expect(budgetAmount).toBeGreaterThanOrEqual(2_000)
+    }
+    const records = events.filter(({ cancellationRecord }) => cancellationRecord !== null)
+    expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['Cancelled']))
+    const budgets = world.keys('budgets').map((key) => world.row('budgets', key))
+    expect(budgets.every((budget) => Number(budget?.['totalAmount']) > 900)).toBe(true)
+    expect(budgets.every((budget) => world.row('events', Number(budget?.['eventId'])) !== undefined)).toBe(true)
+  })
+
   it('never lets a row be older than its history or younger than the clock', async () => {
     const clock = new HandClock('2024-05-05')
     await using sandbox = await startSandbox({ rows: 200, clock })

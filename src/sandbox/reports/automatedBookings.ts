@@ -1,7 +1,10 @@
 /** Automated bookings (spec §2, §4): prices are in the request's `currencyCode`. */
+import type { Range } from '../dice.ts'
 import { booked, bookingTypeOf } from './booked.ts'
 import { approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, paging, plain, stay } from './definition.ts'
+
+const COMMISSIONS: Range = [20, 1_000]
 
 export const automatedBookings: Definition = {
   endpoint: {
@@ -27,6 +30,7 @@ export const automatedBookings: Definition = {
   entity: { id: 7, type: 'AutomatedBookings' },
   keepsDeleted: false,
   amount: 'totalPrice',
+  amountEuros: [200, 20_000],
   ...booked({
     key: 'reservationId',
     statuses: 6,
@@ -34,8 +38,9 @@ export const automatedBookings: Definition = {
     departure: 'endDate',
     guests: 'numberOfPeople',
     amount: 'commission',
+    amountEuros: COMMISSIONS,
     own: (row) => ({
-      commission: row.dice.amount('amount'),
+      commission: row.dice.amount('amount', COMMISSIONS, currencyOf(row)),
       commissionCurrency: currencyOf(row),
       bookingType: bookingTypeOf(row.dice),
     }),
@@ -45,7 +50,7 @@ export const automatedBookings: Definition = {
     many('reservationDayFoodDrinks', (dice, row) => ({
       item: dice.pick(['Coffee ☕', 'Brezeln', 'Déjeuner', '弁当'], 'item'),
       portions: 1 + dice.below(200, 'portions'),
-      ...price(dice, row),
+      ...price(dice, row, [3, 60]),
     })),
     many('reservationDayEquipments', (dice) => ({
       item: dice.pick(['Projector', 'Flipchart', 'Mikrofon'], 'item'),

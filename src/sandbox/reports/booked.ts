@@ -2,9 +2,9 @@
  * The common part of enquiries, automated bookings and office reservations: a booker, a status and a stay (spec §2).
  * None of them has a modification time, so a row does not show when it changed.
  */
-import { type Dice } from '../dice.ts'
+import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
-import { companyOf } from './contents.ts'
+import { companyOf, currencyOf } from './contents.ts'
 import type { Definition, Fields, RowSource } from './definition.ts'
 
 interface Booked {
@@ -17,6 +17,8 @@ interface Booked {
   /** Fields that only this report has. The first one is an amount that edits may change. */
   readonly own: (row: RowSource) => Fields
   readonly amount: string
+  /** The range of that amount in euros. */
+  readonly amountEuros: Range
 }
 
 const BOOKING_TYPES = 4
@@ -59,7 +61,7 @@ export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'com
       bookerCompany: (dice) => dice.pick(dice.pools.bookers, 'company').company,
       bookerName: (dice) => dice.pick(dice.pools.bookers, 'name').name,
       [kind.guests]: (dice) => 300 + dice.below(200, 'guests'),
-      [kind.amount]: (dice) => dice.amount('amount'),
+      [kind.amount]: (dice, row) => dice.amount('amount', kind.amountEuros, currencyOf(row)),
       notes: (dice) => dice.pick(dice.pools.notes, 'notes'),
     },
   }

@@ -3,6 +3,7 @@ import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate
 import { type Definition, many, modified, paging, plain } from './definition.ts'
 import { FIRST_EVENT } from './events.ts'
 
+const FIRST_BUDGET = 500_001
 const KINDS = ['Default', 'Travel', 'Catering', 'Technik', 'Hébergement', 'Marketing', 'Reserve']
 
 export const budgets: Definition = {
@@ -23,19 +24,20 @@ export const budgets: Definition = {
     required: ['modifiedSince', 'targetCurrencyCode'],
   },
   key: 'budgetId',
-  firstKey: 500_001,
+  firstKey: FIRST_BUDGET,
   rowsPerEvent: 1,
   entity: { id: 5, type: 'Budgets' },
   keepsDeleted: true,
   comparesWith: { onlyDefaultBudget: 'isDefault' },
   amount: 'totalAmount',
+  amountEuros: [1_000, 60_000],
   fields: (row) => {
     const { dice, key } = row
     return {
       budgetId: key,
       budgetName: `${dice.pick(KINDS, 'kind')} ${dice.pick(dice.pools.towns, 'town')}`,
       modifiedAt: dice.time('modifiedAt', row.modified),
-      eventId: eventOf(dice, FIRST_EVENT),
+      eventId: eventOf(dice, FIRST_EVENT, key - FIRST_BUDGET),
       companyId: companyOf(dice),
       affiliateGroupId: affiliateOf(dice),
       isDefault: dice.chance(40, 'default'),

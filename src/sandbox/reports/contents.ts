@@ -2,7 +2,7 @@
  * Contents that rows and collections of several reports share. The specification does not define the fields in
  * collections (§2, gaps), so these are assumptions: scalars, one level of nesting, items with and without an `id`.
  */
-import type { Dice } from '../dice.ts'
+import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource } from './definition.ts'
 
@@ -18,9 +18,15 @@ export const affiliateOf = (dice: Dice): number | null =>
 /** Returns the currency of the row's own amounts. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of a random event of the world. */
-export const eventOf = (dice: Dice, firstEvent: number): number =>
-  firstEvent + dice.below(Math.max(1, dice.makings.events), 'event')
+/** Returns the identifier of an event that was created a little before the row of this number; without one, of any. */
+export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
+  const { events } = dice.makings
+  if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')
+  return firstEvent + Math.max(0, Math.min(number, events) - 1 - dice.below(4, 'event'))
+}
+
+/** Rates of a room for one night, in euros. */
+export const NIGHT: Range = [60, 380]
 
 export const person = (dice: Dice): Fields => ({
   name: dice.pick(dice.pools.people, 'person'),
@@ -34,12 +40,12 @@ export const place = (dice: Dice): Fields => ({
 })
 
 export const money = (dice: Dice, row: RowSource): Fields => ({
-  amount: dice.amount('amount'),
+  amount: dice.amount('amount', undefined, currencyOf(row)),
   currency: currencyOf(row),
 })
 
-export const price = (dice: Dice, row: RowSource): Fields => ({
-  price: dice.amount('price'),
+export const price = (dice: Dice, row: RowSource, euros?: Range): Fields => ({
+  price: dice.amount('price', euros, currencyOf(row)),
   currency: currencyOf(row),
 })
 

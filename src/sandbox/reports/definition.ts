@@ -2,7 +2,7 @@
  * What the sandbox knows of one report: its endpoint as specified (§4), and how its rows and collections are generated
  * where the specification has a gap. One file per report; `index.ts` lists them.
  */
-import type { Dice } from '../dice.ts'
+import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
@@ -56,6 +56,8 @@ export interface Definition {
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The field with an amount in the currency of the request, next to `currencyCode`. */
   readonly amount?: string
+  /** The range of that amount in euros, where amounts are believable ones (`cents`). */
+  readonly amountEuros?: Range
   /** For parameters whose name is not the field's: the field with which the parameter is compared. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
@@ -66,6 +68,8 @@ export interface CollectionKind {
   readonly flag: string
   /** `many`: an array. `one`: an object or null. */
   readonly holds: 'many' | 'one'
+  /** The only status in which a row has this collection; undefined: every one. */
+  readonly onlyIn?: string
   /** Whether items have an `id` of their own. */
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields

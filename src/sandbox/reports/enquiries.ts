@@ -1,7 +1,11 @@
 /** Enquiries (spec §2, §4): paged in an envelope; a deleted one is no longer returned. */
+import type { Range } from '../dice.ts'
 import { booked } from './booked.ts'
-import { affiliateOf, answer, approver, currencyOf, day, place, taxRate } from './contents.ts'
+import { affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
+
+/** Budgets of enquiries, in euros. */
+const BUDGETS: Range = [1_000, 60_000]
 
 export const enquiries: Definition = {
   endpoint: {
@@ -33,8 +37,9 @@ export const enquiries: Definition = {
     departure: 'departureDate',
     guests: 'guests',
     amount: 'budgetAmount',
+    amountEuros: BUDGETS,
     own: (row) => ({
-      budgetAmount: row.dice.amount('amount'),
+      budgetAmount: row.dice.amount('amount', BUDGETS, currencyOf(row)),
       budgetCurrency: currencyOf(row),
       affiliateGroupId: affiliateOf(row.dice),
     }),
@@ -49,7 +54,7 @@ export const enquiries: Definition = {
     many('bedrooms', (dice, row) => ({
       type: dice.pick(['single', 'double', 'Suite'], 'type'),
       count: 1 + dice.below(60, 'count'),
-      rate: dice.amount('rate'),
+      rate: dice.amount('rate', NIGHT, currencyOf(row)),
       currency: currencyOf(row),
     })),
     plain('customQuestions', answer),

@@ -2,10 +2,10 @@
  * Events: every field of the EventReporting object (spec §2) and a few undocumented ones, since a real service sends
  * more fields than documented. Past events are completed or cancelled; future ones are planned.
  */
-import type { Dice } from '../dice.ts'
+import type { Dice, Range } from '../dice.ts'
 import { HISTORY_END } from '../history.ts'
 import { TICKS_PER_DAY, TICKS_PER_MINUTE, yearOf } from '../ticks.ts'
-import { affiliateOf, companyOf, currencyOf, money, person, price } from './contents.ts'
+import { affiliateOf, companyOf, currencyOf, money, NIGHT, person, price } from './contents.ts'
 import { type Definition, many, modified, one, paging, plain, type RowSource } from './definition.ts'
 
 export const FIRST_EVENT = 100_001
@@ -14,6 +14,8 @@ const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
 const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
 const FORMS = ['Standard', 'MERF', 'Short form', 'Hybrid']
 const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cost centre']
+/** Budgets of events, in euros. */
+const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
 /** Events start 7 to 306 days after their creation, between 08:00 and 12:45. */
@@ -23,6 +25,10 @@ const startOf = ({ dice, created }: RowSource): number =>
 
 const nameOf = (dice: Dice, row: RowSource): string =>
   `${dice.pick(dice.pools.occasions, 'occasion')} ${dice.pick(dice.pools.towns, 'town')} ${yearOf(startOf(row))}`
+
+const attendeesOf = (dice: Dice): number => 2 + dice.below(400, 'attendees')
+
+const onSiteOf = (dice: Dice): number => attendeesOf(dice) - dice.below(Math.ceil(attendeesOf(dice) / 2), 'online')
 
 const statusOf = (dice: Dice, row: RowSource): string => dice.pick(startOf(row) < HISTORY_END ? OVER : AHEAD, 'status')
 
@@ -49,7 +55,7 @@ export const events: Definition = {
   comparesWith: { affiliateGroupId: 'affiliateId' },
   fields: (row) => {
     const { dice, key } = row
-    const attendees = 2 + dice.below(400, 'attendees')
+    const attendees = attendeesOf(dice)
     const start = startOf(row)
     const end = start + (2 + dice.below(30, 'length')) * QUARTER_HOUR + dice.below(3, 'nights') * TICKS_PER_DAY
     return {
@@ -61,7 +67,7 @@ export const events: Definition = {
       formType: dice.pick(FORMS, 'form'),
       location: dice.pick(dice.pools.venues, 'venue'),
       attendees,
-      inPersonAttendees: attendees - dice.below(Math.ceil(attendees / 2), 'online'),
+      inPersonAttendees: onSiteOf(dice),
       externalId: dice.chance(60, 'has external id') ? `EXT-${dice.below(10 ** 9, 'external id')}` : null,
       town: dice.pick(dice.pools.towns, 'town'),
       paymentMethod: dice.pick(PAYMENTS, 'payment'),
@@ -73,12 +79,12 @@ export const events: Definition = {
       aggregateRecordModified: dice.time('aggregateRecordModified', row.aggregate),
       isDeleted: row.deleted,
       bookerName: dice.pick(dice.pools.bookers, 'booker').name,
-      budgetAmount: dice.amount('budget'),
+      budgetAmount: dice.amount('budget', BUDGETS, currencyOf(row)),
       budgetCurrency: currencyOf(row),
       isVip: dice.chance(5, 'vip'),
       notes: dice.chance(60, 'has notes') ? dice.pick(dice.pools.notes, 'notes') : null,
       arrivalTime: `${String(6 + dice.below(2, 'arrival')).padStart(2, '0')}:30:00`,
-      costEstimate: dice.chance(80, 'has estimate') ? dice.amount('estimate') : undefined,
+      costEstimate: dice.chance(80, 'has estimate') ? dice.amount('estimate', BUDGETS, currencyOf(row)) : undefined,
       tags: dice.chance(10, 'has tags') ? ['hybrid', 'catering'] : undefined,
       venueContact: dice.chance(10, 'has contact')
         ? { name: dice.pick(dice.pools.people, 'contact'), floor: dice.below(9, 'floor') }
@@ -91,12 +97,13 @@ export const events: Definition = {
     attendees: (dice) => 402 + dice.below(400, 'attendees'),
     location: (dice) => dice.pick(dice.pools.venues, 'venue'),
     paymentMethod: (dice) => dice.pick(PAYMENTS, 'payment'),
-    budgetAmount: (dice) => dice.amount('budget'),
+    budgetAmount: (dice, row) => dice.amount('budget', BUDGETS, currencyOf(row)),
     notes: (dice) => dice.pick(dice.pools.notes, 'notes'),
   },
   collections: [
     many('meetingRooms', (dice, row) => {
-      const capacity = 4 + dice.below(400, 'capacity')
+      // Everybody on site fits into each room.
+      const capacity = onSiteOf(row.dice) + dice.below(100, 'capacity')
       return {
         name: dice.pick(dice.pools.venues, 'venue'),
         capacity,
@@ -112,7 +119,7 @@ export const events: Definition = {
       hotel: dice.pick(dice.pools.venues, 'hotel'),
       nights: 1 + dice.below(6, 'nights'),
       rooms: 1 + dice.below(80, 'rooms'),
-      ratePerNight: dice.amount('rate'),
+      ratePerNight: dice.amount('rate', NIGHT, currencyOf(row)),
       currency: currencyOf(row),
       guests: [{ name: dice.pick(dice.pools.people, 'guest') }, { name: dice.pick(dice.pools.people, 'companion') }],
       isDeleted: false,
@@ -142,11 +149,14 @@ export const events: Definition = {
       role: dice.pick(['planner', 'host', 'Technik', 'Accueil'], 'role'),
       hours: dice.below(40, 'hours') + 0.25,
     })),
-    one('cancellationRecord', (dice, row) => ({
-      reason: dice.pick(['budget', 'illness', 'höhere Gewalt', 'date moved'], 'reason'),
-      fee: money(dice, row),
-      confirmedBy: dice.pick(dice.pools.people, 'confirmed by'),
-    })),
+    {
+      ...one('cancellationRecord', (dice, row) => ({
+        reason: dice.pick(['budget', 'illness', 'höhere Gewalt', 'date moved'], 'reason'),
+        fee: money(dice, row),
+        confirmedBy: dice.pick(dice.pools.people, 'confirmed by'),
+      })),
+      onlyIn: 'Cancelled',
+    },
     plain('extendedProperties', (dice) => ({
       key: dice.pick(['costCentre', 'poNumber', 'couleur', '部署'], 'key'),
       value: dice.pick(dice.pools.notes, 'value'),

@@ -3,6 +3,7 @@ import { affiliateOf, answer, companyOf, eventOf, person, place } from './conten
 import { created, type Definition, many, modified, one, paging } from './definition.ts'
 import { FIRST_EVENT } from './events.ts'
 
+const FIRST_SUBMISSION = 900_001
 const FORMS = 15
 const STATES = ['submitted', 'under review', 'approved', 'zurückgestellt', 'refusé']
 
@@ -23,22 +24,25 @@ export const merfSubmissions: Definition = {
     required: [],
   },
   key: 'submissionId',
-  firstKey: 900_001,
+  firstKey: FIRST_SUBMISSION,
   rowsPerEvent: 1,
   entity: { id: 11, type: 'MerfSubmissions' },
   keepsDeleted: false,
-  fields: ({ dice, key, created: submitted }) => ({
-    submissionId: key,
-    formId: 1 + dice.below(FORMS, 'form'),
-    eventId: eventOf(dice, FIRST_EVENT),
-    submittedAt: dice.time('submittedAt', submitted),
-    state: dice.pick(STATES, 'state'),
-    companyId: companyOf(dice),
-    affiliateId: affiliateOf(dice),
-    score: dice.cents(10, 'score'),
-    language: dice.pick(['en', 'de', 'fr', 'pl', 'ja'], 'language'),
-    comment: dice.chance(40, 'has comment') ? dice.pick(dice.pools.notes, 'comment') : null,
-  }),
+  fields: (row) => {
+    const { dice, key, created: submitted } = row
+    return {
+      submissionId: key,
+      formId: 1 + dice.below(FORMS, 'form'),
+      eventId: eventOf(dice, FIRST_EVENT, key - FIRST_SUBMISSION),
+      submittedAt: dice.time('submittedAt', submitted),
+      state: dice.pick(STATES, 'state'),
+      companyId: companyOf(dice),
+      affiliateId: affiliateOf(dice),
+      score: dice.cents(10, 'score'),
+      language: dice.pick(['en', 'de', 'fr', 'pl', 'ja'], 'language'),
+      comment: dice.chance(40, 'has comment') ? dice.pick(dice.pools.notes, 'comment') : null,
+    }
+  },
   edits: {
     state: (dice) => dice.pick(STATES, 'state'),
     score: (dice) => dice.cents(10, 'score'),

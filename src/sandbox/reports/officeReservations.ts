@@ -1,7 +1,11 @@
 /** Office reservations (spec §2, §4). */
+import type { Range } from '../dice.ts'
 import { booked, bookingTypeOf } from './booked.ts'
 import { currencyOf, day, person, place, price } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
+
+/** Rates of a desk for one day, in euros. */
+const DESKS: Range = [15, 90]
 
 export const officeReservations: Definition = {
   endpoint: {
@@ -32,8 +36,9 @@ export const officeReservations: Definition = {
     departure: 'endDate',
     guests: 'seats',
     amount: 'deskRate',
+    amountEuros: DESKS,
     own: (row) => ({
-      deskRate: row.dice.amount('amount'),
+      deskRate: row.dice.amount('amount', DESKS, currencyOf(row)),
       deskRateCurrency: currencyOf(row),
       bookingType: bookingTypeOf(row.dice),
     }),
