@@ -22,7 +22,7 @@ export interface Finding {
 export const LIMITS: Readonly<Record<TextKind, Readonly<Record<Rule, number>>>> = {
   code: { words: 3, 'vague verbs': 19, 'long sentences': 19, docstrings: 57, participles: 53 },
   tests: { words: 137, 'vague verbs': 224, 'long sentences': 46, docstrings: 50, participles: 65 },
-  documents: { words: 43, 'vague verbs': 186, 'long sentences': 131, docstrings: 0, participles: 0 },
+  documents: { words: 42, 'vague verbs': 160, 'long sentences': 127, docstrings: 0, participles: 0 },
 }
 
 export const CURES: Readonly<Record<Rule, string>> = {
