@@ -72,13 +72,13 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake to use as the warehouse. Then `path` only names the place of local files. */
+  /** The lake to use as the warehouse; `path` then only decides where local files are. Undefined: a file. */
   readonly lake?: LakePlace | undefined
-  /** Runs each statement; a simulation delays, refuses or loses some of them here. */
+  /** Calls `run` for each statement. A simulation delays a statement here, lets it fail, or loses its result. */
   readonly around?: AroundStatement | undefined
 }
 
-/** The run's right to commit, checked in the transaction that writes. */
+/** The run's right to commit. It is checked in the transaction that writes. */
 export interface WithFence {
   readonly fence?: Fence | undefined
 }
@@ -104,17 +104,17 @@ function makeFolderFor(file: string): void {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** Precedes each number of a staged row that is too long for a double, which is then a string. */
+  /** A staged number that a double can't store is a string with this prefix. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** The file, to notice when it is replaced; undefined for a warehouse in memory or in a lake. */
+  /** The file, to find out whether it was replaced; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
-  /** Runs that have begun and committed nothing yet. */
+  /** Runs that have begun but not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** Cache of discovered columns; undefined: the next load reads them from the books. */
+  /** The discovered columns; undefined if they changed: the next load reads them from the books. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -133,14 +133,14 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /**
-   * Opens or creates the warehouse and migrates it to the newest layout. Throws WAREHOUSE_MISSING when its folder
-   * cannot be created.
+   * Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING if its folder can't
+   * be created, and errors of the database.
    */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The name begins like that of a spill folder, so that both are removed after this process was killed.
+    // The temporary name begins like a spill folder's, so that both are removed if this process is killed.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -159,12 +159,12 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** Returns the mark of the report's scope and the end of the window that set it, both times of the service. */
+  /** Returns the mark of the report's scope and the end of the window that set it, both in the service's time. */
   lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
     return lastWindowOf(this.#database, report, scope)
   }
 
-  /** Commits one load, after the loads before it have ended. */
+  /** Commits one load, after all earlier loads have ended. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const known = { mark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
@@ -178,7 +178,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that throws may have been committed and may have added columns.
+    // A load that throws may nevertheless have been committed, with new columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
@@ -188,19 +188,19 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
-  /** Returns the run's right to commit. Earlier runs of its kind and report lose theirs. */
+  /** Returns the run's right to commit. Earlier runs of the same kind and report lose theirs. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake it is unknown whether the older run is alive. It can commit nothing from now on.
+      // In a lake, it is unknown whether the older run still works. In any case it can't commit any more.
       if (this.#database.isShared) await endOrphans(sql, ask)
       return fence
     })
   }
 
   /**
-   * Notes that a run has begun. Its record is written with its first load. A run that finds nothing new, as most do,
-   * writes its record only once, at its end.
+   * Remembers that a run has begun; its record is written with its first load. So a run without new rows, which is
+   * usual, writes its record only once, at its end.
    */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
@@ -212,7 +212,7 @@ export class Warehouse implements AsyncDisposable {
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
-  /** Forgets the discovered columns, since switching on the history may rename some of them. */
+  /** Records the states of reports. The discovered columns are read again, since a history may rename some of them. */
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     return this.#afterOtherLoads(async () => {
       this.#discovered = undefined
@@ -220,12 +220,12 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Returns the records that changed since their trail was last read, or whose trail was never read. */
+  /** Returns the records that have changed since their trail was last read, and records whose trail was never read. */
   dueRecords(ask: RecordsRequest): Promise<DueRecord[]> {
     return dueRecords(this.#database, ask)
   }
 
-  /** Returns records whose trail was read with another configuration, newest first. Their whole trail is read again. */
+  /** Returns the records whose whole trail has to be read again, because the configuration changed; newest first. */
   recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
   }
@@ -234,7 +234,7 @@ export class Warehouse implements AsyncDisposable {
     return lastReadRecord(this.#database, ask)
   }
 
-  /** Stores which records could not be read; the time to the next attempt grows. */
+  /** Records which records could not be read. The time until the next attempt grows. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -242,12 +242,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
   }
 
-  /** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */
+  /** Returns when the last trail was read of the records whose scope begins with this prefix; undefined: none was. */
   lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
     return lastAsked(this.#database, report, scopePrefix)
   }
 
-  /** Returns the loads that rejected rows of the report, oldest first, with the number of rows still rejected. */
+  /** Returns the loads that rejected rows of the report, oldest first, with how many rows are still rejected. */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
   }
@@ -268,7 +268,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Returns the reports that were resumed. */
+  /** Ends pauses, and returns the reports whose pause ended. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -280,12 +280,12 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  /** Returns the privacy rules with which the rows of each scope were stored (src/plan/privacy.ts). */
+  /** Returns the privacy rules with which each scope was stored (src/plan/privacy.ts); undefined for no rules. */
   keptAs(report: ReportName): Promise<(string | undefined)[]> {
     return keptAs(this.#database, report)
   }
 
-  /** Deletes the coverage of the report's scopes that are not among `kept`: their records are no longer read. */
+  /** Deletes the coverage of those scopes of the report that are not in `kept`: their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
@@ -294,7 +294,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
-  /** Returns the report's reconcile that was stopped, or begins one. `startedAt` is a time of the service. */
+  /** Returns the report's stopped reconcile, or begins one. `startedAt` is the service's time. */
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
@@ -326,19 +326,19 @@ export class Warehouse implements AsyncDisposable {
     return pagingProfileOf(this.#database, { report, pageSize })
   }
 
-  /** Merges what a run has learned with what other runs have learned meanwhile. */
+  /** Stores what a run has learned. What other runs have stored meanwhile is kept too. */
   learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
 
-  /** Replaces the published copy, unless the copy has this state already. */
+  /** Publishes the copy for readers, unless the copy already has the same state. */
   publish(to: string): Promise<PublishResult> {
     // Readers open the lake itself: each of its snapshots is consistent.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
-  /** Runs one reading statement, for status and tests. It waits for a running load. */
+  /** Runs one reading statement, for status and tests, after the running load has ended. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
@@ -348,7 +348,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Returns false after a fatal error of the database, when only a restart helps. */
+  /** Returns false if the database has had a fatal error: only opening it again helps. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => true,
@@ -356,9 +356,9 @@ export class Warehouse implements AsyncDisposable {
     )
   }
 
-  /** Writes the committed changes from the log into the file. */
+  /** Writes committed changes from DuckDB's log into its file. */
   checkpoint(): Promise<void> {
-    // The operator of a lake decides when its files are merged.
+    // The operator of a lake decides when its small files are merged.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }

@@ -8,11 +8,11 @@ import { name, text, time } from '../database/sqlText.ts'
 
 export interface AuditedRecord {
   readonly scope: string
-  /** The service's time when the record's trail was read. */
+  /** The service's time when the trail was read. */
   readonly at: Instant
 }
 
-/** Records, in the load's transaction, when the trails were read. */
+/** Records when the trails were read, in the transaction of the load. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -33,13 +33,11 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** Time from the first failed attempt to the next one. It doubles with each attempt, up to a day. */
+/** Time from the first failed attempt to the next one. It doubles after each further failure, up to a day. */
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
-/**
- * Stores the skipped records and the time of the next attempt for each. `now` is our clock, as in later comparisons.
- */
+/** Records the skipped records with the time of the next attempt for each. `now` is our clock, as in later reads. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -67,13 +65,13 @@ export interface DueRecord {
   /** The service's time when the trail was last read. */
   readonly askedAt: Instant | undefined
   /**
-   * The start of the run that last read the trail; when that run was trimmed from the books, the time at which the
-   * mark was written.
+   * When the run that last read the trail began, by our clock; if that run is no longer in the books, when the mark was
+   * written.
    */
   readonly begunAt: Instant | undefined
-  /** True if the trail was read with another configuration, so that all of its entries are read again. */
+  /** True if the trail was read with another configuration. Then all of its entries are read again. */
   readonly fromStart: boolean
-  /** True for a trail that could not be read, until the time of its next attempt. */
+  /** True if the trail could not be read and the time of its next attempt is in the future. */
   readonly waits: boolean
 }
 
@@ -81,11 +79,11 @@ export interface RecordsRequest {
   /** The present time by our clock. */
   readonly now: Instant
   readonly report: string
-  /** The followed report's table and key column. */
+  /** The followed report's name, which is also that of its table, and its key column. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails that were last read up to this time were read with another configuration. */
+  /** Trails that were last read at this time or before were read with another configuration; undefined: none. */
   readonly again?: Instant | undefined
 }
 
@@ -94,19 +92,19 @@ export interface RepeatRequest extends RecordsRequest {
   readonly limit: number
 }
 
-/** Returns the records that changed since their trail was last read, or whose trail was never read. */
+/** Returns the records that have changed since their trail was last read, and records whose trail was never read. */
 export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns the records whose trail was read with another configuration, newest first. */
+/** Returns the records whose trail was read with another configuration. The last changed records are first. */
 export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last. Reading it again shows whether the service answers for any record. */
+/** Returns the record whose trail was read last, to test whether its trail can be read again; undefined: none. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   return (
     await recordsWhere(
@@ -142,7 +140,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
 type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart' | 'waits'> &
   Readonly<Record<'mark' | 'askedAt' | 'begunAt', Instant | null>>
 
-/** Returns the last time at which the trail of a record of this scope prefix was read; undefined when none was. */
+/** Returns when the last trail was read of the records whose scope begins with this prefix; undefined: none was. */
 export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

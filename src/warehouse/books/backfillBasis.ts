@@ -1,6 +1,6 @@
 /**
- * What a backfill plan reads from a warehouse or from the published copy. Above all, how the report's rows are
- * distributed over time: a bare array has no total, so its windows are cut by the modification times of stored rows.
+ * What the plan of a backfill reads from a warehouse or the published copy: above all, how the report's rows are
+ * distributed over time. A bare array has no total, so its windows follow from the stored rows' times.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -15,12 +15,12 @@ import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface DensityRequest {
   readonly report: Declaration
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly span: Span & { readonly since: Instant }
 }
 
-/** The source of a backfill plan. */
+/** Reads the facts from which a backfill is planned. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<Counted[] | undefined>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
@@ -33,14 +33,14 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The basis where no warehouse exists yet. */
+/** The basis if there is no warehouse yet: no facts are known. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   pagingProfile: () => Promise.resolve(UNKNOWN_PAGING),
   pauses: () => Promise.resolve([]),
 }
 
-/** The approximate maximum of parts into which a span is cut. */
+/** A span is cut into about this number of parts, or fewer. */
 const STRETCHES = 512
 
 /** Cuts the span into parts with about equally many stored rows; undefined when no row is stored in it. */
@@ -59,7 +59,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / STRETCHES)
-  // A row whose two modification times are in two windows is returned in both (spec §4), so such rows count twice.
+  // A row with its two modification times in different windows is returned in both (spec §4), so it counts twice.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -1,6 +1,6 @@
 /**
- * The books of backfills: the requested ranges, their windows and the state of each window. A restart continues from
- * them, since a window becomes `done` in the transaction of its last rows.
+ * The books of backfills: the requested ranges, their windows, and the state of each window. A backfill continues from
+ * them after a restart: a window becomes `done` in the transaction that stores its last rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import type { Database, Sql } from '../database/duckdb.ts'
 import type { Fence, Fences } from './fences.ts'
 import { text, time } from '../database/sqlText.ts'
 
-/** `pending`: not begun, or stopped. `failed`: some windows failed; the next request of the range tries them again. */
+/** `pending`: not begun, or stopped. `failed`: some windows failed; a new request for the range reads them again. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface BackfillRange extends Span {
@@ -19,9 +19,9 @@ export interface BackfillRange extends Span {
 }
 
 export interface PlannedWindow extends BackfillRange {
-  /** Number of the window in its backfill, from 1; the newest window has number 1. */
+  /** Number of the window in its backfill. The newest window has the number 1. */
   readonly number: number
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   /** The expected number of rows; undefined when unknown. */
   readonly plannedRows: number | undefined
@@ -44,7 +44,7 @@ export interface BookedWindow extends PlannedWindow {
   readonly error: string | undefined
 }
 
-/** A window of a backfill and its counts, for the load that completes it. */
+/** A window of a backfill and its counts. The load that completes the window records them. */
 export interface CompletedWindow {
   readonly backfillId: string
   readonly number: number
@@ -57,7 +57,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** Counts of windows, and sums over the loads so far. */
+/** Numbers of windows, and sums over all loads so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -154,8 +154,8 @@ export class BackfillBooks {
   }
 
   /**
-   * Sets the backfill to `running` and its failed windows to `pending`. Another backfill of the report that was cut
-   * off becomes `pending`.
+   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
+   * `running` because its process died, it becomes `pending`.
    */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
@@ -187,7 +187,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Sets a stopped backfill to `pending`; finished windows stay. Records the run with the figures so far. */
+  /** Sets a stopped backfill to `pending`; its finished windows are kept. Records the run with the figures so far. */
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {
@@ -211,8 +211,8 @@ export class BackfillBooks {
   }
 
   /**
-   * Cancels the backfill, takes its right to commit away and ends the record of its run. Returns its report, or
-   * undefined when there is no such unfinished backfill.
+   * Cancels the backfill, so that it can commit nothing more, and ends the record of its run. Returns its report, or
+   * undefined if there is no unfinished backfill with this identifier.
    */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
@@ -245,7 +245,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Returns the figures of the backfill over all restarts. */
+  /** Returns the figures of the backfill, with those before restarts. */
   figures(backfillId: string): Promise<BackfillFigures> {
     return figuresOf(this.#database, backfillId)
   }

@@ -1,6 +1,6 @@
 /**
- * Figures of each report that metrics, notices and the view `tidemark.freshness` read. They follow from the books alone,
- * so reading them costs the same however many rows a warehouse has.
+ * Figures of each report for metrics, notices and the view `tidemark.freshness`. They are computed from the books
+ * alone, so the cost of reading them does not depend on the number of rows in a warehouse.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -8,18 +8,18 @@ import { READ_UP_TO } from '../../plan/marks.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { text } from '../database/sqlText.ts'
 
-/** Late rows older than this are ignored, so that the advice to raise `overlap` disappears after the cause is fixed. */
+/** Late rows before that number of days are ignored, so that the advice to raise `overlap` does not stay. */
 export const LATE_DAYS = 30
 
-/** Returns the SQL condition that the scope is still configured. It needs `tidemark.report_states` as `s`. */
+/** Returns the SQL condition that the scope is still configured. Needs `tidemark.report_states` with the alias `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition on `m`, a row of `tidemark.marks`: it is the time up to which its scope was read. */
+/** SQL condition on a row `m` of `tidemark.marks`: its mark is the time up to which its scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /**
- * Query of the mark of each report. It is the lowest mark of its currencies, and NULL until each currency was read. The
- * records of an audit report are read one by one, so its mark is the highest of theirs.
+ * Query of the mark of each report: the lowest mark of its currencies, or NULL while a currency was never read. Each
+ * record of an audit report has its own mark, so the report's mark is the highest of these.
  */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
@@ -30,7 +30,7 @@ export const REPORT_MARKS = `
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
-  /** The end of the last successful run of any kind. */
+  /** The end of the last successful run of any kind; undefined if there was none. */
   readonly lastSuccess: Instant | undefined
   readonly rejected: number
   readonly isPaused: boolean

@@ -15,7 +15,7 @@ import { text, time } from '../database/sqlText.ts'
 import { freeVersionNames } from '../tables/tables.ts'
 import { keptReports, switchHistory } from '../tables/versions.ts'
 
-/** A window that is complete with a load, and the marks that the load sets. */
+/** A window that is complete after a load, and the marks that the load sets. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -28,7 +28,7 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-/** `stopped`: a person stopped the run, or its process ended. */
+/** `stopped`: an operator stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 /** Sums over the loads of a run. */
@@ -47,12 +47,12 @@ export interface RunRecord extends RunCounts {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** When the run ended; undefined while it is active. */
+  /** When the run ended; undefined while it runs. */
   readonly endedAt: Instant | undefined
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns this warehouse's mark: text before a number that is too long for a double and is passed on as text. */
+/** Returns this warehouse's prefix for numbers that a double can't store and that are therefore staged as text. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -61,8 +61,8 @@ export async function numberMark(sql: Sql): Promise<string> {
 }
 
 /**
- * Returns the mark of a scope, the end of the window that set it, and the start of the run that did so. When that run
- * was trimmed from the books, the start is the time at which the mark was written.
+ * Returns the mark of a scope, the end of the window that set it, and the beginning of that window's run. If the run is
+ * no longer in the books, that is the time at which the mark was written.
  */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
@@ -77,7 +77,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
 }
 
-/** Returns the number of the load that this transaction makes. Loads are numbered from 1. */
+/** Returns the number of this transaction's load. The first load has the number 1. */
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1
@@ -138,8 +138,8 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 }
 
 /**
- * Marks runs as stopped whose process has died. Only one process writes, so a run that is still running when the file
- * is opened belongs to a dead process. With `than`: only earlier runs of that kind and report.
+ * Marks runs of dead processes as stopped. Only one process writes a file, so a run that is `running` when the file is
+ * opened belongs to a dead process. With `than`: only earlier runs of the same kind and report.
  */
 export async function endOrphans(
   sql: Sql,
@@ -159,7 +159,7 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies; undefined: every scope that was read. */
+  /** The configured currencies; undefined: all scopes that were ever read. */
   readonly scopes?: readonly string[] | undefined
   /**
    * True if requests have filters. A row that a filter excludes looks like a deleted one, so its absence proves
@@ -170,7 +170,7 @@ export interface ReportStateRow {
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Records which reports are enabled, and why the others are off. A pause is not changed. */
+/** Records which reports are enabled, and for the others why they are off. Pauses stay as they are. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -203,11 +203,11 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The client and the OAuth scopes that the service refused. */
+  /** The client identifier with the OAuth scopes that the service refused. */
   readonly with: string
 }
 
-/** Pauses a report until an operator or another configuration resumes it. */
+/** Records a pause. It ends by an operator, or when the client or its OAuth scopes change. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)
@@ -226,8 +226,8 @@ export async function pauses(sql: Sql): Promise<Pause[]> {
 }
 
 /**
- * Resumes reports and returns their names; with `onlyRefused`, except those that an operator paused. Refused
- * credentials pause all reports, so that resuming one report removes each such pause.
+ * Ends the pauses of reports and returns the reports' names; with `onlyRefused`, not those that an operator made.
+ * Refused credentials pause all reports, so ending one such pause ends all of them.
  */
 export async function clearPauses(
   sql: Sql,

@@ -1,4 +1,4 @@
-/** The table `tidemark.coverage`: the configuration with which each scope was read, and what must be read again. */
+/** The table `tidemark.coverage`: with which configuration each scope was read, and what has to be read again. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -22,7 +22,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** Returns the privacy rules of the report's scopes as text; undefined where nothing is private. */
+/** Returns the privacy rules with which each scope of the report is stored, as text; undefined for no rules. */
 export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -31,7 +31,7 @@ export async function keptAs(sql: Sql, report: string): Promise<(string | undefi
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Records the configuration, and deletes stored values that it makes private. */
+/** Records the configuration, and deletes stored values that have become private by it. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },
@@ -52,8 +52,8 @@ export async function recordCoverage(
 }
 
 /**
- * Deletes the coverage of an audit report's scopes that are no longer configured. Changes of their records are not
- * recorded meanwhile, so all of them are read again if the scope is configured again.
+ * Deletes the coverage of audited scopes that are no longer configured. From then on, changes of their records are not
+ * noted. So if a scope is configured again, the trails of all its records are read again.
  */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`

@@ -1,7 +1,7 @@
 /**
- * Fencing: each run takes the next epoch of its report and kind, and commits only while no newer epoch exists. A run
- * that was frozen and continues after another has begun finds its epoch outdated in the transaction that would have
- * written. So two runs of one kind and report never both commit (product contract §5.6).
+ * Fencing: each run takes the next epoch of its report and kind, and may commit only while that epoch is the newest. If
+ * a run was frozen and continues after another one has begun, its next commit fails, because its epoch is outdated. So
+ * two runs of one kind and report never both commit (product contract §5.6).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -13,7 +13,7 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit until a newer run takes one. Plain values only, since it is part of jobs and manifests. */
+/** A run's right to commit, until a newer run takes one. Has only plain values, as jobs and manifests contain it. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
@@ -29,9 +29,9 @@ interface FenceRecord {
 }
 
 /**
- * The fences of one open warehouse. Where only this process writes, the newest fence is kept in memory and written
- * with the first transaction of its run, so that a run that finds nothing new writes once. In a lake each fence is
- * written when it is taken.
+ * The fences of one open warehouse. If only this process writes, a new fence is kept in memory and written with the
+ * first transaction of its run, so that a run without new rows writes only once. In a lake, a fence is written when it
+ * is taken.
  */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
@@ -41,7 +41,7 @@ export class Fences {
     this.#isAlone = isAlone
   }
 
-  /** Returns a fence with the next epoch. Every older fence of that report and kind is refused from now on. */
+  /** Returns a fence with the next epoch. From now on, commits with an older fence of that report and kind fail. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const held = await heldIn(sql, { report, kind })
     const place = placeOf({ report, kind })
@@ -51,7 +51,7 @@ export class Fences {
     return { report, kind, epoch }
   }
 
-  /** Throws FENCED when a newer run has a fence of the report and kind. Call it in the transaction that commits. */
+  /** Throws FENCED if a newer run has taken a fence of that report and kind. Call it in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
@@ -65,7 +65,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** Other processes pull the windows of a backfill and continue when this process ends; so does a reconcile. */
+/** Backfills and reconciles continue after this process has ended, so their fences must be written at once. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

@@ -1,7 +1,6 @@
 /**
- * The view `tidemark.freshness`: one row per report with the time up to which it is complete, and the reasons why it
- * is not complete later. The view follows from the declarations, so it is created again whenever a warehouse is
- * opened.
+ * The view `tidemark.freshness`: one row per report with the time up to which it is complete, and the reasons why that
+ * is not later. Its statement depends on the declarations, so it is created again whenever a warehouse is opened.
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -13,7 +12,7 @@ import { name, text } from '../database/sqlText.ts'
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** The number of skipped records that are named; further ones are only counted. */
+/** Maximum number of skipped records whose names are in a text; further ones are only counted. */
 const SKIPPED_NAMED = 5
 
 /** Returns the statements that create the view. */
@@ -63,7 +62,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns the comments on the view's columns. A lake has no comments on columns of views. */
+/** Returns statements with the comments on the view's columns. Not for a lake, which can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
@@ -77,8 +76,8 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
 /**
- * Returns the query that counts the rows of a report's table. Rows with a wrong or a missing stamp are counted only
- * where rows have one.
+ * Returns the query that counts the rows of a report's table. Rows whose modification time is missing or wrong are only
+ * counted if the report's rows have one.
  */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`

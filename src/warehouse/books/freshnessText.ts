@@ -1,6 +1,6 @@
 /**
- * The column `explained` of `tidemark.freshness`: the state of a report in sentences. They name the time up to which
- * it was read, late rows, which deletions are visible, rejected rows, and why a report has no rows.
+ * The column `explained` of `tidemark.freshness`: the state of a report in sentences. They contain the time up to which
+ * it was read, late rows, how deletions are found, rejected rows, and why a report has no rows.
  */
 import { reports } from '../../../schema/index.ts'
 import { isConfigured } from './bookFigures.ts'
@@ -9,7 +9,7 @@ import { text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** Returns SQL that writes an interval in its largest unit. */
+/** Returns SQL of a duration as text, in its largest unit. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -19,15 +19,13 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-/** Audit reports: read record by record, never as a whole. */
+/** Audit reports. They are read record by record. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))
   .join(', ')
 
-/**
- * SQL of the sentences, over the columns of the view (`f`) and of `FACTS` (`x`). NULL when a sentence does not apply.
- */
+/** SQL of the sentences; NULL for one that does not apply. They use columns of the view (`f`) and of `FACTS` (`x`). */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -61,7 +59,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${moment('x.history_ended')} || '.' END`,
 ]
 
-/** Values for the sentences that the view has no columns for. */
+/** Query of values that the sentences need and that are not in the view. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s

@@ -1,4 +1,4 @@
-/** The layout of the books: migrations, one file each, and the check that no newer program has written the file. */
+/** The layout of the books: migrations, one per file, and the check that no newer program has written the warehouse. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -18,9 +18,9 @@ const MIGRATIONS = [
 ] as const
 
 /**
- * Compression of columns for which DuckDB's own choice costs more than it saves. It applies to new tables of a file;
- * a lake's files are Parquet. Zstd makes payloads smaller and faster to write. A load that replaces rows reads the
- * child keys of the whole table, and decompressing them would be most of its work.
+ * Compression of columns for which DuckDB's default costs more than it saves. Only new tables of a file get it; a lake
+ * stores Parquet. Zstd makes payloads smaller and faster to write. Child keys are not compressed: a load that replaces
+ * rows reads them in the whole table, and decompression would be most of its work.
  */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
@@ -41,7 +41,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** Returns the layout of a file, 0 for a file without books. Throws WAREHOUSE_NEWER. */
+/** Returns the layout of a file; 0 if it has no books. Throws WAREHOUSE_NEWER if a newer program wrote it. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

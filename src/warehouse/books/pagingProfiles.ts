@@ -1,4 +1,4 @@
-/** The books of paging profiles: how the service pages each report, for the page size that was requested. */
+/** The books of paging profiles: how the service pages each report, per requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
 import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -6,7 +6,7 @@ import type { Sql } from '../database/duckdb.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile at the beginning of the walks, if they have learned that it was wrong. */
+  /** The stored profile before the walks. Set only if the walks have found it wrong. */
   readonly knew?: PagingProfile
 }
 
@@ -31,7 +31,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   }
 }
 
-/** Stores what a walk has learned, merged with what other walks have stored meanwhile. */
+/** Stores what a walk has learned. What other walks have stored since it began is kept too. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -1,7 +1,7 @@
 /**
- * Removes old entries from the books that no figure needs. Of the old runs it keeps the last one of each report, kind
- * and outcome. It joins old windows that touch, so the covered time does not change. It removes old loads that changed
- * nothing and that no window or mark refers to.
+ * Removes old entries from the books that no figure needs. Of old runs, the last one of each report, kind and outcome
+ * is kept. Old windows that touch are joined, so the covered time does not change. Old loads are removed if they
+ * changed nothing and no window or mark refers to them.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
@@ -13,7 +13,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Trims entries that ended before `before`, in the caller's transaction. Returns the number of removed entries. */
+/** Removes entries that ended before `before`, in the caller's transaction. Returns how many were removed. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
@@ -33,7 +33,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Joins windows. Both ends of a window are inclusive, so two windows that share an instant leave no gap. */
+/** Joins old windows that overlap or share an instant: their bounds are inclusive, so no gap is between them. */
 async function joinWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

@@ -1,6 +1,6 @@
 /**
  * The tables and views of a database with their columns, types and comments, from DuckDB's own catalogue. So
- * documentation and exports show what is there, discovered columns included.
+ * documentation and exports also have discovered columns.
  */
 import type { Sql } from './duckdb.ts'
 import { name, text } from './sqlText.ts'
@@ -9,7 +9,7 @@ export interface CatalogueColumn {
   readonly name: string
   readonly type: string
   readonly nullable: boolean
-  /** Empty when the column has no comment. */
+  /** The column's comment; '' if it has none. */
   readonly comment: string
 }
 
@@ -57,7 +57,7 @@ export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTabl
 const rank = ({ schema, view }: CatalogueTable): number =>
   (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
 
-/** Returns the columns of a schema's tables, by table. */
+/** Returns the columns of all tables of a schema, by table name. */
 export const columnsIn = (
   catalogue: readonly CatalogueTable[],
   schema: string,

@@ -1,10 +1,10 @@
 /**
  * A value of a query's result as exact text: numbers with all digits, times in ISO 8601, nested values as JSON. No
- * number becomes a binary double on its way to the reader.
+ * number is converted to a double before the reader has it.
  */
 import { formatInstant, type Instant } from '../../instant.ts'
 
-/** Null, plain text (a name, a time), or JSON text (a number, a list). */
+/** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */
 export type Cell = { readonly text: string; readonly isJson: boolean } | null
 
 export const exact = (text: string): Cell => ({ text, isJson: true })
@@ -25,7 +25,7 @@ export const objectOf = (entries: readonly (readonly [name: string, value: Cell]
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
-/** Returns the time in ISO 8601; undefined outside of the years 0 to 9999. `zone` is empty for a time without one. */
+/** Returns the time in ISO 8601; undefined outside of the years 0 to 9999. `zone`: 'Z', or '' without a zone. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
   const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')
@@ -33,8 +33,8 @@ export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
 }
 
 /**
- * After the year 2255 a number of microseconds is beyond 2^53 and would lose digits, so seconds and fraction are
- * formatted separately.
+ * Formats seconds and fraction separately: after the year 2255 the number of microseconds is above 2^53 and would lose
+ * digits.
  */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)

@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to ours. DuckDB has no error codes, so errors are distinguished by their messages. */
+/** Converts DuckDB's errors to ours. DuckDB has no error codes, so the text of the message decides. */
 import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
 /** DuckDB's messages when its memory limit is reached. */
@@ -63,7 +63,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
 }
 
 /**
- * Until a checkpoint, committed changes are in a log next to the file. A file that replaced another has no such log.
+ * Until a checkpoint, committed changes are in a log next to the file. This log belongs to a file that was replaced.
  */
 const foreignLog = (message: string, path: string, cause: unknown): SyncError =>
   new SyncError('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, {

@@ -1,7 +1,7 @@
 /**
- * The only file that uses DuckDB's driver. It opens a database with bounded memory and runs statements one at a time
- * on one connection. After an error a transaction is always rolled back: DuckDB would answer the COMMIT of an aborted
- * transaction with success and store nothing.
+ * The only file that uses DuckDB's driver. It opens a database with bounded memory and runs statements one at a time on
+ * one connection. After an error a transaction is always rolled back, because DuckDB would report success for the
+ * COMMIT of an aborted transaction and store nothing.
  */
 import {
   DuckDBArrayValue,
@@ -28,24 +28,24 @@ import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The name of a database that other processes also write. A transaction that conflicts with theirs is run again. */
+  /** The name of a database that other processes write too. After a conflict with them, a transaction is run again. */
   readonly shared?: string
 }
 
-/** Runs each statement; a simulation delays, refuses or loses some of them here. */
+/** Calls `run` for each statement. A simulation delays a statement here, lets it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
-/** Receives a part of a result. Returns false to stop. */
+/** Receives a part of a result. Returns false if it needs no further part. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Runs statements, of a database or of one transaction. */
+/** Runs statements in a database, or in one of its transactions. */
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Reads rows with each join as it is written: the left side is streamed, the right side is in memory. */
+  /** Runs a query without reordering its joins: the left side is streamed, and the right side is in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
@@ -55,16 +55,16 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
   return counted?.rows ?? 0
 }
 
-/** Returns how many row groups of each table the COMMIT may compact (src/warehouse/database/settings.ts). */
+/** Returns for a result how many row groups per table the COMMIT may compact (src/warehouse/database/settings.ts). */
 export type Clears<T> = (result: T) => number
 
-/** Keeps joins as written. DuckDB estimates 42 rows for any file of lines, and would load the file into memory. */
+/** Keeps the order of joins. DuckDB estimates 42 rows for any file of lines, so it would load it into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
-  /** Whether other processes write it at the same time, without a lock. */
+  /** Whether other processes write the database at the same time. */
   readonly isShared: boolean
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
@@ -117,8 +117,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs one reading statement and passes its rows to `take` in parts, until `take` returns false. Returns the names
-   * of the columns. Throws QUERY_FAILED, CANCELLED.
+   * Runs one reading statement and passes its rows to `take` in parts, until `take` returns false. Returns the names of
+   * the columns. Throws QUERY_FAILED and CANCELLED.
    */
   async query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#inTurn(async () => {
@@ -158,8 +158,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction. In a shared database `work` is run again from its beginning after a conflict.
-   * `clears` limits how much the COMMIT compacts. Throws LAKE_BUSY.
+   * Runs `work` in one transaction. In a shared database, `work` is run again from its beginning after a conflict.
+   * `clears` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T> = () => CLEARED_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, clears)
@@ -177,13 +177,13 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, this.#toClear(clears(result)))
       return result
     } catch (error) {
-      // After a full disk at COMMIT the transaction has ended already, and the ROLLBACK fails.
+      // If the disk was full at the COMMIT, the transaction has already ended, and ROLLBACK fails.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
   }
 
-  /** Returns the statement for the limit of compaction, if it changes. The live server's settings are locked. */
+  /** Returns the statement that sets the limit of compaction; undefined if it is set, or can't be (live server). */
   #toClear(clears: number): string | undefined {
     if (clears === this.#clears) return undefined
     this.#clears = clears
@@ -214,10 +214,10 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Rejects a writing statement before it runs. The file is read-only, but a COPY could write other files. */
+  /** Prepares a statement and throws if it writes. The file is opened read-only, but a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statements = await this.#connection.extractStatements(sql).catch((error: unknown) => {
-      // The driver throws this error for a text without a statement.
+      // The driver throws this error if the text contains no statement.
       if (/native callback/.test(String(error))) return undefined
       throw error
     })
@@ -231,8 +231,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Returns the statement as a source for Parquet. DuckDB would write 128-bit integers, such as each sum, as doubles.
-   * As a string literal, the statement may end with a semicolon or a comment.
+   * Returns the statement for a COPY to Parquet. DuckDB would write 128-bit integers, such as sums, as doubles. It is
+   * passed as a string literal, so that it may end with a semicolon or a comment.
    */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
@@ -252,7 +252,7 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  /** Runs `first`, when given, immediately before the statement. */
+  /** Runs the statement, and immediately before it `first` if there is one. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {
@@ -285,7 +285,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // A failed transaction accepts no statement but ROLLBACK.
+      // After an error, the transaction accepts no statement except ROLLBACK.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {
@@ -300,7 +300,7 @@ const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
 function notOneStatement(sql: string, count: number): SyncError {
-  // DuckDB finds the values of a PIVOT with a statement of its own, which creates a type.
+  // For a PIVOT, DuckDB first runs a statement that finds the values and creates a type. So it is not only read.
   const isPivot = /\bpivot/i.test(sql)
   return new SyncError(
     'QUERY_FAILED',
@@ -313,7 +313,7 @@ function notOneStatement(sql: string, count: number): SyncError {
   )
 }
 
-/** The driver stores the fields of a struct by name, so that of several unnamed fields only the last would be kept. */
+/** The driver stores a struct's fields by name. Of several fields without a name, only the last one would be left. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||
@@ -344,7 +344,7 @@ function numberCell(value: number): Cell {
   return exact(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
-/** The types inside of a nested type. */
+/** The types of a nested type's elements or fields. */
 interface NestedType {
   readonly valueType?: DuckDBType
   readonly keyType?: DuckDBType

@@ -1,6 +1,6 @@
 /**
- * DuckDB's extensions, from a directory of the operator with files NAME.duckdb_extension. Nothing is downloaded, and
- * DuckDB's own downloads are off (settings.ts): what runs must be what the operator has checked.
+ * Loads DuckDB's extensions from the operator's directory, where their files are named NAME.duckdb_extension. Nothing
+ * is downloaded (settings.ts forbids it to DuckDB as well): only extensions that the operator has checked may run.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

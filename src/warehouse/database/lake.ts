@@ -1,8 +1,8 @@
 /**
  * A lake as the warehouse: a database in memory that uses an attached DuckLake catalogue, so that statements written
- * for a file address the lake's tables. Several processes load at the same time without a lock. DuckLake retries a
- * commit when it finds the other commits unrelated, although the transaction has read outdated rows. So DuckLake's
- * retries are off, and a whole transaction is run again after a conflict (retryConflicts.ts).
+ * for a file also work for the lake's tables. Several processes load at the same time without a lock. DuckLake would
+ * retry a commit if it finds other commits unrelated, although the transaction has read outdated rows. So these retries
+ * are off, and after a conflict the whole transaction is run again (retryConflicts.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -12,7 +12,7 @@ import { text } from './sqlText.ts'
 
 export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The catalogue's file, or a libpq connection string. */
+  /** The path of the catalogue's file, or a libpq connection string. */
   readonly at: string
   /** The directory of the lake's Parquet files, with a slash at its end. */
   readonly data: string
@@ -68,7 +68,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/** While another process creates the lake, it is incomplete. For a reader it then does not exist yet. */
+/** DuckLake's messages while another process creates the lake. For a reader, the lake then does not exist yet. */
 const HALF_MADE = /does not exist/i
 
 async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

@@ -1,13 +1,13 @@
-/** The threads and the memory that DuckDB may use for one load. */
+/** Limits the threads and the memory that DuckDB uses for one load. */
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** While a load has this many staged bytes or more, the walk usually reads the rows of the next load. */
+/** During a load of this number of staged bytes or more, the walk usually reads the rows of the next load. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
 /**
- * Runs a load of `bytes` staged bytes. A large load leaves one thread to the walk that fetches and scans pages at the
- * same time. With all threads DuckDB uses more memory and the sync is no faster.
+ * Runs a load of `bytes` staged bytes. A large load leaves one thread to the walk, which fetches and scans pages
+ * meanwhile. With all threads, DuckDB would use more memory, and the sync would not be faster.
  */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
@@ -16,40 +16,40 @@ export async function withThreads<T>(database: Database, bytes: number, work: ()
 }
 
 /**
- * Additional memory for each stored row, because a limit that suits small tables is too small for large ones. After
- * some tens of loads into millions of rows, DuckDB has more in memory that it does not spill (bench/NOTES.md).
+ * Bytes to add to the memory limit per stored row, because a limit for small tables is too small for large ones. After
+ * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
  */
 const BYTES_A_ROW = 8
-/** A smaller increase of the limit does not help. */
+/** The limit is not raised by less than this, because that would not help. */
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
 /**
- * Runs `work`. If it runs out of memory, runs it again with a higher limit where the tables are large, and at last on
- * one thread. Throws WAREHOUSE_MEMORY when that is not enough either.
+ * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, and last on
+ * a single thread. Throws WAREHOUSE_MEMORY if it still runs out of memory.
  */
 export async function withMemory<T>(database: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof SyncError) || error.code !== 'WAREHOUSE_MEMORY') throw error
-    // Only new rows raise the limit again, so this recursion ends.
+    // This recursion ends, because the limit is only raised again after further rows were stored.
     if (await raiseLimit(database)) return withMemory(database, work)
-    // Each thread has its own buffers for the rows that it reads: one thread needs the least memory.
+    // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
     const usual = await threadsOf(database)
     if (usual === 1) throw error
     return onThreads(database, { usual, now: 1 }, work)
   }
 }
 
-/** The MiB that were added to the limit of a database. */
+/** How many MiB were added to the memory limit of each database. */
 const added = new WeakMap<Database, number>()
 
 /**
- * Raises DuckDB's limit by `BYTES_A_ROW` for each stored row, until the database is closed. Returns false when the limit
- * was raised already, or when the increase would be too small to help.
+ * Raises DuckDB's memory limit by `BYTES_A_ROW` for each stored row, until the database is closed. Returns false if the
+ * limit was already raised, or would be raised by too little to help.
  */
 async function raiseLimit(database: Database): Promise<boolean> {
   const [now] = await database.rows<{ memory: string; rows: number }>(`

@@ -1,6 +1,6 @@
 /**
- * Transactions on a shared database. A transaction that conflicts with another commit is run again from its
- * beginning, so that it is based on the state on which it is committed.
+ * Transactions on a shared database. After a conflict with another commit, a transaction is run again from its
+ * beginning, so that it has read the state to which its changes are applied.
  */
 import { systemClock } from '../../clock.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

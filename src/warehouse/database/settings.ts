@@ -1,4 +1,4 @@
-/** DuckDB's settings, and the limit of what a COMMIT may compact. */
+/** DuckDB's settings, and the limit for compaction at a COMMIT. */
 
 export interface FileOptions {
   readonly readOnly?: boolean
@@ -9,7 +9,7 @@ export interface FileOptions {
 }
 
 /**
- * Up to this number of rows are looked up by their position (DuckDB's default: 50). For more rows, reading whole
+ * Maximum number of rows that DuckDB looks up by their position (its default is 50). For more rows, reading whole
  * columns is cheaper.
  */
 const LOOKED_UP_MAX = 4_096
@@ -30,17 +30,17 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * The least number of compactions for a table and COMMIT. At a checkpoint DuckDB compacts neighbouring row groups, up
- * to a hundred times for a table: after a COMMIT of a thousand rows it rewrote tables of millions. One compaction
- * frees at least one row group (122,880 rows), so few are enough.
+ * The minimum number of compactions per table and COMMIT. At a checkpoint, DuckDB compacts adjacent row groups, by
+ * default up to a hundred times per table: after a COMMIT of a thousand rows it rewrote tables of millions. One
+ * compaction frees at least one row group (122,880 rows), so few are enough.
  */
 export const CLEARED_MIN = 1
-/** Replaced rows leave unused space; one more compaction is allowed for this number of replaced rows. */
+/** Replaced rows leave unused space. One more compaction is allowed per this number of replaced rows. */
 const REPLACED_A_CLEARING = 30_720
-/** A load that adds this number of rows and replaces none writes large row groups, which need no compaction. */
+/** A load that adds at least this number of rows and replaces none writes large row groups. They need no compaction. */
 const ADDED_MANY = 10_000
 
-/** Returns how many compactions of each table a load's COMMIT may do. The number follows what the load changed. */
+/** Returns how many compactions per table a load's COMMIT may do. It depends on how many rows the load changed. */
 export function clearedBy({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
   return CLEARED_MIN + Math.floor(updated / REPLACED_A_CLEARING)

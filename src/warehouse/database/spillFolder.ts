@@ -1,18 +1,18 @@
 /**
- * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse has its own
- * folder. The process that has the lock of the file is the only one, so it removes all other spill folders: they
- * belong to processes that have died.
+ * The folder to which DuckDB spills data that does not fit into memory. Each opened warehouse has a new one. Only one
+ * process can have the lock of the file, so that process removes all other spill folders of the warehouse: they belong
+ * to dead processes.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { removeFolder } from '../../folders.ts'
 
-/** Returns the beginning of the names of all spill folders of a warehouse. */
+/** Returns the common beginning of the names of a warehouse's spill folders. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 export class SpillFolder {
-  /** DuckDB creates the folder when it first spills. */
+  /** The folder of this process. DuckDB creates it when it spills for the first time. */
   readonly own: string
   readonly #prefix: string
 
@@ -22,7 +22,7 @@ export class SpillFolder {
   }
 
   /**
-   * Removes the folders of dead processes. Call it while the warehouse is open. Throws WAREHOUSE_MISSING when a
+   * Removes the folders of dead processes. Must be called while the warehouse is open. Throws WAREHOUSE_MISSING if a
    * folder belongs to another user.
    */
   async removeOthers(): Promise<void> {
@@ -32,7 +32,7 @@ export class SpillFolder {
     for (const each of others) await removeFolder(each)
   }
 
-  /** Removes the own folder. Call it after the warehouse was closed. */
+  /** Removes the folder of this process. Must be called after the warehouse was closed. */
   async removeOwn(): Promise<void> {
     await rm(this.own, { recursive: true, force: true })
   }

@@ -1,4 +1,4 @@
-/** Quoting: each name and text from outside passes one of these functions before it becomes part of a statement. */
+/** Quotes names and texts for SQL. Each name or text from outside must pass through one of these functions. */
 
 /** Returns a quoted identifier. */
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
@@ -9,12 +9,12 @@ export const text = (value: string): string => {
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
 }
 
-/** Returns a list of quoted identifiers, each with the alias in front when one is given. */
+/** Returns a list of quoted identifiers, each with the alias before it if there is one. */
 export const names = (identifiers: readonly string[], alias?: string): string =>
   identifiers.map((each) => (alias === undefined ? name(each) : `${alias}.${name(each)}`)).join(', ')
 
-/** Returns a JSON pointer to a member of an object (RFC 6901) as a literal. */
+/** Returns the JSON pointer (RFC 6901) to a member of an object, as a string literal. */
 export const pointer = (member: string): string => text(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
 
-/** Returns a time from microseconds since 1970. */
+/** Returns SQL of a time, given in microseconds since 1970. */
 export const time = (micros: number): string => `make_timestamptz(${micros})`

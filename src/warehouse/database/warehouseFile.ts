@@ -1,13 +1,13 @@
-/** The file of a warehouse: creates it, and checks that no one has replaced it while this process has it open. */
+/** Creates the file of a warehouse, and checks that nobody has replaced it while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat } from 'node:fs/promises'
 import { SyncError } from '../../errors.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 
 /**
- * Creates the file where there is none, under the temporary name `aside` first. DuckDB creates an empty file and locks it
- * a moment later. A process that opens it in between takes it for a corrupt file and may leave it empty, which
- * happened to workers that started together. Never rejects: opening the file throws the same error with its cure.
+ * Creates the file if there is none, first under the temporary name `aside`. DuckDB creates a file empty and locks it a
+ * moment later: a process that opens it in between finds it corrupt and may leave it empty, which happened to workers
+ * that started together. Never rejects: opening the file later throws the same error, with its cure.
  */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
@@ -24,8 +24,8 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
 }
 
 /**
- * The identity of the file that this process has open. If someone removes or replaces the file, for instance with a
- * backup, each later commit would succeed and be lost.
+ * Remembers which file this process has open. If someone removes or replaces the file, for instance with a backup,
+ * later commits would succeed and be lost.
  */
 export class OwnFile {
   readonly #path: string
@@ -36,12 +36,12 @@ export class OwnFile {
     this.#identity = identity
   }
 
-  /** Returns the file that is at `path` now. */
+  /** Returns an `OwnFile` for the file that is at `path` now. */
   static async at(path: string): Promise<OwnFile> {
     return new OwnFile(path, await identityOf(path))
   }
 
-  /** Throws WAREHOUSE_MISSING when the path leads to no file, or to another one. */
+  /** Throws WAREHOUSE_MISSING if there is no file at the path, or another one. */
   async check(): Promise<void> {
     const now = await identityOf(this.#path)
     if (now === this.#identity) return
@@ -53,7 +53,7 @@ export class OwnFile {
   }
 }
 
-/** Returns device and inode number of the file, or undefined when it does not exist. */
+/** Returns the file's device and inode numbers; undefined if it does not exist. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })

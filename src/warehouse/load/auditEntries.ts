@@ -1,7 +1,7 @@
 /**
  * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Stored entries
- * that are read again keep their number, new entries get the next numbers, and entries that the service no longer
- * returns are deleted. Equal entries at one instant are counted, so that none is lost or doubled.
+ * that are read again keep their numbers, new entries get the next numbers, and stored entries that the service no
+ * longer returns are deleted. Equal entries of one instant are counted, so that none is lost or stored twice.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -19,7 +19,7 @@ export interface EntryMerge {
   readonly gone: GoneEntries
 }
 
-/** How deleted entries are kept, and the service's time of their deletion. */
+/** How the deletion of entries is recorded, with the service's time of the deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
@@ -81,7 +81,7 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
   return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
 }
 
-/** Deletes all entries of the windows, for which the service returned none. It needs `asked_windows` too. */
+/** Deletes all stored entries in `asked_windows`: the windows for which the service returned no entry. */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   const same = sameRecordIn(table)('t', 'w')
@@ -98,7 +98,7 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
 const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
-/** Returns SQL of the number of a new entry: after those of its record, in order of time. */
+/** Returns SQL of the number of a new entry. It follows the record's stored numbers, in order of time. */
 const freshNumber = (table: ReportTable, hasTime: boolean): string =>
   `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordOf(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
 

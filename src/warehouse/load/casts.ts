@@ -1,20 +1,20 @@
 /**
- * SQL from JSON text to typed values. Everything is read as text and cast strictly: DuckDB's JSON reader would
- * silently turn 1.7 into 2, true into 1 and drop the offset of a time. A value that does not fit becomes NULL, and
- * the caller decides what happens to it.
+ * SQL that converts JSON text to typed values. All values are read as text and cast strictly, because DuckDB's JSON
+ * reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time. A value that does not fit
+ * becomes NULL; the caller decides what happens to it.
  */
 import type { DuckType } from '../../../schema/tables.ts'
 import { widened } from '../../plan/columns.ts'
 import { has, Kind, type Kinds, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
-/** Returns SQL of `value`, a VARCHAR expression of these kinds, as `type`; NULL for a value that does not fit. */
+/** Returns SQL that casts `value` (a VARCHAR of these kinds) to `type`; NULL for a value that does not fit. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   switch (type) {
     case 'BIGINT':
     case 'INTEGER':
     case 'UBIGINT':
-      // '1.7'::BIGINT is 2, so only digits are cast.
+      // DuckDB casts '1.7' to the BIGINT 2, so only texts of digits are cast.
       return only(kinds, Kind.null | Kind.integer)
         ? `try_cast(${value} AS BIGINT)`
         : `CASE WHEN regexp_full_match(${value}, '-?[0-9]+') THEN try_cast(${value} AS BIGINT) END`
@@ -36,8 +36,8 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
 }
 
 /**
- * Returns SQL of a decimal. DuckDB casts text to a decimal of more than 18 digits a hundred times more slowly than to
- * a narrower one. So the narrow cast is tried first, then whole part and fraction separately, which is as exact.
+ * Returns SQL of a decimal. For more than 18 digits, DuckDB's cast from text is a hundred times slower than for fewer.
+ * So the narrow cast is tried first. If it fails, whole part and fraction are cast separately, which is also exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -47,13 +47,13 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL of a time. ISO 8601 also allows times without seconds or with a comma, which DuckDB does not read. */
+/** Returns SQL of a time. ISO 8601 also allows times without seconds, and with a comma. DuckDB reads neither. */
 const timeOf = (value: string): string => {
   const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
   return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
 }
 
-/** Returns whether every value of these kinds fits `type`, so that no row has to be checked. */
+/** Returns whether all values of these kinds fit `type`. If so, no row has to be checked. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
@@ -76,7 +76,7 @@ export function holdsAll(type: DuckType, kinds: Kinds): boolean {
   return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
 }
 
-/** Returns the condition that the column stores the value exactly although its kind is another; it may be NULL. */
+/** Returns the condition that the column stores the value exactly, although the value's kind differs; may be NULL. */
 export function exactly(value: string, type: DuckType, kinds: Kinds): string {
   const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
   if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`
@@ -84,10 +84,10 @@ export function exactly(value: string, type: DuckType, kinds: Kinds): string {
   return type === 'DOUBLE' ? `(${casts} AND length(${value}) <= ${DOUBLE_CHARS})` : `(${casts})`
 }
 
-/** A number of up to this number of characters is the same after it was a double. */
+/** A number with at most this number of characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns the same as `castOf`, but NULL also for a value that the column would store in another form. */
+/** Returns SQL like `castOf`, but NULL also for a value that the column would store in another form. */
 export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =>
   holdsAll(type, kinds)
     ? castOf(value, type, kinds)
@@ -96,7 +96,7 @@ export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =
 /** Returns SQL of a marked number without its mark. */
 export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
 
-/** Returns SQL of the JSON text in which marked numbers are numbers again, with all their digits. */
+/** Returns SQL of JSON text in which the marked texts are replaced by the numbers, with all their digits. */
 export const unmarkedJson = (value: string, mark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
 
@@ -109,7 +109,7 @@ export function memberOf(json: string, member: string, mark: string): string {
 }
 
 /**
- * Returns the condition that a number as text has an exponent or more than nine digits after the point: DECIMAL(38,9)
+ * Returns the condition that a number, as text, has an exponent or more than nine fractional digits: DECIMAL(38,9)
  * would round it.
  */
 export const tooFine = (value: string): string => `regexp_matches(${value}, '[.][0-9]{9}[0-9]*[1-9]|[eE]')`
@@ -127,5 +127,5 @@ const NOUNS: Record<DuckType, string> = {
   JSON: 'no JSON',
 }
 
-/** Returns the beginning of the reason why a value of a documented field is rejected. */
+/** Returns the first words of the reason why a row with such a value in a documented field is rejected. */
 export const misfitReason = (field: string, type: DuckType): string => `${field} is ${NOUNS[type]}: `

@@ -16,7 +16,7 @@ import type { StagedRows } from './stage.ts'
 
 export interface Follower {
   readonly report: string
-  /** The beginning of the mark's scope, before the record's identifier. Example: `3:` for entity 3. */
+  /** The beginning of the scopes of all records of one entity. Example: `3:` for entity 3, whose record 7 has `3:7`. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -25,11 +25,11 @@ export interface ChangedRecords {
   readonly report: Declaration
   readonly staged: StagedRows
   readonly followers: readonly Follower[]
-  /** True if also unchanged rows were requested. Then only rows in the temporary table `win` have changed. */
+  /** True if unchanged rows were requested too. Then only the rows in the temporary table `win` have changed. */
   readonly rereads: boolean
 }
 
-/** Notes the load's rows for each follower. */
+/** Records for each follower which rows of the load changed. */
 export async function recordChangedRecords(
   sql: Sql,
   { report, staged, followers, rereads }: ChangedRecords,
@@ -37,7 +37,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // Times of observation have whole seconds, so a trail only counts as newer than the row beyond that difference.
+  // Times of observation are in whole seconds, so a trail is only newer than the row if it was read that much later.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

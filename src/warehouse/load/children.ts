@@ -1,7 +1,7 @@
 /**
- * Collections → child tables. The children of a written row are replaced as a set: equal ones stay, changed ones are
- * written, and missing ones are marked as deleted. When a row does not carry a collection, its children are not
- * touched (product contract §4).
+ * Stores collections in child tables. The children of a written row are replaced as a set: equal ones stay, changed
+ * ones are written, and missing ones are marked as deleted. If a row does not contain a collection, the stored children
+ * stay unchanged (product contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
@@ -20,21 +20,21 @@ export interface ChildMerge {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
-  /** Column of `staged`: not null where the row carries the collection. */
+  /** Column of `staged` that is not null if the row contains the collection. */
   readonly column: string
-  /** The items of the load's rows; undefined when the rows have none. */
+  /** The items of the load's rows; undefined if no row has items. */
   readonly items: StagedCollection | undefined
-  /** Whether a row of `win` replaces a stored row. */
+  /** Whether some rows of `win` replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  /** True: items are stored in columns only, and not also as they were sent. */
+  /** True: items are stored in columns only. False: their original JSON text is stored too. */
   readonly excludePayload: boolean
   readonly loadId: number
   readonly mark: string
   readonly history: History | undefined
 }
 
-/** Writes one collection of the rows in `win`. Returns the number of written child rows. */
+/** Writes one collection of the rows in `win`. Returns how many child rows were written. */
 export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
@@ -72,7 +72,7 @@ function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: s
   }
 }
 
-/** Returns the query of the children. Run it with `rowsInOrder`: the items are streamed, the rows are in memory. */
+/** Returns the query of the children. Run it with `rowsInOrder`: items are streamed, and rows are in memory. */
 function kidsSql(parts: ChildMerge): string {
   const { id, deleted } = ownMarks(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
@@ -87,12 +87,12 @@ function kidsSql(parts: ChildMerge): string {
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
 
-/** SQL of the number of # at the beginning of an id. */
+/** SQL of the number of # characters at the beginning of an id. */
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /**
- * Sets `_child_key`: the child's id where it is unique in its collection, otherwise its position. In most loads all
- * children have an id or none has one; other loads need keys for each collection.
+ * Sets `_child_key`: the child's id if it is unique in its collection, else its position. In most loads all children
+ * have an id, or none has one. Only in other loads, the keys depend on the collection.
  */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
@@ -100,7 +100,7 @@ async function mendKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM kids`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
-  // Where only some children have an id, a position must not equal an id: it gets one # more than any id has.
+  // If only some children have an id, a position must not equal an id. So it begins with one # more than any id.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE kids AS
     SELECT * EXCLUDE (child_key, own),
@@ -112,14 +112,14 @@ async function mendKeys(sql: Sql): Promise<void> {
 }
 
 /**
- * Deletes stored children that are replaced, and marks missing ones as deleted; equal ones stay. Returns the table
- * expression of the children of `kids` to write.
+ * Deletes stored children that are replaced, and marks missing ones as deleted. Equal ones stay. Returns the table
+ * expression of the children in `kids` that have to be written.
  */
 async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  // A collection of one object replaces the stored child, even if the keys differ.
+  // If a collection is one object, the object replaces the stored child even if their keys differ.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
@@ -141,7 +141,7 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
   }
-  // Older versions could store two children with one key. Each child of `kids` is written once.
+  // Older versions of Tidemark could store two children with one key. Each child of `kids` is written only once.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
     FROM kids k LEFT JOIN (

@@ -1,4 +1,4 @@
-/** Which columns the fields of a load need. The plan is made before the transaction and applied in it. */
+/** Plans which columns a load's fields need. The plan is made before the load's transaction and applied in it. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -9,7 +9,7 @@ import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
 
 export interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
-  /** The discovered columns of a table after the changes. */
+  /** Returns the discovered columns of a table after the changes. */
   readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 
@@ -52,7 +52,7 @@ function withChanges(known: readonly DiscoveredColumn[], changes: readonly Colum
   return [...byField.values()]
 }
 
-/** Applies the changes of columns. Returns those that were not recorded before. */
+/** Applies the changes of columns. Returns the changes that were not recorded before. */
 export async function makeColumns(
   sql: Sql,
   plan: ColumnPlan,
@@ -68,6 +68,6 @@ export async function makeColumns(
   return made
 }
 
-/** Returns all columns with values of the service: from the request, documented and discovered ones. */
+/** Returns all columns with values from the service: those of the request, documented ones and discovered ones. */
 export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
   [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

@@ -1,7 +1,7 @@
 /**
- * Several rows of one key in one load, as a repeated walk causes them. `staged` keeps the newest row of each key. An
- * earlier row is still needed if it has fields or collections that the newest row lacks, because a missing field keeps
- * its last value (product contract §4). Such rows are moved to other tables, which are merged first.
+ * Handles several rows of one key in one load, which a repeated walk causes. `staged` keeps only the newest row of each
+ * key. An earlier row is still needed if it has fields or collections that the newest row lacks, because a missing
+ * field keeps its last value (product contract §4). Such rows are moved to other tables, which are merged first.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -10,7 +10,7 @@ import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 import { name, names } from '../database/sqlText.ts'
 
-/** Rows to merge before those of `staged`, at most one for each key, in a temporary table with the same columns. */
+/** A temporary table like `staged`, with rows to merge before those of `staged`: at most one per key. */
 export interface Earlier {
   readonly table: string
   readonly rows: number
@@ -20,12 +20,12 @@ export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
-  /** Shape number → the fields that a row of this shape carries. */
+  /** The field names of rows, by shape number. */
   readonly shapes: readonly (readonly string[])[]
   readonly settleMs: number
 }
 
-/** Leaves one row for each key in `staged`. Returns the tables to merge before it, oldest first. */
+/** Leaves one row per key in `staged`. Returns the tables to merge before it, oldest first. */
 export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
   const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
@@ -35,7 +35,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return []
-  // Each round removes one row of every key, so the loop ends.
+  // This loop ends, because each round removes one row of each key.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from, settleMs })}) n(tid)`)
@@ -56,9 +56,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/**
- * Returns the pairs of shapes, of an earlier and the newest row of a key, where the earlier one carries more fields.
- */
+/** Returns pairs of shapes, of an earlier row and the newest row of a key, if the earlier shape has more fields. */
 async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -74,7 +72,7 @@ function carriesMore(older: readonly string[] = [], newer: readonly string[] = [
 
 const renamed = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` with each table renamed to `staged`, oldest first, then with `staged` itself. */
+/** Runs `merge` for each table, oldest first, and last for `staged`. Each table is renamed to `staged` meanwhile. */
 export async function oneAfterTheOther<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly Earlier[]; readonly rows: number },

@@ -1,6 +1,6 @@
 /**
- * SQL that reads the fields of a load from the staged lines: the columns for DuckDB's JSON reader, and the
- * expressions for a field's text, its typed value and the JSON that stays in `_extra`.
+ * SQL that reads the fields of a load from the staged lines: the columns for DuckDB's JSON reader, and expressions for
+ * the text of a field, its typed value, and the JSON that stays in `_extra`.
  */
 import { documentedFields, type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -32,7 +32,7 @@ export interface FieldSource {
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition over `r`: the row carries the field. It is `true` when every row does. */
+  /** SQL condition on a row `r`: the row contains the field. It is `true` if all rows do. */
   readonly carried: string
 }
 
@@ -45,7 +45,7 @@ export class FieldSql {
     this.#documented = documentedFields(parts.report)
   }
 
-  /** Returns the `columns` argument of `read_json`: VARCHAR for each field, JSON for fields that may be nested. */
+  /** Returns the `columns` argument of `read_json`: JSON for fields that may be nested, VARCHAR for all others. */
   readerColumns(): string {
     const fields = this.#parts.catalog.fields.map(
       (field) => `${name(field.stagedName)}: ${text(readType(field, this.#readsJson(field)))}`,
@@ -53,12 +53,12 @@ export class FieldSql {
     return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
   }
 
-  /** Returns the documented and discovered columns that at least one row of the load carries. */
+  /** Returns the documented and discovered columns that have a field in at least one row of the load. */
   columns(): StagedColumn[] {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => catalog.field(source) ?? [])
-      // Even when no row of a load has a key, statements name the key columns.
+      // Key columns are included even if no row of the load has a key, because statements use them.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }
@@ -83,7 +83,7 @@ export class FieldSql {
     return [...documented, ...found]
   }
 
-  /** Returns SQL of the reason why a row cannot be stored; NULL for a row that can. */
+  /** Returns SQL of the reason why a row can't be stored; NULL if it can. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = table.fields.flatMap((column) =>
@@ -99,7 +99,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns the checks for fields that would need a new or a wider column, which the contract does not allow. */
+  /** Returns SQL checks for fields that need a new or a wider column although the contract does not allow that. */
   #brokenContract(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#documented.has(field.name) || !has(field.kinds, SCALARS)) return []
@@ -124,19 +124,19 @@ export class FieldSql {
     return `WHEN ${sent} IS NOT NULL AND (${value}) IS NULL THEN ${told}`
   }
 
-  /** Returns SQL of the value as the service sent it, for messages. */
+  /** Returns SQL of the value in its original form, for messages. */
   #told(field: CatalogField): string {
     const sent = `r.${name(field.stagedName)}::VARCHAR`
     return has(field.kinds, Kind.marked) ? unmarkedText(sent, this.#parts.mark) : sent
   }
 
-  /** Returns SQL of the row's deletion flag: true, false, or NULL when the row has none. */
+  /** Returns SQL of the row's deletion flag: true, false, or NULL if the row has none. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL that is true when the row has the collection, and NULL when the field is missing or no collection. */
+  /** Returns SQL that is true if the row contains the collection; NULL if the field is missing or no collection. */
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const isOdd = has(field.kinds, SCALARS)
@@ -144,7 +144,7 @@ export class FieldSql {
     return `nullif(${this.carried([field])}${odd}, false)`
   }
 
-  /** Returns SQL of the values without a column as one JSON object; NULL when there are none. */
+  /** Returns SQL of one JSON object with the values that have no column; NULL if there are none. */
   extra(): string {
     const members = this.#parts.catalog.fields.flatMap((field) => {
       const value = this.#extraValue(field)
@@ -155,7 +155,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL of the row's fingerprint. It depends on the row's own values alone, not on other rows of the load. */
+  /** Returns SQL of the row's fingerprint, which depends on the row's own values, but not on the load's other rows. */
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map((field) => {
       const raw = `r.${name(field.stagedName)}`
@@ -165,8 +165,8 @@ export class FieldSql {
   }
 
   /**
-   * Returns SQL of the hash of a value that is not NULL. How DuckDB reads the field depends on other rows, so the
-   * hash must not depend on it.
+   * Returns SQL of the hash of a value that is not NULL. DuckDB's type for the field depends on other rows, but the
+   * hash must not.
    */
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
@@ -177,7 +177,7 @@ export class FieldSql {
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the condition that a row carries at least one of the fields, by its shape. */
+  /** Returns the condition, on the row's shape, that the row contains at least one of the fields. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.flatMap((shape, number) =>
@@ -219,7 +219,7 @@ export class FieldSql {
     if (this.#documented.has(field.name)) return this.#tooFineDecimal(field)
     const type = this.#columnTypeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
-    // A column cannot store a date that does not exist, such as 30 February.
+    // A text may look like a date that does not exist, such as 30 February. A column can't store it.
     const mayMisfit = type === 'TIMESTAMPTZ' || type === 'DATE' || !holdsAll(type, field.kinds)
     if (mayMisfit) {
       const value = this.#text(field)
@@ -230,7 +230,7 @@ export class FieldSql {
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
   }
 
-  /** Returns SQL of the exact text of a documented decimal that its column can only store rounded. */
+  /** Returns SQL of the exact text of a documented decimal that its column would round; undefined if it never does. */
   #tooFineDecimal(field: CatalogField): string | undefined {
     const isDecimal = this.#parts.table.fields.some(
       (column) => column.type === 'DECIMAL(38,9)' && column.sources.includes(field.name),
@@ -241,20 +241,20 @@ export class FieldSql {
     return `CASE WHEN ${tooFine(value)} THEN ${has(field.kinds, Kind.text) ? numberOrText(value) : value} END`
   }
 
-  /** Returns whether the field is read as JSON: it may be nested, or it has no column and stays as it was sent. */
+  /** Returns whether the field is read as JSON: it may be nested, or it has no column and is kept unchanged. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     if (this.#documented.has(field.name)) return this.#parts.report.fields[field.name]?.type === 'json'
     const type = this.#columnTypeOf(field)
-    // A value that does not fit the column stays in `_extra` as it was sent.
+    // A value that does not fit its column is kept unchanged in `_extra`.
     return type === undefined || !holdsAll(type, field.kinds)
   }
 }
 
-/** Returns the reason why a row is rejected whose field has no column. */
+/** Returns the reason for rejecting a row with a field that has no column. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
-/** Returns the XOR of all parts as a balanced tree, since DuckDB limits the depth of an expression. */
+/** Returns SQL of the XOR of all parts, as a balanced tree: DuckDB limits how deep an expression may be. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1

@@ -1,4 +1,4 @@
-/** Fields of a load's input as temporary tables: keys of deleted rows, and windows of audit entries. */
+/** Creates temporary tables from a load's input: the keys of deleted rows, and the windows of audit entries. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { Kind } from '../../plan/kinds.ts'
@@ -7,7 +7,7 @@ import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface EntryWindow {
   /**
-   * The values of the columns that the request fills, in their order. Example: `[3, 1001]` for record 1001 of entity 3.
+   * The values that the request fills in, in the order of their columns. Example: `[3, 1001]`, record 1001 of entity 3.
    */
   readonly record: readonly (string | number)[]
   readonly since: Instant
@@ -15,8 +15,8 @@ export interface EntryWindow {
 }
 
 /**
- * Returns the statements that create `gone_keys`: the keys of deleted rows, with the columns of the table's key. A
- * key is cast from its JSON text as the row's own field is. A key that no stored row can have is left out.
+ * Returns the statements that create `gone_keys`: the keys of deleted rows, with the table's key columns. A key is cast
+ * from JSON text like the row's own field. A key that no stored row can have is left out.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))
@@ -33,7 +33,7 @@ export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string
     ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')} FROM (VALUES ${values.join(', ')}) g(${names(table.key)})) WHERE ${known};`}`
 }
 
-/** Returns SQL of a JSON scalar as text: a string without quotes and escapes; NULL for invalid JSON. */
+/** Returns SQL of a JSON scalar as text (a string without quotes and escapes); NULL if the JSON is invalid. */
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 

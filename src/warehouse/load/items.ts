@@ -12,7 +12,7 @@ import { pointer, text } from '../database/sqlText.ts'
 /** The field of an item that fills `is_deleted`. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** DuckDB uses a few buffers of this size for each thread, so it is only as large as the longest line needs. */
+/** DuckDB allocates several buffers of this size per thread, so the size is the minimum that the longest line needs. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
@@ -27,15 +27,15 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
 }
 
 /**
- * Returns the same table expression without rows, for a load whose catalog has the collection's fields from earlier
- * loads and which has no items.
+ * Returns the same table expression without rows. Used if a load has no items, but its catalogue has the collection's
+ * fields from earlier loads.
  */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
-/** Returns SQL of a field of an item as text: a string without quotes and escapes, any other value as it was sent. */
+/** Returns SQL of an item's field as text: a string without quotes and escapes, any other value unchanged. */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
@@ -43,8 +43,8 @@ export function itemText(field: CatalogField, alias: string): string {
 }
 
 /**
- * Returns the condition that the field is an array or object. A string may begin with a bracket and has no quotes
- * here, so the item's JSON decides.
+ * Returns the condition that the field is an array or object. Decided by the item's JSON: the field's text has no
+ * quotes, so a string may also begin with a bracket.
  */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
@@ -53,8 +53,8 @@ export function itemIsNested(field: CatalogField, alias: string): string {
 }
 
 /**
- * Returns SQL of a field of an item as JSON, with all digits of its numbers; DuckDB's own operator would convert them
- * to doubles. A string has no quotes in the field's column, so it is read from the item's JSON.
+ * Returns SQL of an item's field as JSON, with all digits of its numbers; DuckDB's own operator would convert them to
+ * doubles. A string is read from the item's JSON, because the field's own column has no quotes.
  */
 export function itemValue(field: CatalogField, alias: string, mark: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `nullif(${memberOf(`${alias}.sent`, field.name, mark)}::VARCHAR, 'null')`

@@ -1,6 +1,6 @@
 /**
- * Counts late rows before a load writes: rows whose stamp is in a span that earlier windows have read without them
- * (product contract §2, overlap). A row that is already stored with this stamp is not late.
+ * Counts late rows before a load writes. A row is late if earlier windows have read the time of its modification
+ * without it (product contract §2, overlap). A row that is already stored with this time is not late.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -11,13 +11,13 @@ import { stampSql } from '../tables/tables.ts'
 
 export interface Late {
   readonly late: number
-  /** Undefined when no row is late. */
+  /** How late the latest row is at least (milliseconds); undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
 export interface LateRowCount {
   readonly report: Declaration
-  /** The columns of the staged rows, and those of the table. */
+  /** The columns of the staged rows. Below: those of the report's table. */
   readonly staged: readonly string[]
   readonly held: readonly string[]
   /** The table, before the load writes to it. */
@@ -26,8 +26,8 @@ export interface LateRowCount {
 }
 
 /**
- * Counts the late rows of the temporary tables `win` and `staged`. Returns undefined where late rows are not counted,
- * or rows have no stamp.
+ * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if late rows are not counted for
+ * this load, or if rows have no modification time.
  */
 export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts

@@ -1,6 +1,6 @@
 /**
- * One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction. Rows are staged
- * before the transaction; only those to write are moved in it.
+ * One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction. Rows are staged before
+ * the transaction begins; in it, only rows that have to be written are moved.
  */
 import { assert } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
@@ -24,8 +24,8 @@ export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
 export type { LoadRules } from './stage.ts'
 
 /**
- * Commits one load and returns its figures and its changes of columns. New rows are inserted into the table directly;
- * all others are staged and merged. Throws LOAD_REFUSED, FENCED and the errors of the database.
+ * Commits one load, and returns its figures and its changes of columns. If all rows are new, they are inserted into the
+ * table directly. Otherwise all are staged and merged. Throws LOAD_REFUSED, FENCED and errors of the database.
  */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, mark } = place
@@ -46,7 +46,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Returns whether a load only writes its rows. Loads that also compare or count their rows need them staged. */
+/** Returns whether the load only writes its rows. If it also compares or counts them, they have to be staged. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -54,7 +54,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns whether all rows have the deletion flag that the report has, if any. The others are counted when staged. */
+/** Returns whether all rows have the deletion flag, if the report has one. Other rows are counted when staged. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
@@ -74,7 +74,7 @@ interface Commit {
   readonly rows: LoadRows
 }
 
-/** Throws `NotAllNew` when some of `rows.allNew` are not new. */
+/** Throws `NotAllNew` if a row of `rows.allNew` is not new. */
 async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): Promise<LoadResult> {
   const { database, mark, begun } = place
   const { report, segment } = input
@@ -111,8 +111,8 @@ interface Settling {
 }
 
 /**
- * Updates the rejected rows: removes those that are loaded again, adds those that this load rejects, and removes those
- * whose key this load has stored.
+ * Updates the stored rejected rows: removes rows that are loaded again, adds rows that this load rejects, and removes
+ * rows whose key this load has stored.
  */
 async function settleRejected(
   sql: Sql,
@@ -130,7 +130,7 @@ async function settleRejected(
   await forgetMended(sql, { report, staged })
 }
 
-/** Records which rows were modified, for the audit reports that follow them, and whose audit trail was read. */
+/** Records for the audit reports which records changed (of followed reports), and which trails this load has read. */
 async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)

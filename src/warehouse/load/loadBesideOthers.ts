@@ -1,7 +1,7 @@
 /**
- * A load into a lake, which other processes load into at the same time. The columns that a load needs are planned
- * before its transaction. In the transaction it compares them with the present columns, and starts again when another
- * loader has changed them.
+ * A load into a lake, into which other processes load at the same time. The columns for the load are planned before its
+ * transaction. The transaction compares the plan with the present columns, and is started again with a new plan if
+ * another process has changed them.
  */
 import { SyncError } from '../../errors.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
@@ -16,7 +16,7 @@ export async function loadBesideOthers(
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
 ): Promise<LoadResult> {
-  // A load without rows needs no column.
+  // A load without rows needs no plan of columns.
   if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)

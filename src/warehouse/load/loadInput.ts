@@ -1,4 +1,4 @@
-/** The input of a load, by what is loaded; what it needs from the warehouse; and its result. */
+/** The input of each kind of load, what a load needs from the warehouse, and its result. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
@@ -20,26 +20,26 @@ import type { LoadRules } from './stage.ts'
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** The time of this machine's clock, for the books. */
+  /** The time by our clock, for the books. */
   readonly now: Instant
-  /** The staged rows; undefined when the service returned none. */
+  /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** The rules of the configuration. Without rules, columns are added as needed and rows are also stored as sent. */
+  /** The configuration's rules; undefined: columns are added as needed, and rows are also stored as they were sent. */
   readonly rules?: LoadRules | undefined
 }
 
 /** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
   /**
-   * A lower bound of the service's current time. If a stored row has a later time of observation, the service's clock
-   * was set back since.
+   * The service's present time, which may be later. If a stored row was observed after this time, the service's clock
+   * was set back since then.
    */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The run's right to commit. Without a fence nothing is checked. */
+  /** The run's right to commit; undefined: none is checked. */
   readonly fence?: Fence | undefined
-  /** The record of the run with the figures of earlier loads. Set only with the last load of the run. */
+  /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
 }
 
@@ -54,7 +54,7 @@ interface KeyedRows {
 /** Rows that an incremental run read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** What earlier windows have read; rows that they missed are counted as late. Undefined: late rows are not counted. */
+  /** What earlier windows have read, to count rows that they missed as late; undefined: late rows are not counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -65,25 +65,25 @@ export interface RereadLoad extends RunLoad, KeyedRows {
   readonly lateMs?: number | undefined
 }
 
-/** Rows of a reconcile, whose keys are recorded for the comparison at its end. */
+/** Rows of a reconcile. Their keys are recorded, for the comparison at the end of the reconcile. */
 export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly kind: 'reconcile'
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows of a backfill, which waited on disk: an equally new version in the warehouse is kept. */
+/** Rows of a backfill. They were read some time before, so an equally new version in the warehouse is kept. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
-  /** The window of the backfill that is complete with this load; set only with its last load. */
+  /** The backfill's window that is complete after this load. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
 }
 
 /** Rejected rows that are loaded again: an equally new version in the warehouse is kept. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
-  /** Each row of the batch leaves `tidemark.rejected_rows`, and returns there when it is rejected again. */
+  /** The rows to remove from `tidemark.rejected_rows`. A row that is rejected again is stored there again. */
   readonly batch: RejectedBatch
-  /** Audit reports only: the records of the entries, with an empty window each, since their other entries stay. */
+  /** Audit reports only: the records of the entries, each with an empty window, so that other entries are kept. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
@@ -96,25 +96,25 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Returns the keys of deleted rows; undefined where the report finds deletions in another way. */
+/** Returns the keys of rows that a second read showed to be deleted; undefined: deletions are found otherwise. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type { AuditedRecord, EntryWindow }
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
 
-/** Returns whether the rows were read without a condition on their modification, so that most of them did not change. */
+/** Returns whether rows were requested even if they were not modified. Then most of them have not changed. */
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Returns whether the rows were read some time ago, so that a stored version with the same time stays. */
+/** Returns whether the rows were read some time before the load. Then a stored version of the same time is kept. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends LoadCounts {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number
-  /** Changes of columns that no load before has reported. */
+  /** Changes of columns that no earlier load has reported. */
   readonly changes: readonly TableChange[]
 }
 
@@ -129,9 +129,9 @@ export interface LoadPlace {
   readonly mark: string
   /** Discovered columns by table, as they are before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
-  /** Called in the transaction, before anything is written. */
+  /** Called in the load's transaction before it writes. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** The record of the load's run, while the run has committed nothing yet. */
+  /** The record of the load's run, if the run has not committed anything yet; else undefined. */
   readonly begun?: RunRecord | undefined
 }

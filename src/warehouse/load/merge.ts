@@ -1,7 +1,7 @@
 /**
- * Staged rows → the report's table. It uses deletes and inserts without an index, so that the cost follows the change
- * and not the size of the table. The newest version of a row wins, an equal row is not written, and a field that a
- * row does not carry keeps its value.
+ * Merges staged rows into the report's table. It uses deletes and inserts without an index, so that the cost depends on
+ * the number of changed rows, and not on the size of the table. The newest version of a row is stored, an equal row is
+ * not written, and a field that a row does not contain keeps its value.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
@@ -21,21 +21,21 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns with values of the service: from the request, documented and discovered ones. */
+  /** All columns with values from the service: those of the request, documented ones and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly mark: string
-  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows that have no flag. */
+  /** Whether the temporary table `gone_keys` exists: it has the keys of deleted rows without a flag. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
   /**
-   * True: of two versions with equal times, the stored one stays. The staged rows were read before this load, and times
-   * of observation are whole seconds. A change within that second is after the mark, so the next run reads it.
+   * True: of two versions with the same time, the stored one is kept. The staged rows were read before this load, and
+   * times of observation are in whole seconds. A change within that second is after the mark, so the next run reads it.
    */
   readonly yields?: boolean
   readonly history: History | undefined
-  /** What earlier windows have read; rows that they missed are counted as late. */
+  /** What earlier windows have read, to count rows that they missed as late; undefined: late rows are not counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -44,7 +44,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The late rows, where they are counted. */
+  /** The late rows; undefined if they are not counted. */
   readonly late?: Late | undefined
 }
 
@@ -52,7 +52,7 @@ export interface LoadCounts extends MergeCounts {
   readonly childrenWritten: number
 }
 
-/** Returns the sum of two merges; the late rows are those of the second merge, which has the newest rows. */
+/** Returns the sum of two merges. Late rows are those of the second one only, because it has the newest rows. */
 export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -64,9 +64,7 @@ export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => 
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/**
- * Merges `staged`. Leaves the written rows in the temporary table `win` (staged row, replaced row) for the children.
- */
+/** Merges `staged`. Afterwards `win` has the written rows (staged row, replaced row), which the children need. */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(winSql(parts, target))
@@ -104,10 +102,10 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Converts an SQL condition on the shape of rows from the names of the staged file to those of the table `staged`. */
+/** Returns an SQL condition on shapes for the table `staged`, given the one for the columns of the staged file. */
 export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the new row lacks. */
+/** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the row lacks. */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
@@ -123,8 +121,8 @@ async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): P
 }
 
 /**
- * Returns the statement that creates `win`: the staged rows to write, the rows that they replace, and whether the row
- * is newly deleted.
+ * Returns the statement that creates `win`: the staged rows to write, with the rows that they replace, and whether each
+ * one is deleted now and was not before.
  */
 function winSql(parts: RowMerge, target: string): string {
   const { report, table, knowsGone } = parts
@@ -140,14 +138,14 @@ function winSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the condition that the staged row is newer than the stored one. A stored row that was observed in the
- * service's future was observed before the service's clock was set back. Where rows have stamps, the stamps decide
- * then, unless the distance is longer than the service's clock may be unknown by.
+ * Returns the condition that the staged row is newer than the stored one. If the stored row was observed at a time in
+ * the service's future, the clock was set back since. Then the rows' modification times decide, if they have any,
+ * unless the difference is longer than any uncertainty of the service's clock.
  */
 function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
   const columns = staged.columns.map((column) => column.name)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // A load may read for minutes, and a load of an older layout has no such time.
+  // A load's first request may be minutes before its last rows. Loads of an older layout have no such time.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   const isAhead = (byMs: number) =>
@@ -158,12 +156,12 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
     ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
 }
 
-/** The deletion flag where the new row has none: a row that was deleted for its absence exists again. */
+/** The deletion flag of a row without the flag: that of the stored row, but false if it was deleted for its absence. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /**
- * Returns the condition that a staged row is deleted. `held` is used for a row without the flag that was not looked for
- * in a second read.
+ * Returns the condition that a staged row is deleted. `held` applies to a row without the flag if no second read has
+ * searched for it.
  */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   const gone = parts.knowsGone ? goneSql(parts.table) : undefined
@@ -179,7 +177,7 @@ export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'table
   readonly rows: string
 }
 
-/** Returns the query of the new rows. Missing fields come from the replaced row; without `held`, no row is replaced. */
+/** Returns the query of the rows to insert. Missing fields are taken from the replaced row, if `held` is given. */
 export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))

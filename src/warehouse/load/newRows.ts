@@ -1,7 +1,6 @@
 /**
- * Loads that consist of new rows need no staging: their rows are inserted from the file into the table, in half the
- * time. Whether all rows are new is checked in the transaction that inserts them. Otherwise the transaction is rolled
- * back and the load is staged.
+ * Loads of new rows only need no staging: their rows are inserted from the file into the table, in half the time. The
+ * transaction that inserts them also checks that all are new. If not, it is rolled back, and the load is staged.
  */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -9,14 +8,14 @@ import { freshSql, type MergeCounts } from './merge.ts'
 import { name, names } from '../database/sqlText.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown to roll back the transaction that inserted the rows: some of them are not new, or do not fit. */
+/** Thrown to roll back the transaction that has inserted the rows, if a row is not new or does not fit its column. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
 /**
- * Returns whether all rows are likely to be new: they have no items, and every load of the report so far contained
- * only new rows, as in a first sync.
+ * Returns whether probably all rows are new: they have no items, and all earlier loads of the report had only new rows,
+ * as in a first sync.
  */
 export async function mayBeAllNew(
   sql: Sql,
@@ -36,7 +35,7 @@ export interface NewRowInsert extends StageInput {
   readonly loadId: number
 }
 
-/** Inserts the load's rows. Returns undefined, for a rollback, when some are not new or do not fit their columns. */
+/** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller then rolls back. */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
@@ -52,7 +51,7 @@ export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCou
       SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
-  // A repeated row, or one that does not fit, leaves fewer keys than staged rows.
+  // If a row is repeated or does not fit its column, there are fewer keys than staged rows.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) return undefined
   return { inserted: segment.rows, updated: 0, unchanged: 0, deleted: found.deleted }
 }

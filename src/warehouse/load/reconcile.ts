@@ -1,6 +1,6 @@
 /**
- * The comparison of a whole report with the service. Each load records the keys that the service returned on disk, so
- * that memory stays bounded and a stopped reconcile can continue. A row that two complete reconciles in a row did not
+ * The comparison of a whole report with the service. Each load stores the keys that the service returned on disk, so
+ * memory stays bounded and a stopped reconcile can continue. A row that two successive complete reconciles did not
  * return is marked as deleted, unless too many rows would be (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
@@ -14,26 +14,26 @@ import { name, text, time } from '../database/sqlText.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 
-/** The share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
+/** Maximum share of a table's rows that one reconcile may mark as deleted without the permission of an operator. */
 export const DELETED_SHARE_MAX = 0.1
-/** This number of deletions is allowed if `KEPT_SHARE_SURE` of the rows stays. One deletion is always allowed. */
+/** Up to this number of deletions are allowed if `KEPT_SHARE_SURE` of the rows are kept. One is always allowed. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The time up to which everything was read, on the reconcile's axis of time. */
+  /** The time up to which all rows were read, on the axis of time that the reconcile reads by; undefined: none yet. */
   readonly reached: Instant | undefined
 }
 
-/** The configuration of a reconcile's requests: rows outside of it are not compared. */
+/** The configuration of a reconcile's requests. Rows that it excludes are not compared. */
 export interface ReconcileQuestion {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at its start, in whole seconds like the times of observation that it is compared with. */
+  /** The service's time at the start, in whole seconds because it is compared with times of observation. */
   readonly startedAt: Instant
 }
 
@@ -47,7 +47,7 @@ export interface ReconcilePlace {
 const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
 
-/** Returns the unfinished reconcile with this configuration, if any. */
+/** Returns the unfinished reconcile with this configuration; undefined if there is none. */
 export async function openReconcile(
   sql: Sql,
   { report, scope, asked }: ReconcilePlace,
@@ -85,8 +85,8 @@ export interface ReconcileStep {
 }
 
 /**
- * Records, in the load's transaction, which keys the service returned, how many rows were repaired and how far the
- * reconcile has read.
+ * Records in the transaction of the load: which keys the service returned, how many rows were corrected, and how far
+ * the reconcile has read.
  */
 export async function recordReconcileStep(
   sql: Sql,
@@ -94,7 +94,7 @@ export async function recordReconcileStep(
 ): Promise<void> {
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
-    // The service has returned a rejected row as well, so it is not absent.
+    // Rejected rows were returned by the service too, so they are not absent.
     const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
@@ -114,17 +114,17 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly runId: string
   readonly startedAt: Instant
   readonly now: Instant
-  /** True if the operator has allowed a mass deletion (`--allow-mass-delete`). */
+  /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
   readonly allowMassDelete: boolean
 }
 
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Stored rows that the service did not return this time, but the time before. */
+  /** Number of stored rows that the service returned the time before, but not this time. */
   readonly absent: number
   readonly deleted: number
-  /** Rows that were missing and rows that differed, over all loads of the reconcile. */
+  /** Numbers of rows that the warehouse lacked and of rows that differed, over all loads of the reconcile. */
   readonly missed: number
   readonly differed: number
 }
@@ -139,8 +139,8 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
 }
 
 /**
- * Ends a complete reconcile: marks rows as deleted that were absent twice, and records those that are absent for the
- * first time. Throws MASS_DELETE_STOPPED; then nothing is marked and the next reconcile compares again.
+ * Ends a complete reconcile: marks rows that were absent twice as deleted, and records rows that are absent for the
+ * first time. After MASS_DELETE_STOPPED, nothing is marked, and the next reconcile compares again.
  */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
@@ -148,7 +148,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // A row written since the reconcile began is newer than its responses. A row that was not requested is not absent.
+  // Rows written since the reconcile began are newer than its responses. Rows that it did not request are not absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
@@ -182,9 +182,9 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 }
 
 /**
- * Returns the condition that the requests cover a stored row. With filters no row is covered: a row that was edited
- * out of a filter looks like a deleted one. The start counts only where the report is read by modification alone;
- * then rows without a stamp are not covered either.
+ * Returns the condition that the reconcile has requested a stored row. False for all rows if there are filters: a row
+ * that an edit excluded looks like a deleted one. The report's start counts only if rows are read by modification time
+ * alone; then rows without such a time are not covered either.
  */
 async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'

@@ -1,4 +1,4 @@
-/** The records of a load in `tidemark.loads` and of its run in `tidemark.runs`. */
+/** Records a load in `tidemark.loads`, and its run in `tidemark.runs`. */
 import { earliest } from '../../instant.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
@@ -14,7 +14,7 @@ export const stagedBytes = (segment: Segment | undefined): number =>
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns the number of late rows, 0 for a load without rows; null where late rows are not counted. */
+/** Returns the number of late rows; 0 for a load without rows, and null if late rows are not counted. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
@@ -26,7 +26,7 @@ interface Recording {
   readonly staged: StagedRows | undefined
 }
 
-/** Returns the number of rows without the deletion flag that the report has. Rows that are not staged have it. */
+/** Returns how many rows lack the deletion flag, if the report has one. Rows that were not staged all have it. */
 async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null
@@ -34,7 +34,7 @@ async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<nu
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${ofStaged(flagged)})`)
 }
 
-/** Records the load. The run is recorded with the figures of its last load, and with an earlier load as it began. */
+/** Records the load. Also records the run: with the load's figures if it is the last one, else as it began. */
 export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

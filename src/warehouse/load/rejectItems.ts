@@ -1,5 +1,5 @@
 /**
- * Rejects rows with `schema_contract: reject`: an item of one of their collections has a field without a column, or a
+ * Rejects rows if the contract is `reject` and an item of one of their collections has a field without a column, or a
  * value that does not fit its column.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -20,7 +20,7 @@ export interface CollectionItems {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Sets the reason of rows of `staged` that are rejected. */
+/** Sets the reason in those rows of `staged` that are rejected. */
 export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
@@ -38,7 +38,7 @@ export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: Co
 }
 
 interface Broken {
-  /** A condition over an item `i`. */
+  /** SQL condition on an item `i`. */
   readonly when: string
   readonly reason: string
 }

@@ -1,7 +1,7 @@
 /**
- * Rows that could not be stored. Each is kept whole, once, with its reason, until the service sends a correct version
- * or the row is loaded again on request (product contract §4). A row that is loaded again counts as read at the time
- * when the service sent it.
+ * Rows that could not be stored. Each is kept once, in full and with the reason, until the service returns a correct
+ * version or the row is loaded again on request (product contract §4). A row that is loaded again has the original time
+ * of its response.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -14,10 +14,10 @@ import { name, names, text } from '../database/sqlText.ts'
 import { ofStaged } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
-/** A rejected row, as it was sent. */
+/** A rejected row in its original form. */
 export interface RejectedRow {
   readonly scope: string
-  /** The service's time when it sent the row. */
+  /** The service's time of the response that contained the row. */
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
@@ -26,15 +26,15 @@ export interface RejectedRow {
 }
 
 /**
- * Beginning of the reason of a rejected row that was deleted at the service. The row itself does not show that, and
- * loading it again must not restore it.
+ * First words of the reason for a rejected row that was deleted at the service. The row itself does not show the
+ * deletion, and loading it again must not restore it.
  */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** Thrown when some of the rows are no longer rejected, to roll back the load. */
+  /** The error to throw, for a rollback, if some of the rows are no longer among the rejected ones. */
   readonly moved: SyncError
 }
 
@@ -48,7 +48,7 @@ export interface RejectedRowsRequest {
 export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
-  /** Whether the temporary table `gone_keys` exists, with the keys of deleted rows (budgets). */
+  /** Whether the temporary table `gone_keys` exists: it has the keys of deleted rows (budgets). */
   readonly knowsGone: boolean
 }
 
@@ -80,8 +80,8 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
 }
 
 /**
- * Deletes rejected rows that were deleted or restored since: they are stored again with the new reason. A deletion
- * does not change the content of a row.
+ * Deletes rejected rows that were deleted or restored at the service since. They are stored again with a new reason,
+ * because a deletion does not change the content of a row.
  */
 const dropToldOtherwiseSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
@@ -90,13 +90,13 @@ const dropToldOtherwiseSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** SQL of a fingerprint that replaces the row's content when `exclude_payload` is set. */
+/** SQL of a fingerprint, stored instead of the row's content if `exclude_payload` is set. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** The reason without the value that it quotes. */
+/** SQL of the reason without the value that it quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** Condition: the row was kept whole, so that it can be loaded again. */
+/** SQL condition: the row's content is stored, so the row can be loaded again. */
 const IS_WHOLE = `NOT starts_with("row"::VARCHAR, '"${WITHHELD}')`
 
 /** Returns SQL of a row's scope, from the columns that the request of its page fills. */
@@ -105,8 +105,8 @@ function scopeSql(report: Declaration): string {
 }
 
 /**
- * Returns SQL of the key of a rejected row as text. A whole number in another form, such as 7.0, is rejected and
- * still identifies its row, so that a reconcile does not find the row absent.
+ * Returns SQL of a rejected row's key as text. A whole number in another form, such as 7.0, is rejected but still
+ * identifies its row. So a reconcile does not count that row as absent.
  */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
@@ -117,7 +117,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** Returns the key field that a row itself carries; undefined for audit entries. */
+/** Returns the key field that the row itself contains; undefined for audit entries. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -126,9 +126,9 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
 }
 
 /**
- * Deletes rejected rows when the load stores a row of the same key that the service sent later. A row without a key
- * stays. A complete row also stays when only the summary shape of its row was sent, which has few fields. Costs
- * nothing where the report has no rejected rows.
+ * Deletes rejected rows if the load stores a row of the same key from a later response. Rows without a key are kept. A
+ * complete row is also kept if only the summary shape of its row, which has few fields, was returned. Needs no time if
+ * the report has no rejected rows.
  */
 export async function forgetMended(
   sql: Sql,
@@ -151,7 +151,7 @@ export async function forgetMended(
         }))`)
 }
 
-/** Returns the alternative names of fields, which only the summary shape uses. */
+/** Returns the alternative names of fields. Only the summary shape uses them. */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -161,9 +161,7 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
-/**
- * Returns the loads that rejected rows of the report, oldest first, with the number of rows that are still rejected.
- */
+/** Returns the loads that rejected rows of the report, oldest first, with how many of these rows are still rejected. */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_WHOLE} GROUP BY ALL ORDER BY 1`,
@@ -172,14 +170,14 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
 }
 
 /**
- * Returns the number of rejected rows of which only a fingerprint is kept (`exclude_payload`), so that they cannot be
- * loaded again.
+ * Returns how many rejected rows are stored only as a fingerprint (`exclude_payload`), so that they can't be loaded
+ * again.
  */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
   return countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND NOT (${IS_WHOLE})`)
 }
 
-/** Returns some of the rows that those loads rejected, by scope and in order of time. */
+/** Returns rows that those loads rejected, by scope and then by time, from `offset` on and at most `limit`. */
 export async function rejectedRows(
   sql: Sql,
   { report, loadIds, offset, limit }: RejectedRowsRequest,
@@ -194,7 +192,7 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the rows of the batch in the transaction that loads them again, which may reject and store them again. */
+/** Deletes the batch's rows, in the transaction that loads them again. That load may reject and store them again. */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved

@@ -18,14 +18,14 @@ export interface RowNames {
 
 /** One of two compared rows: its SQL names and its columns. */
 export interface RowSide extends RowNames {
-  /** SQL of a time before which the version was not asked for. */
+  /** SQL of a time; the version was requested at this time or later. */
   readonly askedAt: string
   readonly columns: readonly string[]
 }
 
 /**
- * Returns SQL of the version of a row: its own stamp, but never later than its observation, since a wrong stamp in
- * the future would block all later versions.
+ * Returns SQL of a row's version: its modification time, but at most its time of observation. A wrong time in the
+ * future would otherwise block all later versions.
  */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
@@ -33,12 +33,12 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` was asked for when the service showed the state of `other` no longer. */
+/** Returns the condition that `one` was requested so late that the service no longer returned the state of `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
 /**
- * Returns the condition that `one` is newer than `other` where neither was asked for later. A version with equal times
+ * Returns the condition that `one` is newer than `other` if neither was requested clearly later. With equal times `one`
  * counts as newer, unless it `yields`.
  */
 export function isNewerSql(
@@ -64,7 +64,7 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // An unqualified name is looked up in `staged` first. The names of its service fields contain no ~.
+  // An unqualified name refers to `staged` first. Names of the service's fields in `staged` contain no ~.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",

@@ -1,6 +1,6 @@
 /**
- * Staged lines → the temporary table `staged`: typed rows, one for each key, before they are merged into the report's
- * table. The number of read rows must equal the number that the scan has counted.
+ * Reads staged lines into the temporary table `staged`: typed rows, one per key, before they are merged into the
+ * report's table. The number of rows that are read must be the number that the scan has counted.
  */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
@@ -17,7 +17,7 @@ import { itemsSql } from './items.ts'
 import { type Earlier, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
 
-/** DuckDB reserves at least twice this size for each thread. */
+/** The minimum for the longest line that DuckDB may read. DuckDB reserves at least twice this size per thread. */
 const OBJECT_BYTES_MIN = 16 * 1024 * 1024
 
 export interface StageInput {
@@ -31,24 +31,24 @@ export interface StageInput {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** What the report's configuration allows: which columns may change, and what may be stored. */
+/** What the configuration of the report allows: which columns may change, and what may be stored. */
 export interface LoadRules {
   readonly contract: SchemaContract
-  /** How long the service may show an older state. A version that was asked for later than that is newer. */
+  /** How long the service may return an older state. A version that was requested later than that is newer. */
   readonly settleMs: number
-  /** Whether rows are kept in columns only, and not also as they were sent. */
+  /** True: rows are stored in columns only. False: their original text is stored too. */
   readonly excludePayload: boolean
 }
 
-/** The rules of a load without rules. */
+/** The rules that apply if a load has none. */
 export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
-/** A collection that rows of the load carry. */
+/** A collection that rows of the load contain. */
 export interface CarriedCollection {
   readonly field: CatalogField
-  /** Column of `staged`: not null where the row carries the collection. */
+  /** Column of `staged` that is not null if the row contains the collection. */
   readonly column: string
-  /** The items; undefined when no row has one. */
+  /** The items; undefined if no row has any. */
   readonly items: StagedCollection | undefined
 }
 
@@ -57,10 +57,10 @@ export interface StagedRows {
   readonly collections: readonly CarriedCollection[]
   /** The number of different rejected rows. */
   readonly rejected: number
-  /** The number of rows of `staged`: one for each key. */
+  /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
   readonly earlier: readonly Earlier[]
-  /** Returns the SQL condition over `r` that a row carries the wire field. */
+  /** Returns the SQL condition that a row `r` contains the service's field. */
   carries(field: string): string
 }
 
@@ -68,14 +68,14 @@ export interface StagedRows {
 export interface RowReading {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** The query of the rows with the columns of `staged`. It needs the temporary table `staged_pages`. */
+  /** The query of the rows, with the columns of `staged`. It reads the temporary table `staged_pages`. */
   readonly sql: string
   readonly carries: StagedRows['carries']
 }
 
 /**
- * Fills the temporary table `staged_pages` and returns the query of the rows. Run the query with `rowsInOrder`: the
- * rows are streamed, their pages are in memory.
+ * Fills the temporary table `staged_pages` and returns the query of the rows. The query must be run with `rowsInOrder`,
+ * so that rows are streamed and their pages are in memory.
  */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, discovered, mark, rules } = parts
@@ -107,7 +107,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
   return { columns, collections, sql: rows, carries }
 }
 
-/** Fills the temporary table `staged`, and `refused` when rows are rejected. */
+/** Fills the temporary tables `staged` and, if rows are rejected, `refused`. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, mark, rules } = parts
   const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
@@ -153,11 +153,11 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 interface Refusal {
   readonly segment: Segment
   readonly mark: string
-  /** The number of staged rows with a reason. */
+  /** The number of staged rows that have a reason for their rejection. */
   readonly refused: number
 }
 
-/** Moves rows that cannot be stored from `staged` to `refused`, as sent. Returns the number of different rows. */
+/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Returns how many differ. */
 async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
@@ -182,7 +182,7 @@ async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<nu
   return aside?.rejected ?? 0
 }
 
-/** Returns the statement that puts a collection's items back into the text of rejected rows. */
+/** Returns the statement that restores the items of a collection in the text of rejected rows. */
 function wholeSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)
@@ -197,8 +197,8 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
 }
 
 /**
- * Returns the error handler for statements that read the segment's file. The handler throws LOAD_REFUSED for an error
- * without a code of its own.
+ * Returns a handler for errors of statements that read the segment's file. It throws LOAD_REFUSED for an error that is
+ * not one of ours, and others unchanged.
  */
 export const refuses =
   ({ report, segment }: StageInput) =>

@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a load and their items, inside its transaction. New rows are inserted directly, audit entries
- * replace a window of their record, and all other rows are merged by key.
+ * Writes the rows of a load and their items, in the load's transaction. New rows are inserted directly, audit entries
+ * replace those of their record in a window, and all other rows are merged by key.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
@@ -18,9 +18,9 @@ import { insertNew, NotAllNew } from './newRows.ts'
 import type { StagedRows, StageInput } from './stage.ts'
 import { NO_RULES, refuses } from './stage.ts'
 
-/** The rows of a load: in their file, staged, or none. */
+/** The rows of a load: still in their file, staged, or none. */
 export interface LoadRows {
-  /** Rows that are still in the file, all of them presumably new. */
+  /** Set if the rows are still in the file and all of them are presumably new. */
   readonly allNew?: StageInput | undefined
   readonly staged?: StagedRows | undefined
 }
@@ -35,7 +35,7 @@ export interface Writing {
 
 const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
 
-/** Writes the rows. Throws `NotAllNew` when some of `allNew` are not new. */
+/** Writes the rows. Throws `NotAllNew` if a row of `allNew` is not new. */
 export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<LoadCounts> {
   if (allNew !== undefined) return writeNew(sql, writing, allNew)
   if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NOTHING
@@ -51,24 +51,24 @@ async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: Stage
 }
 
 interface Merging extends Writing {
-  /** The report's history, when it is on. */
+  /** The report's history; undefined if it is off. */
   readonly history: History | undefined
 }
 
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** Returns the service's time; this machine's time where the load has none. */
+/** Returns the service's time; if the load has none, the time by our clock. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** Deletes all entries of the windows, since the service returned none. */
+/** Deletes all entries of the windows, because the service returned none. */
 async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** Merges rows and their items: first the earlier rows of a key, then the newest. */
+/** Merges rows and their items. If a key has several rows, the earlier ones are merged first. */
 async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
   const all = await oneAfterTheOther(sql, staged, async (rows) => {
     const some = { ...staged, rows }

@@ -1,6 +1,6 @@
 /**
- * Compares the rows of a window as the service returns them now with those that readers see, by key and fingerprint.
- * The fingerprint depends on the sent values alone, so it is equal in both databases.
+ * Compares the rows of a window as the service now returns them with those in the readers' copy, by key and
+ * fingerprint. The fingerprint depends only on the returned values, so equal rows have equal ones in both databases.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -8,7 +8,7 @@ import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** The highest number of keys in a result; further rows are only counted. */
+/** Maximum number of keys in a result. Further rows are only counted. */
 const KEYS_TOLD = 20
 
 export interface Deviation {
@@ -20,33 +20,31 @@ export interface Deviation {
 export interface WindowComparison {
   /** Rows that the service has in the window. */
   readonly rows: number
-  /** Rows that the service returned and the tables do not contain. */
+  /** Rows that the service returned and the readers' tables lack. */
   readonly missing: Deviation
-  /**
-   * Rows that the tables contain with other values or another deletion flag, and that were not edited after the mark.
-   */
+  /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
   readonly different: Deviation
   /** Rows of the tables with a stamp in the window that the service did not return; none where rows have no stamp. */
   readonly extra: Deviation
-  /** False where rows have no stamp, so that extra rows cannot be found. */
+  /** False if rows have no modification time: extra rows can't be found then. */
   readonly seesExtra: boolean
-  /** Rows of the tables that are in no window: they have no stamp, and the service did not return them. */
+  /** Number of stored rows that no window contains: they have no modification time, and were not returned. */
   readonly unmatched: number
-  /** All rows of the tables that are not deleted. */
+  /** Number of stored rows that are not deleted. */
   readonly held: number
 }
 
 export interface ComparedWindow {
   readonly report: Declaration
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** Every change up to this time should be stored; a later edit is no error. */
+  /** All changes up to this time should be stored. A later edit is no error. */
   readonly mark: Instant
 }
 
-/** The name under which the readers' copy is attached. */
+/** The name of the readers' copy when it is attached. */
 export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
@@ -68,14 +66,14 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // One stamp of an event can be in the window while the other one shows an edit after the mark (spec §4, events).
+  // One time of an event may be in the window, while the other shows an edit after the mark (spec §4, events).
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // The service returned a rejected row as well.
+  // The service also returned the rejected rows.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${held} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

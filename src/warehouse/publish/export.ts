@@ -1,8 +1,8 @@
 /**
- * `tidemark export`: the published copy as Parquet files with a manifest. It writes new files next to the old ones
- * and then replaces the manifest by a rename. So a reader has the old export or the new one, and an export that is
- * killed has changed nothing. Files that the new manifest does not name stay for one more export, for readers of the
- * old manifest.
+ * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
+ * ones, and then a rename replaces the manifest. So a reader has either the old or the new export, and a killed export
+ * has changed nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old
+ * manifest.
  */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -32,15 +32,15 @@ export interface ExportOrder {
 export interface ExportResult {
   readonly to: string
   readonly manifest: ManifestBody
-  /** False: the folder already contained this state and was not changed. */
+  /** False if the folder already had this state and was not changed. */
   readonly replaced: boolean
-  /** The files that this export wrote; all others were reused. */
+  /** The files that this export wrote. All other files were reused. */
   readonly written: ReadonlySet<string>
 }
 
 /**
- * Exports `database`, the published copy opened for reading. Throws EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL; then
- * the last export stays as it was.
+ * Exports `database`, which is the published copy opened for reading. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL,
+ * the last export is unchanged.
  */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
@@ -119,7 +119,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // If this export replaces no file, readers may still use the files that the previous export replaced.
+  // If this export replaces no file, the files that the previous one replaced are kept for their readers.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,
@@ -139,7 +139,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   return { to, manifest, replaced: true, written }
 }
 
-/** Returns the marks. Audit reports have one for each record, too many for a manifest; only the newest is returned. */
+/** Returns the marks. For an audit report only the newest: it has one per record, which is too many for a manifest. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

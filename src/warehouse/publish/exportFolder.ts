@@ -72,7 +72,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes the files of a killed export, which no manifest names. */
+/** Removes files that the manifest does not name: a killed export has left them. */
 export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {

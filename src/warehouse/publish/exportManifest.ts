@@ -1,6 +1,6 @@
 /**
- * The manifest of an export: the Parquet files that belong together, their warehouse and its marks. Readers take the
- * files from the manifest and never list the folder, so replacing the manifest switches all tables at once.
+ * The manifest of an export: which Parquet files belong together, and of which warehouse and marks. Readers get the
+ * names of files from the manifest and never list the folder. So replacing the manifest replaces all tables at once.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,14 +12,14 @@ export const MANIFEST_FORMAT = 'tidemark-export'
 const MANIFEST_VERSION = 1
 
 const File = z.object({
-  /** The path from the manifest's folder, with `/`. */
+  /** The path relative to the manifest's folder, with `/`. */
   path: z.string(),
   /** The range of keys in the file, both ends included. Example: `0-99999`; empty for a table without rows. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),
   bytes: z.number(),
-  /** Differs between any two states of the range's rows. */
+  /** Changes when the rows of the range change. */
   fingerprint: z.string(),
 })
 
@@ -28,7 +28,7 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** The column whose ranges divide the table into files, and the width of a range. */
+  /** The column by whose ranges the table is divided into files, and how many keys a range has. */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
@@ -38,14 +38,14 @@ const Table = z.object({
 const Shape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** The number of manifests that this folder has had. */
+  /** How many manifests this folder has had, including this one. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
     /** The identity of the warehouse, which never changes. */
     warehouse: z.string(),
     published: z.string(),
-    /** Differs between any two states of the warehouse. */
+    /** Changes when the warehouse changes. */
     state: z.string(),
     last_load_id: z.number(),
     duckdb: z.string(),
@@ -53,7 +53,7 @@ const Shape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files of the previous manifest, which stay for its readers until the next export. */
+  /** Files of the previous manifest only. They are kept until the next export, for its readers. */
   retired: z.array(z.string()),
 })
 

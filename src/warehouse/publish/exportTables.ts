@@ -16,12 +16,12 @@ import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 import { name, names, text } from '../database/sqlText.ts'
 
-/** The least number of keys in a range; a range of dense keys is a file of some megabytes. */
+/** The minimum number of keys in a range. If keys are dense, the file of a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** Ranges become wider until a table has at most this number of them. */
+/** The width of ranges is increased until a table has at most this number of them. */
 const RANGES_WANTED_MAX = 200
-/** Above this number of ranges the width of the last export is changed, which writes every file again. */
+/** If there are more ranges than this, their width is changed again, so that all files are written again. */
 const RANGES_HELD_MAX = 1_000
 
 export interface ReportExport {
@@ -36,7 +36,7 @@ export interface ReportExport {
 const KEY_MIN = -(2n ** 63n)
 const KEY_MAX = 2n ** 63n - 1n
 
-/** Writes the changed ranges of a report's tables; the files of all other ranges are reused. */
+/** Writes the files of changed ranges of a report's tables, and reuses the files of all other ranges. */
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const table = tableOf(given.report)
   const column = rangeColumn(table)
@@ -53,9 +53,9 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The rows of a table are exported; and every version of them, where the history is or was on. */
+/** The table itself is exported, and also all versions of its rows (`history`) if these are or were kept. */
 const MAIN = { schema: 'main', state: '' } as const
-/** A version that ends keeps its load number, so its times of validity are part of the state. */
+/** When a version ends, its load number stays the same, so its times of validity are part of the state. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
@@ -67,7 +67,7 @@ const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): st
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the column whose ranges divide the table: the record's own number, which grows over time. */
+/** Returns the column by whose ranges the table is divided: the record's number, which grows over time. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -102,12 +102,12 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL that differs between two states of the rows, in addition to their load numbers and hashes. */
+  /** SQL that changes with the rows, in addition to their load numbers and hashes. */
   readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** The privacy rules. A column that becomes private is emptied in rows that keep load number and hash. */
+  /** The privacy rules. If a column becomes private, it is emptied in rows whose load number and hash stay. */
   readonly rules: readonly string[]
 }
 
@@ -143,8 +143,8 @@ interface Range {
 }
 
 /**
- * Returns the ranges and their fingerprints. Each version of a row has its own load number, and a deleted row changes
- * count and sums.
+ * Returns the ranges with their fingerprints. Each version of a row has another load number, and a deleted row changes
+ * the count and the sums.
  */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
@@ -184,7 +184,7 @@ async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Prom
   return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
 }
 
-/** Returns the bound as a BIGINT literal; the outermost ranges exceed BIGINT. */
+/** Returns the bound as a BIGINT literal. The bounds of the first and the last range may exceed BIGINT. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -1,7 +1,7 @@
 /**
- * A server for other DuckDBs (DuckDB's `quack` protocol). It runs in a separate database in memory whose views show
- * the published copy, attached read-only. So readers cannot write, cannot reach files and cannot use the memory of
- * loads. When a new copy is published, the views switch to it in one transaction while sessions continue.
+ * A server for other DuckDBs (DuckDB's `quack` protocol). It runs in a separate database in memory, whose views show
+ * the published copy, which is attached read-only. So readers can't write, reach files or use the memory of loads. When
+ * a new copy is published, one transaction switches the views to it, and sessions continue.
  */
 import { copyFile, link, mkdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -15,7 +15,7 @@ import { name, text } from '../database/sqlText.ts'
 export interface LiveServerSettings {
   readonly host: string
   readonly port: number
-  /** Whether only this machine can reach the server. */
+  /** True if only this machine can reach the server. */
   readonly isLoopback: boolean
   readonly token: Secret
   readonly extensions: string | undefined
@@ -29,13 +29,13 @@ export interface LiveServerSettings {
 /** `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-/** Number of attached copies. Statements that run on the previous copy finish; those on older copies are ended. */
+/** Number of attached copies. Statements on the previous copy may finish; those on older copies are ended. */
 const COPIES_KEPT = 2
 
 export class LiveServer implements AsyncDisposable {
   readonly #database: Database
   readonly #settings: LiveServerSettings
-  /** The numbers of the attached copies, oldest first. */
+  /** The numbers of the attached copies, the oldest first. */
   #shown: number[] = []
   #number = 0
   #turn: Promise<unknown> = Promise.resolve()
@@ -116,12 +116,12 @@ export class LiveServer implements AsyncDisposable {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** The server's own folder, so that readers cannot reach other files next to the published copy. */
+/** Returns the server's own folder, in which readers can reach no other file. */
 const folderOf = ({ published }: LiveServerSettings): string => `${published}.served`
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Links the present copy to `file`, so that it stays after the next publication. Returns false without a copy. */
+/** Links the present copy to `file`, so that it stays after the next publication. Returns false if there is none. */
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })
@@ -137,8 +137,8 @@ async function held(published: string, file: string): Promise<boolean> {
 }
 
 /**
- * Functions with which a reading statement could do more than read: start or stop servers, or run a statement that is
- * composed at run time and was not checked.
+ * Functions by which a reading statement could do more than read: start or stop servers, or run a statement that is
+ * composed at run time and so was not checked.
  */
 const DENIED = 'quack_[a-z_]*|query|query_table|json_execute_serialized_sql'
 

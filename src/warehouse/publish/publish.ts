@@ -24,7 +24,7 @@ const READER_MEMORY = '256MB'
 
 export interface PublishResult {
   readonly path: string
-  /** False: the copy already has this state. */
+  /** False if the copy already had this state. */
   readonly replaced: boolean
 }
 
@@ -45,7 +45,7 @@ export async function publish(database: Database, to: string): Promise<PublishRe
   return { path: to, replaced: true }
 }
 
-/** Returns the path of the copy and creates its folder. */
+/** Returns the path of the copy, and creates its folder if there is none. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -65,7 +65,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** Returns the target of a symbolic link, so that the link itself stays. */
+/** Returns the path behind a symbolic link, so that the file is replaced and not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -76,9 +76,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/**
- * Returns a text that differs between two states of a warehouse: every load and every finished run adds to the books.
- */
+/** Returns a text that changes when the warehouse changes: the books record each load and each finished run. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -86,7 +84,7 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** Returns the state of the present copy; undefined when it cannot be read, so that it is replaced. */
+/** Returns the state of the present copy; undefined if it can't be read, so that it is replaced. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })

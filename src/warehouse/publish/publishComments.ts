@@ -10,7 +10,7 @@ import type { Sql } from '../database/duckdb.ts'
 import { name, text } from '../database/sqlText.ts'
 import { closedName } from '../tables/versions.ts'
 
-/** A COMMENT statement without its first two words. */
+/** The part of a COMMENT statement after `COMMENT ON`. */
 type CommentClause = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
@@ -59,7 +59,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
     WHERE database_name = current_database() AND schema_name = 'main' AND comment IS NOT NULL
       AND table_name IN (${views.map(({ view }) => text(view)).join(', ')})
       AND column_name NOT IN (${SYSTEM_COLUMNS.map((column) => text(column.name)).join(', ')})`)
-  // A view's own comment is last: a view that has one also has the comments on its columns.
+  // The comment on the view is the last one. So if a view has it, its columns have theirs too.
   return [
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),
@@ -67,7 +67,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
 }
 
 /**
- * Returns comments on the columns of versions: those of their table. `history` has a view and a table for each table.
+ * Returns comments on the columns of versions: the same as on their table. `history` has a view and a table for each.
  */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')

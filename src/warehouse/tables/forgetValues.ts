@@ -1,7 +1,7 @@
 /**
- * Removes stored values at once when their column becomes private: from tables, closed versions and rejected rows.
- * This includes rows that the service no longer returns. Each changed row loses its fingerprint, so that it is
- * written again with its new form when it is next read.
+ * Removes the stored values of a column at once when the column becomes private: from tables, closed versions and
+ * rejected rows, and also from rows that the service no longer returns. Each changed row loses its fingerprint, so that
+ * it is written again, in its new form, the next time it is read.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
@@ -35,7 +35,7 @@ export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting)
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within}`)
 }
 
-/** Returns the condition for rows of a currency or of an audited entity. */
+/** Returns the condition for the rows of a scope: of a currency, or of an audited entity. */
 function scopeCondition(report: Declaration, scope: string): string {
   const first = report.asked[0]
   if (scope === '' || first === undefined) return 'true'
@@ -73,9 +73,9 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
 }
 
 /**
- * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2`. A column gets a number when
- * another field has the same column name. Pages contain fields, not columns, so such a rule would silently remove
- * nothing.
+ * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2`. A column gets a number if
+ * another field has the same column name. But rules apply to fields of pages, which have no such number, so the rule
+ * would silently remove nothing.
  */
 function refuseNumbered(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,

@@ -1,6 +1,6 @@
 /**
- * Tables, comments and `current` views, created from the declarations and extended by discovered columns. A view is
- * created again in each transaction that changes its table.
+ * Creates tables, comments and `current` views from the declarations, and adds discovered columns. A view is created
+ * again in each transaction that changes the columns of its table.
  */
 import {
   CHILD_COLUMNS,
@@ -18,7 +18,7 @@ import { closedName, remakeHistoryView, wasKept } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Columns that a child table has from its parent. */
+/** Returns the columns of a child table that identify its parent row. */
 export function parentKeyColumns(table: ReportTable): Column[] {
   const known: readonly Column[] = [...table.asked, ...table.fields]
   return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
@@ -33,7 +33,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification stamp, from the stamp's columns that the row has; undefined without any. */
+/** Returns SQL of a row's modification time, from those of its columns that exist; undefined if none does. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -43,7 +43,7 @@ export function stampSql(
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
-/** Column → its compression, where DuckDB's choice is not used. */
+/** The compression by column name. Other columns have DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
 /** Creates missing tables and views of the reports. */
@@ -79,7 +79,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies column changes to one table. Call it before any row is written: DuckDB demands this within a transaction. */
+/** Applies changes of columns to one table. In a transaction, DuckDB requires that no row was written before. */
 export async function applyChanges(
   sql: Sql,
   { report, table }: Omit<ChangePlace, 'loadId'>,
@@ -94,7 +94,7 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns the statements that change a column to its wider type. */
+/** Returns the statements that give a column its wider type. */
 type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
 
 const widerValue = (column: string, type: string): string =>
@@ -104,7 +104,7 @@ const widenedInPlace: Widen = (target, { name: column, type }) => [
   `ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${widerValue(column, type)};`,
 ]
 
-/** A lake cannot convert the values of a column, so a new column replaces it. */
+/** A lake can't convert the values of a column, so the column is replaced by a new one. */
 const widenedAnew: Widen = (target, { name: column, type, field }) => {
   const old = `~${column}`
   return [
@@ -170,8 +170,8 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not recorded before. Each load reports fields without a column again: the maximum of
- * columns is recorded once for a table, and a frozen field once.
+ * Returns the changes that were not recorded before. Each load reports fields without a column again. The maximum of
+ * columns is recorded once per table, and a frozen field once.
  */
 async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
@@ -187,7 +187,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/** Maximum of recorded frozen fields per table. Where keys of objects are data, there is no end of new fields. */
+/** Maximum number of frozen fields recorded per table. If keys of objects are data, there is always a new field. */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {

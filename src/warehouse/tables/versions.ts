@@ -1,7 +1,7 @@
 /**
- * History: a replaced version of a row moves to `history.closed_<table>` in the transaction that replaces it. The
- * view `history.<table>` shows the closed versions and the present rows, which are the open versions. So the open
- * versions never differ from the table, and the cost follows what changed.
+ * History: when a row is replaced, its old version is moved to `history.closed_<table>` in the same transaction. The
+ * view `history.<table>` has the closed versions and, as open versions, the present rows. So the open versions always
+ * equal the table, and the cost depends only on what changed.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
@@ -20,7 +20,7 @@ export const closedName = (table: string): string => `closed_${table}`
 
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
-/** Returns whether the report's history was ever on, so that closed versions exist. */
+/** Returns whether the history of the report was ever on. If so, closed versions exist. */
 export async function wasKept(sql: Sql, report: string): Promise<boolean> {
   const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
   return rows.length > 0
@@ -32,7 +32,7 @@ export async function keptReports(sql: Sql): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns undefined while the report's history is off. */
+/** Returns the history of the report; undefined if it is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
     'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
@@ -43,7 +43,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
 }
 
 /**
- * Returns SQL of the time from which a stored row is valid: when it was first read so, or when its deletion was seen.
+ * Returns SQL of the time from which a stored row is valid: when it was first read so, or when its deletion was found.
  */
 const validFrom = (alias: string, { reopened }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
@@ -65,7 +65,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
-    // The new version was read earlier than the stored one (its own stamp is newer), so no version is valid after it.
+    // If the new version was read earlier than the stored one, but is newer, the stored version was valid for no time.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
@@ -80,7 +80,7 @@ export interface HistorySwitch {
   readonly now: Instant
 }
 
-/** Switches the history on, with the present rows as its first open versions, or off, closing all open versions. */
+/** Switches the history on, with the present rows as first open versions, or off, which ends all open versions. */
 export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
   const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)
@@ -93,7 +93,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The open versions end now, on the service's axis of time.
+    // The open versions end at the present time of the service.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
@@ -105,7 +105,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates a table's history view again; needed after each change of its columns. */
+/** Creates the history view of a table again. Required after each change of the table's columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
