@@ -43,6 +43,9 @@ function searched({ cells, there }: World, cellsMax = Infinity) {
   return { requests, found: search.wrong.map((cell) => cells.indexOf(cell)) }
 }
 
+const within = (note: CreationNote, cell: CreationNote): boolean =>
+  (cell.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= cell.until
+
 describe('a search by totals', () => {
   it('finds only spans that differ, and each of them where no two of them make up for each other', () => {
     fc.assert(
@@ -91,8 +94,6 @@ describe('spans of creation', () => {
         expect(sum(cells.map(({ rows }) => rows))).toBe(sum(all.map(({ rows }) => rows)))
         for (const [n, { since }] of cells.entries())
           if (n > 0) expect(since).toBeGreaterThanOrEqual(cells[n - 1]?.until as number)
-        const within = (note: CreationNote, cell: CreationNote) =>
-          (cell.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= cell.until
         for (const note of all) expect(cells.some((cell) => within(note, cell))).toBe(true)
       }),
     )
