@@ -3,24 +3,9 @@
  * imported when its command is called, so that no command waits for the code of the others.
  */
 import { type Command, Option } from 'commander'
+import type { Config } from '../config/config.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
-import type { BackfillOptions } from './actions/backfill.ts'
-import type { CancelOptions } from './actions/cancel.ts'
-import type { CheckOptions } from './actions/check.ts'
-import type { ExportOptions } from './actions/export.ts'
-import type { HealthOptions } from './actions/health.ts'
-import type { InitOptions } from './actions/init.ts'
-import type { LogsOptions } from './actions/logs.ts'
-import type { PauseOptions } from './actions/pauses.ts'
-import type { QueryOptions } from './actions/query.ts'
-import type { ReconcileOptions } from './actions/reconcile.ts'
-import type { RetryOptions } from './actions/retryRejected.ts'
-import type { ServeOptions } from './actions/sandbox.ts'
 import type { SchemaOptions } from './actions/schema.ts'
-import type { StatusOptions } from './actions/status.ts'
-import type { SyncOptions } from './actions/sync.ts'
-import type { VerifyOptions } from './actions/verify.ts'
-import type { WorkerOptions } from './actions/worker.ts'
 import { anyNumber, parsedTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
 import { FORMATS } from './results.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
@@ -33,19 +18,31 @@ interface CommandEntry {
   readonly options: readonly Option[]
   /** Command lines that can be pasted, and hints; help prints them below the options. */
   readonly examples: string
-  /** Runs the command with its positional argument, if it has one, and its options. */
-  readonly run: (shell: Shell, ...given: never[]) => Promise<ExitCode>
+  /** Imports the action. It takes the shell, the positional argument if there is one, and the options. */
+  readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 
 /** Adds every command to the parser; the exit code of the command that is called goes to `done`. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
-  for (const { name, summary, argument, options, examples, run } of COMMANDS) {
+  for (const { name, summary, argument, options, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
     if (argument !== undefined) command.argument(...argument)
     for (const option of options) command.addOption(option)
     command.addHelpText('after', `\nExamples:\n${examples}`)
-    command.action(async (...given: unknown[]) => done(await run(shell, ...(given as never[]))))
+    command.action(async (...given: unknown[]) => {
+      const { config: file, ...own } = command.opts<{ config?: string }>()
+      const configured = options.includes(CONFIG) && { config: await configOf(shell, file) }
+      const positional = argument === undefined ? [] : given.slice(0, 1)
+      const run = await action()
+      done(await run(shell, ...([...positional, { ...own, ...configured }] as never[])))
+    })
   }
+}
+
+/** Loads the configuration that `--config` names, or the one in its usual places. Throws CONFIG_INVALID. */
+async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<Config> {
+  const { loadConfig } = await import('../config/config.ts')
+  return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
 }
 
 const option = (flags: string, description: string): Option => new Option(flags, description)
@@ -75,8 +72,7 @@ const COMMANDS: readonly CommandEntry[] = [
     options: [option('--keep', 'keep what the last demo left in ./data/demo')],
     examples: `  $ tidemark demo          half a minute, no configuration; all of its files are in ./data/demo
   $ tidemark demo --keep   adds to the files of the last demo`,
-    run: async (shell, { keep = false }: { readonly keep?: boolean }) =>
-      (await import('./actions/demo.ts')).demo(shell, keep),
+    action: async () => (await import('./actions/demo.ts')).demo,
   },
   {
     name: 'init',
@@ -97,7 +93,7 @@ It asks for the settings that neither an option nor the environment has, tries t
 tidemark.yaml and .env (mode 600, named in .gitignore). The secret is never an option: it is asked for, or read from
 REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are replaced only after a question, or with
 --force.`,
-    run: async (shell, options: InitOptions) => (await import('./actions/init.ts')).init(shell, options),
+    action: async () => (await import('./actions/init.ts')).init,
   },
   {
     name: 'check',
@@ -109,7 +105,7 @@ REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are repl
 It requests a token and a page of each report. It changes two things only: a report that was paused because the service
 refused it is resumed when it passes, and on PostgreSQL the tables of the queue are created. The exit code is 1 when a
 check fails; a warning is no failure.`,
-    run: async (shell, options: CheckOptions) => (await import('./actions/check.ts')).check(shell, options),
+    action: async () => (await import('./actions/check.ts')).check,
   },
   {
     name: 'sync',
@@ -121,8 +117,7 @@ check fails; a warning is no failure.`,
   $ tidemark sync --json > run.json   one document at the end, the log as JSON lines on standard error
 
 A report that fails doesn't stop the others. Running it again is always safe: it goes on where it stopped.`,
-    run: async (shell, names: string[], options: SyncOptions) =>
-      (await import('./actions/sync.ts')).sync(shell, names, options),
+    action: async () => (await import('./actions/sync.ts')).sync,
   },
   {
     name: 'worker',
@@ -137,7 +132,7 @@ A report that fails doesn't stop the others. Running it again is always safe: it
 
 It works until it is stopped (Ctrl-C, SIGTERM) and then hands its jobs back. One process owns the warehouse; others with
 the role load wait to take over. Other commands hand their work to the owner while it runs.`,
-    run: async (shell, options: WorkerOptions) => (await import('./actions/worker.ts')).worker(shell, options),
+    action: async () => (await import('./actions/worker.ts')).worker,
   },
   {
     name: 'backfill',
@@ -157,8 +152,7 @@ the role load wait to take over. Other commands hand their work to the owner whi
 It reads again what was modified in the range, newest first, and moves no mark. After a stop, the same command goes on
 with the windows that are missing. Deleted rows that the service doesn't mark as deleted are found by "tidemark
 reconcile".`,
-    run: async (shell, names: string[], options: BackfillOptions) =>
-      (await import('./actions/backfill.ts')).backfill(shell, names, options),
+    action: async () => (await import('./actions/backfill.ts')).backfill,
   },
   {
     name: 'reconcile',
@@ -176,8 +170,7 @@ reconcile".`,
 
 It reads every row, so it takes as long as a first sync. After a stop, the same command goes on where it was. A row that
 two reconciles in a row don't find is marked as deleted.`,
-    run: async (shell, names: string[], options: ReconcileOptions) =>
-      (await import('./actions/reconcile.ts')).reconcile(shell, names, options),
+    action: async () => (await import('./actions/reconcile.ts')).reconcile,
   },
   {
     name: 'verify',
@@ -200,8 +193,7 @@ The window is read into a temporary folder; warehouse and copy do not change. Au
 record by record, without windows of their own.
 Exit code 1: something differs or could not be read, and what to do about it is printed; 2: a report or a window that
 can't be verified, or was never read.`,
-    run: async (shell, names: string[], options: VerifyOptions) =>
-      (await import('./actions/verify.ts')).verify(shell, names, options),
+    action: async () => (await import('./actions/verify.ts')).verify,
   },
   {
     name: 'status',
@@ -213,7 +205,7 @@ can't be verified, or was never read.`,
 Everything that the service showed as modified at or before a report's mark is in the warehouse; lag is the age of the
 mark. While a worker runs, it answers; else the warehouse is read, or the published copy while another process writes
 the warehouse. Before the first sync the command says so and ends with 0.`,
-    run: async (shell, options: StatusOptions) => (await import('./actions/status.ts')).status(shell, options),
+    action: async () => (await import('./actions/status.ts')).status,
   },
   {
     name: 'logs',
@@ -225,8 +217,7 @@ the warehouse. Before the first sync the command says so and ends with 0.`,
 
 The lines of runs on this machine, by a worker or a command, are kept beside the warehouse in <warehouse>.logs, as long
 as the books.`,
-    run: async (shell, run: string, options: LogsOptions) =>
-      (await import('./actions/logs.ts')).logs(shell, run, options),
+    action: async () => (await import('./actions/logs.ts')).logs,
   },
   {
     name: 'health',
@@ -236,7 +227,7 @@ as the books.`,
 
 It checks whether a worker of this warehouse, with any role, is alive on this machine. Whether the reports are well is
 shown by "tidemark status".`,
-    run: async (shell, options: HealthOptions) => (await import('./actions/health.ts')).health(shell, options),
+    action: async () => (await import('./actions/health.ts')).health,
   },
   {
     name: 'pause',
@@ -244,8 +235,7 @@ shown by "tidemark status".`,
     argument: ['<report...>', 'reports to pause'],
     options: [CONFIG],
     examples: '  $ tidemark pause budgets            sync skips it, and says so, until it is resumed',
-    run: async (shell, names: string[], options: PauseOptions) =>
-      (await import('./actions/pauses.ts')).pause(shell, names, options),
+    action: async () => (await import('./actions/pauses.ts')).pause,
   },
   {
     name: 'resume',
@@ -254,8 +244,7 @@ shown by "tidemark status".`,
     options: [CONFIG],
     examples: `  $ tidemark resume budgets events
   $ tidemark status                   shows what is paused and why`,
-    run: async (shell, names: string[], options: PauseOptions) =>
-      (await import('./actions/pauses.ts')).resume(shell, names, options),
+    action: async () => (await import('./actions/pauses.ts')).resume,
   },
   {
     name: 'retry-rejected',
@@ -268,8 +257,7 @@ shown by "tidemark status".`,
 
 Run it when the cause is fixed, for example by a Tidemark that accepts a wider type for a field. A newer version of a
 row that is already in the warehouse stays. A row that still can't be stored stays rejected, with its new reason.`,
-    run: async (shell, names: string[], options: RetryOptions) =>
-      (await import('./actions/retryRejected.ts')).retryRejectedRows(shell, names, options),
+    action: async () => (await import('./actions/retryRejected.ts')).retryRejectedRows,
   },
   {
     name: 'cancel',
@@ -280,8 +268,7 @@ row that is already in the warehouse stays. A row that still can't be stored sta
   $ tidemark cancel 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77
 
 What a run has committed stays. A backfill that was cancelled doesn't go on.`,
-    run: async (shell, id: string, options: CancelOptions) =>
-      (await import('./actions/cancel.ts')).cancel(shell, id, options),
+    action: async () => (await import('./actions/cancel.ts')).cancel,
   },
   {
     name: 'query',
@@ -303,8 +290,7 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
 
 It reads the published copy, also while a sync runs, and refuses statements that write. Schema current has the rows that
 are not deleted, main has all of them, tidemark has the books. Times are UTC; csv and json print every digit.`,
-    run: async (shell, sql: string, options: QueryOptions) =>
-      (await import('./actions/query.ts')).query(shell, sql, options),
+    action: async () => (await import('./actions/query.ts')).query,
   },
   {
     name: 'schema',
@@ -317,7 +303,7 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the
 tables and columns that are declared. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness;
 docs/READING.md shows how to attach the copy.`,
-    run: async (shell, options: SchemaOptions) => (await import('./actions/schema.ts')).schema(shell, options),
+    action: async () => (await import('./actions/schema.ts')).schema,
   },
   {
     name: 'export',
@@ -334,8 +320,7 @@ docs/READING.md shows how to attach the copy.`,
 
 It writes the published copy's tables as Parquet, deleted rows included (is_deleted), and a manifest.json that names the
 files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,
-    run: async (shell, reports: string[], options: ExportOptions) =>
-      (await import('./actions/export.ts')).exportTables(shell, reports, options),
+    action: async () => (await import('./actions/export.ts')).exportTables,
   },
   {
     name: 'sandbox',
@@ -360,6 +345,6 @@ files that belong together. The next export writes only what changed; readers of
 
 Faults (with their default arguments):
 ${faultLines.join('\n')}`,
-    run: async (shell, options: ServeOptions) => (await import('./actions/sandbox.ts')).sandbox(shell, options),
+    action: async () => (await import('./actions/sandbox.ts')).sandbox,
   },
 ]

@@ -1,8 +1,15 @@
 /** A command's log and progress on standard error. */
+import type { Config } from '../config/config.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
+
+/** The options that several commands have. A command without one of them never gets it. */
+export interface CommandOptions extends Loudness {
+  /** The configuration: from `--config`, or from its usual places. */
+  readonly config: Config
+}
 
 /** How much a command prints while it works. */
 export interface Loudness {

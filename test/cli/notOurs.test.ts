@@ -111,11 +111,13 @@ it('lines of runs that this user may not read are not taken for lines that were 
   await handOver(folder.path, 0o700)
   const said = await saidUnprivileged(`
     import { logs } from ${program('cli/actions/logs.ts')}
+    import { loadConfig } from ${program('config/config.ts')}
     const env = { REPORTING_BASE_URL: 'https://reports.example.com', REPORTING_CLIENT_ID: 'acme', REPORTING_CLIENT_SECRET: 'secret' }
     const shell = { env, cwd: ${JSON.stringify(folder.path)} }
     env.TIDEMARK_WAREHOUSE = './warehouse.duckdb'
+    const config = await loadConfig(shell)
     ${GIVE_UP}
-    const told = await logs(shell, 'events', {}).then(() => 'nothing', ({ code, message }) => ({ code, message }))
+    const told = await logs(shell, 'events', { config }).then(() => 'nothing', ({ code, message }) => ({ code, message }))
     console.log(JSON.stringify(told))`)
   await handOver(kept, 0o700)
   expect(JSON.parse(said)).toEqual({

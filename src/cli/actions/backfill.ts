@@ -4,25 +4,22 @@ import type { Progress } from '../../operations/contract.ts'
 import { planBackfills } from '../../operations/planBackfills.ts'
 import { checkRange } from '../../sync/backfill/backfillRange.ts'
 import { hasFailed, planDocument, planText, summaryDocument, summaryText } from '../backfillText.ts'
-import { configOf } from '../configOf.ts'
 import { print } from '../print.ts'
 import { windowsText } from '../progress.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import { type Loudness, voices } from '../voices.ts'
+import { type CommandOptions, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface BackfillOptions extends Loudness {
-  readonly config?: string
+export interface BackfillOptions extends CommandOptions {
   readonly from?: Instant
   readonly to?: Instant
   readonly dryRun?: boolean
 }
 
 export async function backfill(shell: Shell, names: readonly string[], options: BackfillOptions): Promise<ExitCode> {
-  const { config: file, from, to, dryRun = false, ...loudness } = options
+  const { config, from, to, dryRun = false, ...loudness } = options
   const { clock, stop } = shell
-  const config = await configOf(shell, file)
   const backfills = wantedReports(names, config).map((report) => ({ report, from, to }))
   const now = clock.now()
   for (const { report } of backfills) {

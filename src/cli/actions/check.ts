@@ -9,22 +9,16 @@ import { checkNetwork } from '../check/network.ts'
 import { checkQueue } from '../check/queue.ts'
 import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
-import { configOf } from '../configOf.ts'
 import { clientOf } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
-
-export interface CheckOptions {
-  readonly config?: string
-  readonly json?: boolean
-}
 
 /** Fewer attempts than a run has, since a person waits; a permanent error shows after two. */
 const ATTEMPTS_MAX = 2
 
-export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {
+export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
-  const config = await configOf(shell, file)
   await using client = clientOf(config, {
     clock,
     log: createLog({ level: logLevelOf(shell.env, 'error') }),

@@ -20,7 +20,7 @@ const FOLDER = 'data/demo'
 const ROWS = 300
 const TOKEN_BYTES = 12
 
-export async function demo(shell: Shell, keep: boolean): Promise<ExitCode> {
+export async function demo(shell: Shell, { keep = false }: { readonly keep?: boolean }): Promise<ExitCode> {
   const { out } = shell
   const folder = path.join(shell.cwd, FOLDER)
   if (!keep) await clear(folder)

@@ -3,28 +3,26 @@ import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type ExportResult, exportTo } from '../../warehouse/publish/export.ts'
 import { SPILL } from '../../warehouse/publish/exportFolder.ts'
-import { configOf } from '../configOf.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 import { known } from '../wanted.ts'
 
-export interface ExportOptions {
-  readonly config?: string
+export interface ExportOptions extends CommandOptions {
   readonly to: string
-  readonly json?: boolean
 }
 
 export async function exportTables(
   shell: Shell,
   names: readonly string[],
-  { config: file, to, json = false }: ExportOptions,
+  { config, to, json = false }: ExportOptions,
 ): Promise<ExitCode> {
   const { out, stop, clock, cwd } = shell
   const named = known(names)
   const reports = reportNames.filter((report) => named.length === 0 || named.includes(report))
   const folder = path.resolve(cwd, to)
-  await using copy = await openPublished(await configOf(shell, file), { spillDirectory: path.join(folder, SPILL) })
+  await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL) })
   const interrupt = () => copy.interrupt()
   stop.signal.addEventListener('abort', interrupt)
   const exported = await exportTo(copy, { to: folder, reports, now: clock.now() })

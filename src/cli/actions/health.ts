@@ -1,14 +1,9 @@
 /** `tidemark health`: checks the heartbeat file that every worker writes. */
-import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 
-export interface HealthOptions {
-  readonly config?: string
-}
-
-export async function health(shell: Shell, { config: file }: HealthOptions): Promise<ExitCode> {
-  const { warehouse } = await configOf(shell, file)
+export async function health(shell: Shell, { config: { warehouse } }: CommandOptions): Promise<ExitCode> {
   const silent = await heartbeatAgeMs(warehouse, shell.clock)
   const isAlive = silent !== undefined && silent < HEARTBEAT_AGE_MS_MAX
   const said =

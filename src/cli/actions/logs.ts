@@ -4,16 +4,10 @@ import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { isThere, ownFileRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
-import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 
-export interface LogsOptions {
-  readonly config?: string
-  readonly json?: boolean
-}
-
-export async function logs(shell: Shell, name: string, { config: file, json = false }: LogsOptions): Promise<ExitCode> {
-  const config = await configOf(shell, file)
+export async function logs(shell: Shell, name: string, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const directory = runLogsOf(config.warehouse)
   if (isThere(directory)) await mayRead(directory)
   const isReport = reportNames.some((report) => report === name)

@@ -1,27 +1,22 @@
 /** `tidemark pause` and `tidemark resume`: reports that runs skip, and reports that run again. */
 import { errorFrom } from '../../operations/contract.ts'
-import { configOf } from '../configOf.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
+import type { CommandOptions } from '../voices.ts'
 import { known } from '../wanted.ts'
 
-export interface PauseOptions {
-  readonly config?: string
-}
-
-export const pause = (shell: Shell, names: readonly string[], options: PauseOptions) =>
+export const pause = (shell: Shell, names: readonly string[], options: CommandOptions) =>
   changePauses(shell, names, { ...options, verb: 'pause' })
 
-export const resume = (shell: Shell, names: readonly string[], options: PauseOptions) =>
+export const resume = (shell: Shell, names: readonly string[], options: CommandOptions) =>
   changePauses(shell, names, { ...options, verb: 'resume' })
 
 async function changePauses(
   shell: Shell,
   names: readonly string[],
-  { config: file, verb }: PauseOptions & { readonly verb: 'pause' | 'resume' },
+  { config, verb }: CommandOptions & { readonly verb: 'pause' | 'resume' },
 ): Promise<ExitCode> {
   const reports = [...known(names)]
-  const config = await configOf(shell, file)
   const { publishError } = await performFor(shell, { config, loudness: {} }, { do: verb, reports })
   shell.out.write(`${verb}d: ${reports.join(', ')}\n`)
   if (publishError !== undefined) throw errorFrom(publishError)

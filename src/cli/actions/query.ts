@@ -3,14 +3,13 @@ import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import type { Database } from '../../warehouse/database/duckdb.ts'
-import { configOf } from '../configOf.ts'
 import { counted } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import { type Format, printerOf, printResult } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 
-export interface QueryOptions {
-  readonly config?: string
+export interface QueryOptions extends CommandOptions {
   /** Parquet can't be printed, so it needs `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
@@ -19,9 +18,9 @@ export interface QueryOptions {
 
 export async function query(shell: Shell, sql: string, options: QueryOptions): Promise<ExitCode> {
   const { out, stop, cwd } = shell
-  const { config: file, format, limit } = options
+  const { config, format, limit } = options
   const output = outputOf(options)
-  await using copy = await openPublished(await configOf(shell, file))
+  await using copy = await openPublished(config)
   const interrupt = () => copy.interrupt()
   stop.signal.addEventListener('abort', interrupt)
   if (format !== 'parquet') await printResult(copy, sql, printerOf(format, out, limit))

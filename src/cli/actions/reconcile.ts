@@ -1,25 +1,22 @@
 /** `tidemark reconcile`: compares whole reports with the service, publishes, and prints what was found. */
 import { reportOf } from '../../../schema/index.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
-import { configOf } from '../configOf.ts'
 import { grouped, problemText, rightColumns, table } from '../layout.ts'
 import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import type { Loudness } from '../voices.ts'
+import type { CommandOptions } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface ReconcileOptions extends Loudness {
-  readonly config?: string
+export interface ReconcileOptions extends CommandOptions {
   readonly allowMassDelete?: boolean
 }
 
 export async function reconcile(
   shell: Shell,
   names: readonly string[],
-  { config: file, allowMassDelete = false, ...loudness }: ReconcileOptions,
+  { config, allowMassDelete = false, ...loudness }: ReconcileOptions,
 ): Promise<ExitCode> {
-  const config = await configOf(shell, file)
   const reports = wantedReports(names, config).filter(
     (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
   )

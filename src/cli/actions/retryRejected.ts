@@ -1,17 +1,12 @@
 /** `tidemark retry-rejected`: loads the rejected rows of reports again, publishes, and prints the result. */
 import { reportNames } from '../../../schema/index.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
-import { configOf } from '../configOf.ts'
 import { counted, grouped, problemText, rightColumns, table } from '../layout.ts'
 import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
+import type { CommandOptions } from '../voices.ts'
 import { known } from '../wanted.ts'
-
-export interface RetryOptions {
-  readonly config?: string
-  readonly json?: boolean
-}
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
@@ -19,10 +14,9 @@ type Retried = AnswerOf<'retry-rejected'>['retried']
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
-  { config: file, ...loudness }: RetryOptions,
+  { config, ...loudness }: CommandOptions,
 ): Promise<ExitCode> {
   const reports = [...(names.length === 0 ? reportNames : known(names))]
-  const config = await configOf(shell, file)
   const { retried, publishError } = await performFor(shell, { config, loudness }, { do: 'retry-rejected', reports })
   return print(shell, loudness, {
     failed: publishError !== undefined,

@@ -8,17 +8,15 @@ import { isThere } from '../../folders.ts'
 import { catalogueOf, columnsIn, type CatalogueTable } from '../../warehouse/database/catalogue.ts'
 import { definitionSql } from '../../warehouse/database/catalogue.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
-import { configOf } from '../configOf.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import type { CommandOptions } from '../voices.ts'
 
-export interface SchemaOptions {
-  readonly config?: string
+export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt'
 }
 
-export async function schema(shell: Shell, { config: file, format }: SchemaOptions): Promise<ExitCode> {
-  const config = await configOf(shell, file)
+export async function schema(shell: Shell, { config, format }: SchemaOptions): Promise<ExitCode> {
   shell.out.write(textOf(await heldBy(config), config, format))
   return 0
 }

@@ -1,21 +1,15 @@
 /** `tidemark status`: how fresh each report is, and what the worker does. */
 import { readStatus, type Status } from '../../operations/readStatus.ts'
 import { standingDocument } from '../../status/standing.ts'
-import { configOf } from '../configOf.ts'
 import { printDocument } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
 import { unownedText } from '../unowned.ts'
+import type { CommandOptions } from '../voices.ts'
 import { activityText, nextText } from '../workerStatus.ts'
 
-export interface StatusOptions {
-  readonly config?: string
-  readonly json?: boolean
-}
-
-export async function status(shell: Shell, { config: file, json = false }: StatusOptions): Promise<ExitCode> {
+export async function status(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
-  const config = await configOf(shell, file)
   const found = await readStatus(config, { clock, signal: stop.signal })
   if (json) printDocument(shell, documentOf(found))
   else if (found.from === null) out.write('nothing was synced yet: run "tidemark sync"\n')

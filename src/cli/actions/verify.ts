@@ -4,15 +4,13 @@ import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
 import type { Verified } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
-import { configOf } from '../configOf.ts'
 import { grouped, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
 import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { type Loudness, voices } from '../voices.ts'
+import { type CommandOptions, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
-export interface VerifyOptions extends Loudness {
-  readonly config?: string
+export interface VerifyOptions extends CommandOptions {
   readonly from?: Instant
   readonly to?: Instant
 }
@@ -20,10 +18,9 @@ export interface VerifyOptions extends Loudness {
 export async function verify(
   shell: Shell,
   names: readonly string[],
-  { config: file, from, to, ...loudness }: VerifyOptions,
+  { config, from, to, ...loudness }: VerifyOptions,
 ): Promise<ExitCode> {
   const { clock, stop } = shell
-  const config = await configOf(shell, file)
   const reports = wantedReports(names, config).filter(
     (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
   )
