@@ -1,10 +1,14 @@
 /** Returns what needs attention, worst first, each item with its reason and what to do. Pure. */
 import { isPerRecord } from '../../schema/index.ts'
 import type { Attention, Standing } from './api/schemas.ts'
-import type { PauseRow } from './bookQueries.ts'
-import type { AllSettings } from './backend.ts'
+import { DAY_MS } from '../instant.ts'
+import type { Pause } from '../warehouse/books/books.ts'
+import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** A report needs attention when its lag exceeds both limits; a shorter lag disappears by itself. */
+/**
+ * A report needs attention when its lag exceeds both limits; a shorter lag disappears by itself. For a cron line, one
+ * day counts as its interval.
+ */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -12,7 +16,7 @@ const ORDER: readonly Attention['kind'][] = ['paused', 'failed', 'behind', 'reje
 
 export interface AttentionInput {
   readonly standings: readonly Standing[]
-  readonly pauses: readonly PauseRow[]
+  readonly pauses: readonly Pick<Pause, 'report' | 'code' | 'reason' | 'cure'>[]
   readonly settings: AllSettings
 }
 
@@ -23,7 +27,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
     if (standing.state === 'paused') return [pausedOf(standing, pause)]
     return [
       ...failedOf(standing),
-      ...behindOf(standing, settings[standing.report].every),
+      ...behindOf(standing, settings[standing.report]),
       ...rejectedOf(standing),
       ...gapsOf(standing),
       ...lateOf(standing),
@@ -32,7 +36,10 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
 }
 
-function pausedOf({ report, not_running_because: because }: Standing, pause: PauseRow | undefined): Attention {
+function pausedOf(
+  { report, not_running_because: because }: Standing,
+  pause: AttentionInput['pauses'][number] | undefined,
+): Attention {
   const isByHand = pause === undefined || pause.code === 'REPORT_PAUSED'
   return {
     report,
@@ -52,8 +59,9 @@ function failedOf({ report, state, error }: Standing): Attention[] {
   return [{ report, kind: 'failed', title: `${report} failed`, why, cure, urgent: true, action: 'sync' }]
 }
 
-function behindOf({ report, state, lag_seconds: lag }: Standing, every: string): Attention[] {
-  const expected = Math.max(BEHIND_SECONDS_MIN, INTERVALS_BEHIND * secondsOf(every))
+function behindOf({ report, state, lag_seconds: lag }: Standing, settings: ReportSettings): Attention[] {
+  const { every, everyMs = DAY_MS } = settings
+  const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
   if (state === 'failed' || lag === null || lag <= expected) return []
   // The mark of such a report moves only when one of its records changes.
   if (isPerRecord(report)) return []
@@ -111,14 +119,6 @@ function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: se
       action: 'backfill',
     },
   ]
-}
-
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
-
-/** Returns the seconds of a duration such as `5m`, and one day for a cron line. */
-function secondsOf(every: string): number {
-  const [, number, unit = ''] = /^(\d+)([smhd])$/.exec(every) ?? []
-  return number === undefined ? 86_400 : Number(number) * (UNIT_SECONDS[unit] ?? 0)
 }
 
 function spanText(seconds: number): string {

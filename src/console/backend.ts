@@ -4,6 +4,7 @@
  * owner. The backend changes with the ownership, while the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
+import type { Instant } from '../instant.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
 import type { Standing } from './api/schemas.ts'
@@ -31,9 +32,11 @@ export interface ConsoleBackend {
 export interface ReportSettings {
   readonly enabled: boolean
   readonly every: string
+  /** `every` in milliseconds; undefined for a cron line. */
+  readonly everyMs?: number
   readonly settleMs: number
   readonly overlapMs: number
-  readonly start: string
+  readonly start: Instant
 }
 
 export type AllSettings = Readonly<Record<ReportName, ReportSettings>>

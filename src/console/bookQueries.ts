@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import { text } from '../warehouse/database/sqlText.ts'
 import type { Reader } from './backend.ts'
-import type { Backfill, RejectedRow, Run } from './api/schemas.ts'
+import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'
 
 /** SQL that formats a TIMESTAMPTZ as the API does. */
 const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
@@ -24,14 +24,7 @@ const runOf = ({ error_code: code, error: message, cure, ...run }: RunRow): Run 
   error: code === null ? null : { code, message: message ?? '', cure: cure ?? '' },
 })
 
-export interface RunFilter {
-  readonly report?: ReportName | undefined
-  readonly state?: string | undefined
-  readonly before?: string | undefined
-  readonly limit: number
-}
-
-export async function runsOf(books: Reader, { report, state, before, limit }: RunFilter): Promise<Run[]> {
+export async function runsOf(books: Reader, { report, state, before, limit }: RunQuery): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
     ...(state === undefined ? [] : [`state = ${text(state)}`]),
@@ -82,38 +75,13 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-export async function explainedOf(books: Reader, report: ReportName): Promise<string> {
-  const [row] = await books.rows<{ explained: string }>(
-    `SELECT explained FROM tidemark.freshness WHERE report = ${text(report)}`,
-  )
-  return row?.explained ?? ''
-}
-
-export interface PauseRow {
-  readonly report: ReportName
-  readonly code: string
-  readonly reason: string
-  readonly cure: string
-}
-
-export const pausesOf = (books: Reader): Promise<PauseRow[]> =>
-  books.rows<PauseRow>(
-    `SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure FROM tidemark.report_states WHERE paused_code IS NOT NULL`,
-  )
-
 /** A longer row is cut, because a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
-
-export interface RejectedFilter {
-  readonly report?: ReportName | undefined
-  readonly limit: number
-  readonly offset: number
-}
 
 /** Returns rejected rows, newest first, and their total number. */
 export async function rejectedOf(
   books: Reader,
-  { report, limit, offset }: RejectedFilter,
+  { report, limit, offset }: RejectedQuery,
 ): Promise<{ total: number; rows: RejectedRow[] }> {
   const where = report === undefined ? '' : `WHERE report = ${text(report)}`
   const rows = await books.rows<RejectedRow>(`

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Errands } from './errands.ts'
 import type { ConsoleBackend } from './backend.ts'
-import { toRunningRun } from './runningRun.ts'
+import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
 /**

@@ -1,24 +1,15 @@
-/** Converts the answers of operations into short texts for the API and the page. */
-import type { AnswerOf, Outcome as RunOutcome, Problem as RunProblem } from '../operations/contract.ts'
-import type { Outcome, Problem } from './api/schemas.ts'
-import type { z } from 'zod'
+/** Converts the answers of operations, and active runs, into the form of the API and of the live events. */
+import { formatInstant } from '../instant.ts'
+import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
+import type { Outcome, Problem, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-type ConsoleOutcome = z.infer<typeof Outcome>
-
-export const problemOf = ({
-  code,
-  message,
-  cure,
-}: Pick<RunProblem, 'code' | 'message' | 'cure'>): z.infer<typeof Problem> => ({
-  code,
-  message,
-  cure,
-})
+/** Leaves out other fields of an error, which its code may have. */
+export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
 /** Returns the outcomes in an event or in a final answer; empty for other events. */
-export function outcomesOf(answer: unknown): ConsoleOutcome[] {
+export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome
     readonly retried?: readonly RetriedReport[]
@@ -33,14 +24,14 @@ export function outcomesOf(answer: unknown): ConsoleOutcome[] {
   return what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]
 }
 
-const plainOutcome = (report: string, state: string): ConsoleOutcome => ({
+const plainOutcome = (report: string, state: string): Outcome => ({
   report,
   state,
   text: `${report}: ${state}`,
   error: null,
 })
 
-function runOutcome({ report, state, figures, error }: RunOutcome): ConsoleOutcome {
+function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
   if (error !== undefined) {
     return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
   }
@@ -56,10 +47,30 @@ function runOutcome({ report, state, figures, error }: RunOutcome): ConsoleOutco
   return { report, state, text: `${report}: ${state}, ${notable.join(', ')}`, error: null }
 }
 
-function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): ConsoleOutcome {
+function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): Outcome {
   const again = tried === 0 ? [] : [`${loaded} of ${tried} rows loaded, ${rejected} rejected again`]
   const withoutValues = withheld === 0 ? [] : [`${withheld} kept without values can not be loaded again`]
   const parts = [...again, ...withoutValues]
   const text = `${report}: ${parts.length === 0 ? 'no rejected rows' : parts.join('; ')}`
   return { report, state: rejected > 0 ? 'rejected again' : 'done', text, error: null }
+}
+
+export function toRunningRun({ runId, report, kind, startedAt, progress }: ActiveRun): RunningRun {
+  const { pages = 0, rows = 0 } = progress ?? {}
+  return {
+    run_id: runId,
+    report,
+    kind,
+    started_at: formatInstant(startedAt),
+    pages,
+    rows,
+    rows_expected: progress?.rowsExpected ?? null,
+    windows: windowsOf(progress),
+  }
+}
+
+function windowsOf(progress: ActiveRun['progress']): RunningRun['windows'] {
+  if (progress?.windows === undefined) return null
+  const { done, failed, total, msLeft = null } = progress.windows
+  return { done, failed, total, ms_left: msLeft }
 }

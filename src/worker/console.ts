@@ -3,14 +3,11 @@
  * workers on one machine, only one can have the port. The others work without a console, and one of them takes the port
  * when that worker ends.
  */
-import { reportNames } from '../../schema/index.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console } from '../console/console.ts'
-import type { AllSettings } from '../console/backend.ts'
 import type { MetricsText } from '../console/health.ts'
 import { asSyncError } from '../errors.ts'
-import { formatInstant } from '../instant.ts'
 import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
 import type { Shell } from '../cli/shell.ts'
@@ -77,7 +74,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     clock: shell.clock,
     log,
     requests,
-    settings: settingsOf(config),
+    settings: config.reports,
     runLogs: runLogsOf(config.warehouse),
     backendOf: () => ownership.backend ?? remote,
     isReady: () => isReady({ requests, roles, ownership }),
@@ -105,11 +102,3 @@ async function isReady({
   if (roles.has('schedule') && schedulers === 0) return false
   return !roles.has('load') || ownership.isDecided
 }
-
-const settingsOf = ({ reports }: Config): AllSettings =>
-  Object.fromEntries(
-    reportNames.map((report) => {
-      const { enabled, every, settleMs, overlapMs, start } = reports[report]
-      return [report, { enabled, every, settleMs, overlapMs, start: formatInstant(start) }]
-    }),
-  ) as AllSettings

@@ -8,7 +8,10 @@ import type { AllSettings } from '../../src/console/backend.ts'
 const DAY_SECONDS = 86_400
 
 const settings = Object.fromEntries(
-  reportNames.map((report) => [report, { enabled: true, every: '5m', settleMs: 0, overlapMs: 0, start: '' }]),
+  reportNames.map((report) => [
+    report,
+    { enabled: true, every: '5m', everyMs: 300_000, settleMs: 0, overlapMs: 0, start: 0 },
+  ]),
 ) as AllSettings
 
 const standing = (report: ReportName, more: Partial<Standing> = {}): Standing => ({

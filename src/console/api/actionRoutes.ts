@@ -92,13 +92,11 @@ const actionAdder =
     })
   }
 
-interface RangeBody {
-  readonly report: ReportName
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
-
-const rangeOf = ({ report, from, to }: RangeBody): { report: ReportName; from?: Instant; to?: Instant } => ({
+const rangeOf = ({
+  report,
+  from,
+  to,
+}: z.output<typeof Range>): { report: ReportName; from?: Instant; to?: Instant } => ({
   report,
   ...(from !== undefined && { from: parseInstant(from) as Instant }),
   ...(to !== undefined && { to: parseInstant(to) as Instant }),

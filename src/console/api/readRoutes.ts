@@ -5,23 +5,27 @@ import type { Activity, Reply } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
 import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
+import { formatInstant } from '../../instant.ts'
 import { linesOfRun } from '../../runLogs.ts'
 import { attentionOf } from '../attention.ts'
-import {
-  backfillsOf,
-  explainedOf,
-  marksOver,
-  pausesOf,
-  recentRows,
-  rejectedOf,
-  runOfId,
-  runsOf,
-} from '../bookQueries.ts'
+import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
 import { JobList } from '../jobs.ts'
-import { toRunningRun } from '../runningRun.ts'
+import { pauses } from '../../warehouse/books/books.ts'
+import { toRunningRun } from '../outcomes.ts'
 import { type Api, answers } from './api.ts'
-import { Backfill, Jobs, Overview, RejectedRow, Report, ReportDetail, Run, RunDetail } from './schemas.ts'
+import {
+  Backfill,
+  Jobs,
+  Overview,
+  RejectedQuery,
+  RejectedRow,
+  Report,
+  ReportDetail,
+  Run,
+  RunDetail,
+  RunQuery,
+} from './schemas.ts'
 
 export interface ReadOptions {
   readonly clock: Clock
@@ -34,21 +38,9 @@ export interface ReadOptions {
 
 const RUNS_OF_REPORT = 60
 const BACKFILLS_LISTED = 20
-const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max(max).default(usual)
 
 const ReportPath = z.strictObject({ report: Report })
 const RunPath = z.strictObject({ run: z.string().min(1).max(100) })
-const RunQuery = z.strictObject({
-  report: Report.optional(),
-  state: z.enum(['running', 'done', 'failed', 'stopped']).optional(),
-  before: z.iso.datetime().optional().describe('Only runs that began earlier'),
-  limit: limit(200, 50),
-})
-const RejectedQuery = z.strictObject({
-  report: Report.optional(),
-  limit: limit(100, 20),
-  offset: z.coerce.number().int().min(0).default(0),
-})
 const Runs = z.object({ runs: z.array(Run) })
 const RejectedRows = z.object({ total: z.int(), rows: z.array(RejectedRow) })
 const Backfills = z.object({ backfills: z.array(Backfill) })
@@ -94,7 +86,7 @@ async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Ov
   const backend = backendOf()
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
-  const pauses = await pausesOf(backend.books)
+  const paused = await pauses(backend.books)
   const activity = await activityOf(backend, clock)
   return {
     owner: backend.isOwner,
@@ -104,7 +96,7 @@ async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Ov
       per_record: isPerRecord(standing.report),
       recent: [...(recent.get(standing.report) ?? [])],
     })),
-    attention: attentionOf({ standings, pauses, settings }),
+    attention: attentionOf({ standings, pauses: paused, settings }),
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],
     queues: { ...activity.queues },
@@ -134,9 +126,14 @@ async function reportDetail({ settings, backendOf }: ReadOptions, report: Report
   const { every, settleMs, overlapMs, start } = settings[report]
   return {
     standing,
-    explained: await explainedOf(books, report),
-    settings: { every, settle_seconds: settleMs / 1_000, overlap_seconds: overlapMs / 1_000, start },
-    attention: attentionOf({ standings: [standing], pauses: await pausesOf(books), settings }),
+    explained: standing.explained ?? '',
+    settings: {
+      every,
+      settle_seconds: settleMs / 1_000,
+      overlap_seconds: overlapMs / 1_000,
+      start: formatInstant(start),
+    },
+    attention: attentionOf({ standings: [standing], pauses: await pauses(books), settings }),
     marks: await marksOver(books, report, settleMs),
     runs: await runsOf(books, { report, limit: RUNS_OF_REPORT }),
   }

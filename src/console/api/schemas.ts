@@ -11,6 +11,7 @@ export const Problem = z.object({
   message: z.string(),
   cure: z.string().describe('What to do about it'),
 })
+export type Problem = z.infer<typeof Problem>
 
 const Span = z.object({ since: time.nullable().describe('Null: from the beginning'), until: time })
 
@@ -108,6 +109,16 @@ export const Run = z.object({
 })
 export type Run = z.infer<typeof Run>
 
+const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max(max).default(usual)
+
+export const RunQuery = z.strictObject({
+  report: Report.optional(),
+  state: z.enum(['running', 'done', 'failed', 'stopped']).optional(),
+  before: z.iso.datetime().optional().describe('Only runs that began earlier'),
+  limit: limit(200, 50),
+})
+export type RunQuery = z.infer<typeof RunQuery>
+
 export const ReportDetail = z.object({
   standing: Standing,
   explained: z.string().describe('The same in words'),
@@ -154,6 +165,13 @@ export const RejectedRow = z.object({
 })
 export type RejectedRow = z.infer<typeof RejectedRow>
 
+export const RejectedQuery = z.strictObject({
+  report: Report.optional(),
+  limit: limit(100, 20),
+  offset: z.coerce.number().int().min(0).default(0),
+})
+export type RejectedQuery = z.infer<typeof RejectedQuery>
+
 export const Backfill = z.object({
   backfill_id: z.string(),
   report: Report,
@@ -185,6 +203,7 @@ export const Outcome = z.object({
   text: z.string(),
   error: Problem.nullable(),
 })
+export type Outcome = z.infer<typeof Outcome>
 
 export const Errand = z.object({
   id: z.string(),

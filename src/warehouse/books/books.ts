@@ -219,7 +219,7 @@ export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise
   )
 }
 
-export async function pauses(sql: Sql): Promise<Pause[]> {
+export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
   return sql.rows<Pause>(`
     SELECT report, paused_code AS code, paused_reason AS reason, paused_cure AS cure, paused_with AS "with"
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
