@@ -20,6 +20,24 @@ export interface Clock {
   random(): number
 }
 
+/**
+ * Returns the result of `work`, or undefined after `ms` milliseconds; the signal of `work` then aborts. Rejects like
+ * `work`, unless that rejects later.
+ */
+export async function within<T>(
+  ms: number,
+  clock: Pick<Clock, 'after'>,
+  work: (late: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  const ending = new AbortController()
+  const late = Promise.withResolvers<undefined>()
+  const callOff = clock.after(ms, () => {
+    late.resolve(undefined)
+    ending.abort()
+  })
+  return await Promise.race([work(ending.signal), late.promise]).finally(callOff)
+}
+
 export const systemClock: Clock = {
   now: () => fromMillis(Date.now()),
   monotonicMs: () => performance.now(),

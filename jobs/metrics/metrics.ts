@@ -9,7 +9,7 @@ import path from 'node:path'
 import { Registry } from 'prom-client'
 import { type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import type { ClientEvent } from '../../src/client/reporting.ts'
-import type { Clock } from '../../src/clock.ts'
+import { type Clock, within } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'
 import type { Observe } from '../../src/observe.ts'
@@ -150,13 +150,7 @@ export class Metrics implements Disposable {
   }
 
   /** Returns undefined when `look` fails or takes longer than `LOOK_MS_MAX`. */
-  async #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
-    const late = Promise.withResolvers<undefined>()
-    const callOff = this.#parts.clock.after(LOOK_MS_MAX, () => late.resolve(undefined))
-    try {
-      return await Promise.race([look().catch(() => undefined), late.promise])
-    } finally {
-      callOff()
-    }
+  #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
+    return within(LOOK_MS_MAX, this.#parts.clock, () => look().catch(() => undefined))
   }
 }

@@ -3,7 +3,7 @@
  * checks the shared pause, but the store is read at most once in 250 ms. While the store does not respond, each process
  * has only its own pauses.
  */
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 
 /** Where the shared pause is stored. */
 export interface SharedPauses {
@@ -44,14 +44,9 @@ export class PauseWatch {
   }
 
   async #check(pauses: SharedPauses): Promise<number> {
-    const late = Promise.withResolvers<number>()
-    const cancel = this.#clock.after(CHECK_MS_MAX, () => late.resolve(0))
-    try {
-      return await Promise.race([pauses.remainingMs().catch(() => 0), late.promise])
-    } finally {
-      cancel()
-      this.#checkedMs = this.#clock.monotonicMs()
-      this.#checking = undefined
-    }
+    const remainingMs = await within(CHECK_MS_MAX, this.#clock, () => pauses.remainingMs().catch(() => 0))
+    this.#checkedMs = this.#clock.monotonicMs()
+    this.#checking = undefined
+    return remainingMs ?? 0
   }
 }

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { formatInstant } from '../instant.ts'
 import type { Log } from '../log.ts'
@@ -51,10 +51,7 @@ export class Errands {
     const [oldest] = this.#errands.keys()
     if (this.#errands.size > ERRANDS_MAX && oldest !== undefined) this.#errands.delete(oldest)
     const done = this.#carryOut(backend, request, errand)
-    const waited = new AbortController()
-    const waiting = this.#clock.sleep(WAIT_MS_MAX, waited.signal).catch(() => undefined)
-    await Promise.race([done, waiting])
-    waited.abort()
+    await within(WAIT_MS_MAX, this.#clock, () => done)
     return errand
   }
 

@@ -3,7 +3,7 @@
  * needs a login or the token.
  */
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 
 export interface MetricsText {
   readonly contentType: string
@@ -22,13 +22,7 @@ const READY_MS_MAX = 2_000
 export function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthOptions): void {
   app.get('/healthz', { config: { open: true } }, async () => ({ status: 'ok' }))
   app.get('/readyz', { config: { open: true } }, async (_, reply) => {
-    const late = new AbortController()
-    const tooLate = clock.sleep(READY_MS_MAX, late.signal).then(
-      () => false,
-      () => false,
-    )
-    const ready = await Promise.race([isReady().catch(() => false), tooLate])
-    late.abort()
+    const ready = await within(READY_MS_MAX, clock, () => isReady().catch(() => false))
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
   })
   if (metricsText === undefined) return

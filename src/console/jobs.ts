@@ -1,7 +1,7 @@
 /** The jobs of all queues for the Runs page: active, waiting, delayed until their next attempt, and failed. */
 import { type QueueName, QUEUES } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, fromMillis } from '../instant.ts'
 import type { Jobs } from './api/schemas.ts'
@@ -26,10 +26,8 @@ export class JobList {
 
   /** Returns at most `JOBS_MAX` jobs per queue and state, running jobs first. Throws QUEUE_UNREACHABLE after 5 seconds. */
   async read(): Promise<Jobs> {
-    const late = Promise.withResolvers<undefined>()
-    const cancelTimer = this.#clock.after(ANSWER_MS_MAX, () => late.resolve(undefined))
-    this.#reading ??= readJobs(this.#queues).finally(() => (this.#reading = undefined))
-    const answer = await Promise.race([this.#reading, late.promise]).finally(cancelTimer)
+    const reading = (this.#reading ??= readJobs(this.#queues).finally(() => (this.#reading = undefined)))
+    const answer = await within(ANSWER_MS_MAX, this.#clock, () => reading)
     if (answer !== undefined) return answer
     throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
       cure: 'Check that the store of the queue is running and reachable.',

@@ -1,5 +1,5 @@
 /** Reads the state of every report from the newest source that responds. */
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
 import { openNewest } from '../wiring/published.ts'
@@ -31,12 +31,8 @@ export async function readStatus(
 async function askWorker(config: Config, clock: Clock, signal: AbortSignal): Promise<AnswerOf<'status'> | undefined> {
   await using worker = await findWorker(config, clock)
   if (worker === undefined) return undefined
-  const late = new AbortController()
-  const callOff = clock.after(WORKER_MS_MAX, () => late.abort())
-  try {
-    const caller = { tell: () => undefined, signal: AbortSignal.any([signal, late.signal]) }
-    return await worker.ask({ do: 'status' }, caller).catch(() => undefined)
-  } finally {
-    callOff()
-  }
+  return await within(WORKER_MS_MAX, clock, (late) => {
+    const caller = { tell: () => undefined, signal: AbortSignal.any([signal, late]) }
+    return worker.ask({ do: 'status' }, caller).catch(() => undefined)
+  })
 }

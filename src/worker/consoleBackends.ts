@@ -3,7 +3,7 @@
  * published copy and sends commands to the owner through the queue. Both return the same answers as the commands.
  */
 import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { ConsoleBackend, Reader } from '../console/backend.ts'
 import { asSyncError, SyncError } from '../errors.ts'
@@ -71,15 +71,9 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
   return {
     rows: async <T>(sql: string): Promise<T[]> => {
       if (isBusy) return published.rows<T>(sql)
-      const late = Promise.withResolvers<undefined>()
-      const callOff = clock.after(BUSY_MS_MAX, () => late.resolve(undefined))
       const reading = warehouse.rows<T>(sql)
-      try {
-        const rows = await Promise.race([reading, late.promise])
-        if (rows !== undefined) return rows
-      } finally {
-        callOff()
-      }
+      const rows = await within(BUSY_MS_MAX, clock, () => reading)
+      if (rows !== undefined) return rows
       // At most one query waits for the warehouse; meanwhile, further queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)

@@ -1,9 +1,9 @@
 /** Routes that read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
 import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
-import type { Activity, Reply } from '../../operations/contract.ts'
+import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { linesOfRun } from '../../runLogs.ts'
@@ -107,13 +107,9 @@ const ACTIVITY_MS_MAX = 2_000
 
 /** Returns no waiting runs if the owner is another process and does not answer within `ACTIVITY_MS_MAX`. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
-  const asking = new AbortController()
-  const late = Promise.withResolvers<undefined>()
-  const cancelTimer = clock.after(ACTIVITY_MS_MAX, () => late.resolve(undefined))
-  const asked: Promise<Reply> = backend.answer({ do: 'activity' }, { tell: () => undefined, signal: asking.signal })
-  const answer = await Promise.race([asked, late.promise])
-  cancelTimer()
-  if (answer === undefined) asking.abort()
+  const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
+    backend.answer({ do: 'activity' }, { tell: () => undefined, signal }),
+  )
   if (answer !== undefined && 'result' in answer) return answer.result as Activity
   return { running: [...backend.running()], waiting: [], queues: {} }
 }
