@@ -2,7 +2,6 @@
  * Runs a backfill, in the worker or in a command. The windows of a backfill are recorded in the warehouse
  * (`tidemark.backfill_windows`), so a backfill that was stopped continues with the windows that are left.
  */
-import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import { type BackfillOptions, type BackfillOutcome, backfillReport } from '../../src/sync/backfill/backfill.ts'
@@ -11,14 +10,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { observeRun, runToEnd } from '../../src/sync/oneRun.ts'
 import { pausedReports } from '../../src/sync/pauses.ts'
 import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/reportOutcome.ts'
-
-/** The range as numbers (microseconds since 1970), since job data is JSON. */
-export interface BackfillRange {
-  readonly backfillId: string
-  readonly report: ReportName
-  readonly from: number
-  readonly to: number
-}
+import type { BackfillJob } from '../queue/queues.ts'
 
 /**
  * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. A backfill
@@ -27,7 +19,7 @@ export interface BackfillRange {
  */
 export async function backfillRun(
   context: SyncContext,
-  { backfillId, report, from, to }: BackfillRange,
+  { backfillId, report, from, to }: BackfillJob,
   { lanes, pull }: Pick<BackfillOptions, 'lanes' | 'pull'>,
 ): Promise<{ outcome: ReportOutcome; result: BackfillOutcome | undefined }> {
   const paused = (await pausedReports(context)).get(report)

@@ -5,7 +5,7 @@ import { asSyncError } from '../../src/errors.ts'
 import type { Facts, Observe, Subject } from '../../src/observe.ts'
 import type { Counters } from './metricDefinitions.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
-import { NOTICE_EVENTS } from '../notify/conditions.ts'
+import { NOTICE_EVENTS } from '../notify/memory.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 /** Returns an observer that counts each piece of work when it ends. */

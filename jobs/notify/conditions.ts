@@ -7,29 +7,11 @@ import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import type { RunKind } from '../runs/runs.ts'
+import type { Failures, Notice } from './memory.ts'
 
-export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
-export type NoticeEvent = (typeof NOTICE_EVENTS)[number]
-
-export interface Condition {
+export interface Condition extends Pick<Notice, 'event' | 'report' | 'code' | 'message' | 'cure'> {
   /** Identifies the condition from its beginning to its end. Example: `paused events`. */
   readonly key: string
-  readonly event: NoticeEvent
-  readonly report: ReportName
-  readonly code?: string | undefined
-  readonly message: string
-  readonly cure: string
-}
-
-/** Failures in a row of one kind of run of one report. Runs that the mass-delete brake stopped are counted apart. */
-export interface Failures {
-  readonly report: ReportName
-  readonly kind: RunKind
-  readonly times: number
-  readonly code: string
-  readonly message: string
-  readonly cure: string
 }
 
 export interface WatchedState {

@@ -6,13 +6,14 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
+import { RUN_KINDS } from '../runs/runs.ts'
 
 const report = z.enum(reportNames)
-const event = z.enum(['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'])
+export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
 
 const Notice = z.object({
   id: z.string(),
-  event,
+  event: z.enum(NOTICE_EVENTS),
   /** `firing`: the condition has begun; `resolved`: it has ended. */
   state: z.enum(['firing', 'resolved']),
   report,
@@ -30,14 +31,17 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
+/** Failures in a row of one kind of run of one report. Runs that the mass-delete brake stopped are counted apart. */
 const Failures = z.object({
   report,
-  kind: z.enum(['incremental', 'backfill', 'reconcile']),
+  kind: z.enum(RUN_KINDS),
   times: z.number(),
   code: z.string(),
   message: z.string(),
   cure: z.string(),
 })
+
+export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
   /** The notices of conditions that have not ended, by the key of the condition. */
@@ -47,13 +51,14 @@ const Memory = z.object({
 })
 export type Memory = z.infer<typeof Memory>
 
-const NOTHING: Memory = { told: {}, failures: [], waiting: [] }
+/** Returns what a notifier knows at its first start. */
+export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
 
 export async function readMemory(file: string): Promise<Memory> {
   try {
     return Memory.parse(JSON.parse(await readFile(file, 'utf8')))
   } catch {
-    return structuredClone(NOTHING)
+    return emptyMemory()
   }
 }
 

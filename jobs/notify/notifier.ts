@@ -14,7 +14,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs/runs.ts'
 import { type Condition, conditionsOf, isBrake } from './conditions.ts'
 import { deliver } from './delivery.ts'
-import { type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
+import { emptyMemory, type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
 
 export interface NotifierParts {
   readonly notify: NotifyConfig
@@ -51,7 +51,7 @@ export class Notifier {
   readonly #parts: NotifierParts
   readonly #times: NotifierTimes
   readonly #file: string
-  #memory: Memory = { told: {}, failures: [], waiting: [] }
+  #memory = emptyMemory()
   #wake = Promise.withResolvers<void>()
 
   constructor(parts: NotifierParts) {

@@ -26,7 +26,10 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/** A backfill by its identifier and range. After its beginning, the range is also recorded in the warehouse. */
+/**
+ * A backfill by its identifier and range, in microseconds since 1970. After its beginning, the range is also recorded
+ * in the warehouse.
+ */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 

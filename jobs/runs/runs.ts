@@ -22,17 +22,6 @@ export interface RunningRun {
   progress: Progress | undefined
 }
 
-/** A running run as plain values, for commands and the console. */
-export type RunningDocument = Omit<RunningRun, 'callOff'>
-
-export const runningDocument = ({ runId, report, kind, startedAt, progress }: RunningRun): RunningDocument => ({
-  runId,
-  report,
-  kind,
-  startedAt,
-  progress,
-})
-
 export type RunEvent =
   | { readonly kind: RunKind; readonly event: 'progress'; readonly progress: Progress }
   | {

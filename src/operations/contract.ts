@@ -64,6 +64,18 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
+/** Returns the error for a worker that no longer responds. `what` completes "the worker that owns the warehouse …". */
+export const workerLost = (what: string): SyncError =>
+  new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
+    cure: 'Look at its log, or restart it: what was asked for goes on when it is back. "tidemark status" shows where it is.',
+  })
+
+/** Returns the error for a message that the other end does not understand. */
+export const notUnderstood = (message: string): SyncError =>
+  new SyncError('USAGE_INVALID', message, {
+    cure: 'Restart the worker: it is of another version than the command.',
+  })
+
 const Figures = z.object({
   rows: count,
   inserted: count,

@@ -6,9 +6,8 @@ import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
-import { OperationEvent, OperationRequest, Reply } from './contract.ts'
+import { OperationEvent, OperationRequest, Reply, workerLost } from './contract.ts'
 import type { Caller } from './engine.ts'
-import { workerLost } from './workerLost.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 /** A caller that waits for a run takes one place. There must always be a place left for a pause or a cancel. */

@@ -15,9 +15,8 @@ import { json } from 'node:stream/consumers'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { ownFileRefused } from '../folders.ts'
-import { OperationEvent, OperationRequest, problemOf, Reply } from './contract.ts'
+import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, workerLost } from './contract.ts'
 import type { Caller } from './engine.ts'
-import { workerLost } from './workerLost.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
 /** The limit of operating systems for the path of a socket, without its final zero byte: 104 on macOS, 108 on Linux. */
@@ -68,14 +67,9 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   const { success, data } = OperationRequest.safeParse(await json(request).catch(() => undefined))
   const answer: Reply = success
     ? await operations.answer(data, { tell: (event) => write({ event }), signal: gone.signal })
-    : { error: problemOf(notUnderstood()) }
+    : { error: problemOf(notUnderstood('the worker does not know this request')) }
   response.end(`${JSON.stringify({ answer })}\n`)
 }
-
-const notUnderstood = (): SyncError =>
-  new SyncError('USAGE_INVALID', 'the worker does not know this request', {
-    cure: 'Restart the worker: it is of another version than the command.',
-  })
 
 /** Returns whether a process listens on the socket. */
 export function answersAt(socketPath: string): Promise<boolean> {

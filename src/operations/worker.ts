@@ -1,8 +1,7 @@
 /** The connection to the worker that owns the warehouse: its socket, or on another machine the shared queue. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { SyncError } from '../errors.ts'
-import { ANSWERS, type AnswerOf, errorFrom, type OperationRequest, type Reply } from './contract.ts'
+import { ANSWERS, type AnswerOf, errorFrom, notUnderstood, type OperationRequest, type Reply } from './contract.ts'
 import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
@@ -46,13 +45,8 @@ const connectionOver = (send: Send, close: () => Promise<void>): WorkerConnectio
     const reply = await send(request, caller)
     if ('error' in reply) throw errorFrom(reply.error)
     const { success, data } = ANSWERS[request.do].safeParse(reply.result)
-    if (!success) throw notUnderstood(request.do)
+    if (!success) throw notUnderstood(`the worker's answer to "${request.do}" is not understood`)
     return data as AnswerOf<R['do']>
   },
   [Symbol.asyncDispose]: close,
 })
-
-const notUnderstood = (name: string): SyncError =>
-  new SyncError('USAGE_INVALID', `the worker's answer to "${name}" is not understood`, {
-    cure: 'Restart the worker: it is of another version than the command.',
-  })

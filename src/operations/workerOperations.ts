@@ -5,7 +5,7 @@
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
 import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
-import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
+import type { Runs } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
@@ -162,7 +162,7 @@ export class WorkerOperations implements Engine {
   async #activity(): Promise<Activity> {
     const { requests, runs } = this.#parts
     return {
-      running: runs.running.map(runningDocument),
+      running: [...runs.running],
       waiting: await waitingRuns(requests),
       queues: await requests.depths(),
     }

@@ -2,7 +2,7 @@
  * The two sources of a console's data. The process that owns the warehouse answers from it. Any other process reads the
  * published copy and sends commands to the owner through the queue. Both return the same answers as the commands.
  */
-import { runningDocument, type Runs } from '../../jobs/runs/runs.ts'
+import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { ConsoleBackend, Reader } from '../console/backend.ts'
@@ -29,7 +29,7 @@ export function ownerBackend({ config, clock, warehouse, operations, runs }: Own
     answer: (request, caller) => operations.answer(request, caller),
     books,
     standings: () => standingsIn(books, config),
-    running: () => runs.running.map(runningDocument),
+    running: () => runs.running,
     begun: () => runs.begun,
   }
 }

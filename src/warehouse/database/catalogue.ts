@@ -2,15 +2,13 @@
  * The tables and views of a database with their columns, types and comments, from DuckDB's own catalogue. So
  * documentation and exports also have discovered columns.
  */
+import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import type { Sql } from './duckdb.ts'
 import { name, text } from './sqlText.ts'
 
-export interface CatalogueColumn {
-  readonly name: string
-  readonly type: string
+/** A column; its comment is '' if it has none. */
+export interface CatalogueColumn extends ColumnEntry {
   readonly nullable: boolean
-  /** The column's comment; '' if it has none. */
-  readonly comment: string
 }
 
 export interface CatalogueTable {
