@@ -52,9 +52,8 @@ export async function openTracing({ env, version, log }: TracingParts): Promise<
   }
   const provider = await providerOf(env)
   const { BullMQOtel } = await import('bullmq-otel')
-  const { trace } = await import('@opentelemetry/api')
+  const { SpanStatusCode, trace } = await import('@opentelemetry/api')
   const tracer = trace.getTracer('tidemark', version)
-  const { SpanStatusCode } = await import('@opentelemetry/api')
   const observe: Observe = ({ what, report, facts = {} }, work) =>
     tracer.startActiveSpan(`tidemark ${what}`, { attributes: attributesOf({ report, ...facts }) }, async (span) => {
       const fail = (code: string) => {
@@ -84,7 +83,8 @@ export async function openTracing({ env, version, log }: TracingParts): Promise<
 }
 
 async function providerOf(env: Env) {
-  const { context, propagation, trace, W3C } = await apiOf()
+  const { context, propagation, trace } = await import('@opentelemetry/api')
+  const { W3CTraceContextPropagator } = await import('@opentelemetry/core')
   const { BatchSpanProcessor, TracerProvider, ...samplers } = await import('@opentelemetry/sdk-trace')
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
   const { AsyncLocalStorageContextManager } = await import('@opentelemetry/context-async-hooks')
@@ -101,17 +101,9 @@ async function providerOf(env: Env) {
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  propagation.setGlobalPropagator(new W3C())
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
   trace.setGlobalTracerProvider(provider)
   return provider
-}
-
-async function apiOf() {
-  const [{ context, propagation, trace }, { W3CTraceContextPropagator: W3C }] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/core'),
-  ])
-  return { context, propagation, trace, W3C }
 }
 
 type Samplers = Pick<

@@ -105,11 +105,17 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
+/** A view for `--quiet`, which prints nothing. */
+export const silentProgress: ProgressView = {
+  onProgress: () => undefined,
+  onOutcome: () => undefined,
+  [Symbol.dispose]: () => undefined,
+}
+
 /** Returns a view with one line per ended report. */
 export const lineProgress = (out: Output): ProgressView => ({
-  onProgress: () => undefined,
+  ...silentProgress,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
-  [Symbol.dispose]: () => undefined,
 })
 
 /** Returns the line of a report that has ended. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
@@ -123,6 +129,7 @@ export function outcomeLine({ report, state, pages, figures, elapsedMs, offReaso
 export function loggedProgress(log: Log, clock: Clock): ProgressView {
   const loggedMs = new Map<ReportName, number>()
   return {
+    ...silentProgress,
     onProgress: (progress) => {
       const now = clock.monotonicMs()
       const last = loggedMs.get(progress.report)
@@ -136,13 +143,5 @@ export function loggedProgress(log: Log, clock: Clock): ProgressView {
       const failed = error && { code: error.code, cure: error.cure, error }
       log.info({ ...fields, ...failed }, outcomeLine(outcome))
     },
-    [Symbol.dispose]: () => undefined,
   }
-}
-
-/** A view for `--quiet`, which prints nothing. */
-export const silentProgress: ProgressView = {
-  onProgress: () => undefined,
-  onOutcome: () => undefined,
-  [Symbol.dispose]: () => undefined,
 }

@@ -3,14 +3,9 @@
  * they have every row and every digit. They are written piece by piece, so that memory stays bounded.
  */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
-import type { TakeRows } from '../warehouse/database/duckdb.ts'
+import type { Database, TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
 import type { Output } from './shell.ts'
-
-/** The part of a Database that is used here. */
-export interface Queryable {
-  query(sql: string, take: TakeRows): Promise<readonly string[]>
-}
 
 export interface ResultPrinter {
   readonly take: TakeRows
@@ -21,7 +16,11 @@ export interface ResultPrinter {
 export const FORMATS = ['table', 'csv', 'json'] as const
 export type Format = (typeof FORMATS)[number]
 
-export async function printResult(database: Queryable, sql: string, printer: ResultPrinter): Promise<void> {
+export async function printResult(
+  database: Pick<Database, 'query'>,
+  sql: string,
+  printer: ResultPrinter,
+): Promise<void> {
   printer.end(await database.query(sql, printer.take))
 }
 

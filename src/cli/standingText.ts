@@ -1,7 +1,7 @@
 /** The table that `tidemark status` prints, with a line for everything that needs attention. */
 import type { ReportName } from '../../schema/index.ts'
 import { grouped, counted, duration, line, table, timeText, type Column } from './layout.ts'
-import { offCureLines } from './offCure.ts'
+import { offCureLines } from './wanted.ts'
 import { reasonOf } from '../plan/coverage.ts'
 import { settingDuration } from '../plan/lateness.ts'
 import type { Span } from '../plan/spans.ts'

@@ -1,5 +1,5 @@
 /** The summary of a sync: for people a table and what to do about failures, for machines one document. */
-import { offCureLines } from './offCure.ts'
+import { offCureLines } from './wanted.ts'
 import { reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { AnswerOf, Outcome } from '../operations/contract.ts'

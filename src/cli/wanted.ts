@@ -1,4 +1,4 @@
-/** The reports that a command line names. */
+/** The reports that a command line names, and what to do about reports that are off. */
 import { isReportName, reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
@@ -38,4 +38,16 @@ function switchedOff(report: ReportName, offReason: OffReason | undefined): Sync
     report,
     cure: offReason === undefined ? 'Switch it on in the configuration.' : CURES[offReason],
   })
+}
+
+const MISSING_CURES: Partial<Record<OffReason, string>> = {
+  'no currencies are configured': 'Set currencies, such as [EUR], in tidemark.yaml (or TIDEMARK_CURRENCIES).',
+  'no entities are configured':
+    "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
+}
+
+/** Returns the line to print below the reason; none when the user disabled the report. */
+export function offCureLines(reason: string | undefined): readonly string[] {
+  const cure = MISSING_CURES[reason as OffReason]
+  return cure === undefined ? [] : [`  what to do: ${cure}`]
 }

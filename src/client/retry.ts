@@ -51,24 +51,19 @@ export function backoffMs(attempt: number, rules: RetryRules, random: () => numb
 /** Adds the number of attempts to an error that was retried. */
 function afterAttempts(error: SyncError, attempts: number): SyncError {
   if (error.retry === 'never' || error.code === 'CANCELLED') return error
-  const message = attempts === 1 ? error.message : `${error.message} (${attempts} attempts)`
-  return new SyncError(error.code, message, {
-    cure: error.cure,
-    data: { ...error.data, attempts },
-    cause: error.cause,
-    ...(error.report === undefined ? {} : { report: error.report }),
-  })
+  return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
 /** Returns the error with the hint that the service requests a longer pause than a run may wait. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
-  const { code, message, cure, data, cause, report } = error
-  return new SyncError(code, `${message}; the next request is not before ${pauseEnd(pause)}`, {
-    cure,
-    data: { ...data, attempts, retryAfterMs: pause.waitMs },
-    cause,
-    ...(report === undefined ? {} : { report }),
-  })
+  const hint = `; the next request is not before ${pauseEnd(pause)}`
+  return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })
+}
+
+/** Returns the error with an addition to its message and more data. */
+function extended({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
+  const details = { cure, data: { ...data, ...more }, cause, ...(report === undefined ? {} : { report }) }
+  return new SyncError(code, message + addition, details)
 }
 
 /** Token requests within an attempt were already retried, so their errors are not retried again. */

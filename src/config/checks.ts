@@ -21,18 +21,20 @@ export const baseUrlProblem: Check = (text) => {
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
   if (/[?#]/.test(text)) return 'must not contain a query (?) or a fragment (#)'
-  if (url.protocol === 'https:') return undefined
-  if (url.protocol === 'http:' && isLoopback(url.hostname)) return undefined
-  return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
+  return protocolProblem(url)
 }
+
+const protocolProblem = ({ protocol, hostname }: URL): string | undefined =>
+  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+    ? undefined
+    : 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 
 /** Checks the address of a webhook. A query is allowed: many receivers identify the sender by one. */
 export const webhookProblem: Check = (text) => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return undefined
-  return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
+  return protocolProblem(url)
 }
 
 export const queueProblem: Check = (text) => {
@@ -51,6 +53,7 @@ const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
+  /** The catalogue's file, or a connection string, which may contain a password. */
   readonly at: string
 }
 

@@ -4,6 +4,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
+import type { LakeAddress, ServeAddress } from './checks.ts'
 import type { Misspelling } from './environment.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
@@ -81,20 +82,14 @@ export interface ConsoleConfig {
   readonly token?: Secret
 }
 
-export interface LakeConfig {
-  readonly catalogue: 'sqlite' | 'postgres'
-  /** The catalogue's file, or a connection string, which may contain a password. */
-  readonly at: string
+export interface LakeConfig extends LakeAddress {
   /** Directory of the Parquet files, with a slash at its end. */
   readonly data: string
   readonly extensions: string | undefined
 }
 
 /** Where a worker serves the published copy. */
-export interface ServeConfig {
-  readonly host: string
-  readonly port: number
-  readonly isLoopback: boolean
+export interface ServeConfig extends ServeAddress {
   /** The value of `TIDEMARK_SERVE_TOKEN`; if undefined, the worker makes a token at its start. */
   readonly token?: Secret
 }

@@ -4,14 +4,13 @@ import { type ClientEvent, openClient, type ReportingClient } from '../client/re
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { removeFolder } from '../folders.ts'
-import { MINUTE_MS } from '../instant.ts'
+import { formatInstant, MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
-import type { GuardedLog } from '../log.ts'
+import type { GuardedLog, Log } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import { removeStaleStaging } from '../sync/staleStaging.ts'
 import { identityOf, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
-import { logClientEvent } from './clientLog.ts'
 import { pausesBeside } from './pausesBeside.ts'
 
 export interface Wiring {
@@ -85,6 +84,27 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   const tokenStore = store?.tokens({ identity, secret: config.service.clientSecret })
   const sharedPauses = store?.pauses({ identity }) ?? pausesBeside(config.warehouse, identity, clock)
   return openClient({ ...config.service, limits }, { clock, onEvent, observe, tokenStore, sharedPauses })
+}
+
+/** Writes an event of the service client to the log. */
+function logClientEvent(log: Log, event: ClientEvent): void {
+  switch (event.kind) {
+    case 'retry': {
+      const { report, code, attempt, delayMs } = event
+      return log.warn({ report, code, attempt, delayMs }, `${report ?? 'token'}: asked again after a failure`)
+    }
+    case 'throttled':
+    case 'wait requested':
+      return log.warn({ report: event.report, pauseMs: event.pauseMs }, 'the service asks to wait: nothing is sent')
+    case 'token refused':
+      return log.warn({ report: event.report }, `${event.report}: the token was refused, a new one is asked for`)
+    case 'token refreshed':
+      return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'a new token')
+    case 'secret changed':
+      return log.info('the file with the client secret holds another one: a token is asked for with that')
+    case 'clock is ours':
+      return log.warn("the service's answers carry no Date: this machine's clock stands in for the service's")
+  }
 }
 
 /** Hides every secret of the configuration in all later log lines. */

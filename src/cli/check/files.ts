@@ -120,23 +120,15 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
   // A dangling link is in the way, too.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
-  if (!isFolder(folder)) {
-    return fail(
-      check,
-      new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} is no folder`, {
-        cure: `See what ${folder} is: a link to a disk that is not mounted, perhaps. Or name another path in the configuration.`,
-      }),
+  const failed = (why: string, cure: string) =>
+    fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
+  const otherPath = 'name another path in the configuration.'
+  if (!isFolder(folder))
+    return failed(
+      'is no folder',
+      `See what ${folder} is: a link to a disk that is not mounted, perhaps. Or ${otherPath}`,
     )
-  }
-  try {
-    await access(folder, constants.W_OK | constants.X_OK)
+  if ((await refusalOf(folder, MAKES_FILES)) === undefined)
     return ok(check, `${file} is not there yet; the first sync makes it`)
-  } catch {
-    return fail(
-      check,
-      new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} is not writable`, {
-        cure: `Make ${folder} writable for this user, or name another path in the configuration.`,
-      }),
-    )
-  }
+  return failed('is not writable', `Make ${folder} writable for this user, or ${otherPath}`)
 }

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import type { Shell } from '../shell.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
@@ -39,7 +40,7 @@ export async function startService(shell: Shell, rows: number): Promise<DemoServ
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: process.env,
   })
-  const end = () => stop(child, shell)
+  const end = () => endChild(child, shell.clock, END_MS_MAX)
   try {
     const { url, client_id: clientId, client_secret: clientSecret, control } = await ready(child, shell)
     const change = (body: Change) => post<ChangeMade>(`${control}/change`, body, shell.stop.signal)
@@ -76,11 +77,12 @@ function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
 }
 
-async function stop(child: ChildProcess, { clock }: Shell): Promise<void> {
+/** Ends a process of the demo by closing its channel, and kills it when that takes longer than `msMax`. */
+export async function endChild(child: ChildProcess, clock: Clock, msMax: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   if (child.connected) child.disconnect()
-  const callOff = clock.after(END_MS_MAX, () => child.kill('SIGKILL'))
+  const callOff = clock.after(msMax, () => child.kill('SIGKILL'))
   await exit
   callOff()
 }

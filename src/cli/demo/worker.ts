@@ -3,12 +3,12 @@
  * process closes, so it never outlives this process. Its log is a file next to the warehouse.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import { findWorker, type WorkerConnection } from '../../operations/worker.ts'
 import type { Shell } from '../shell.ts'
+import { endChild } from './service.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
 
 export interface DemoWorker extends AsyncDisposable {
@@ -31,7 +31,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)
-  const end = () => stop(child, shell)
+  const end = () => endChild(child, shell.clock, END_MS_MAX)
   try {
     const connection = await ready(child, shell, config)
     const caller = { tell: () => undefined, signal: shell.stop.signal }
@@ -54,13 +54,4 @@ async function ready(child: ChildProcess, shell: Shell, config: Config): Promise
   throw new SyncError('WORKER_LOST', "the demo's worker did not start", {
     cure: 'Look at worker.log in the folder of the demo.',
   })
-}
-
-async function stop(child: ChildProcess, { clock }: Shell): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exit = once(child, 'exit')
-  if (child.connected) child.disconnect()
-  const callOff = clock.after(END_MS_MAX, () => child.kill('SIGKILL'))
-  await exit
-  callOff()
 }

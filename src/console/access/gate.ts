@@ -2,14 +2,14 @@
  * Checks each request before its route runs. The check uses the matched route, never the text of the address, and every
  * route without `open` needs a login: unknown paths, paths with dots and slashes, and routes of plugins too.
  */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
-import type { Secret } from '../../secret.ts'
+import { Secret } from '../../secret.ts'
 import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
 import type { Guesses } from './guesses.ts'
 import type { Sessions } from './sessions.ts'
-import { isToken } from './token.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -97,6 +97,16 @@ export function checkToken(
     cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
   })
 }
+
+const TOKEN_BYTES = 24
+
+/** Returns a random token, for a console without a configured one. */
+export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Compares digests in constant time, because they have the same length for every guess. */
+export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))
 
 /** Throws CONSOLE_REFUSED unless the request comes from the console's own page or from a machine with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
