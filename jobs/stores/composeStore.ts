@@ -32,7 +32,6 @@ export function composeStore(parts: StoreOptions): QueueStore {
     kind,
     queue: (name) => queues.queue(name),
     worker: (name, processor, options) => queues.worker(name, processor, options),
-    events: (name) => queues.events(name),
     tokens: (access) => new SharedTokens({ values, clock, access, leaseMs, mask }),
     pauses: ({ identity }) => pausesOn(values, identity),
     workersOf,

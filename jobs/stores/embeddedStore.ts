@@ -48,12 +48,9 @@ async function lockedAndOpened(options: Opening): Promise<QueueStore> {
   const queues = new Queues({
     backend: sqlBackend(pool, schema),
     prefix: schema,
-    asking: {},
-    waiting: {},
     onError: troubles.tell,
     unwilling: (error) => unwilling(directory, messageOf(error)),
     telemetry,
-    isConnected: () => true,
   })
   return composeStore({
     kind: 'embedded',

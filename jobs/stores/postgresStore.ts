@@ -43,13 +43,10 @@ export async function openPostgresStore(
   const queues = new Queues({
     backend: sqlBackend(shared, schema),
     prefix: schema,
-    asking: {},
-    waiting: {},
     workerName: schema,
     onError: troubles.tell,
     unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
-    isConnected: () => true,
   })
   return composeStore({
     kind: 'postgres',

@@ -1,5 +1,5 @@
 /**
- * BullMQ's queues, workers and events on one store. Each is created once with this product's defaults and has an error
+ * BullMQ's queues and workers on one store. Each is created once with this product's defaults and has an error
  * listener, since an error event without a listener ends the process. They are closed in the order of their dependencies.
  */
 import {
@@ -9,7 +9,6 @@ import {
   type Processor,
   Queue,
   type QueueBaseOptions,
-  QueueEvents,
   type RedisQueueBackend,
   type Telemetry,
   Worker,
@@ -19,10 +18,10 @@ import {
 export interface QueueParts {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** The connection for adding jobs. It fails soon when the store is unreachable. */
-  readonly asking: ConnectionOptions
-  /** The connection for taking jobs. It waits for the store without a limit. */
-  readonly waiting: ConnectionOptions
+  /** The connection for adding jobs, where the backend has none. It fails soon when the store is unreachable. */
+  readonly asking?: ConnectionOptions
+  /** The connection for taking jobs, where the backend has none. It waits for the store without a limit. */
+  readonly waiting?: ConnectionOptions
   /** Name of a worker's session, for stores that do not derive it from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
@@ -32,7 +31,7 @@ export interface QueueParts {
   /** The maximum number of ended jobs that a queue keeps; undefined: only their age decides. */
   readonly endedMax?: number
   /** Returns false while the store is unreachable. Workers are then closed without waiting for it. */
-  readonly isConnected: () => boolean
+  readonly isConnected?: () => boolean
 }
 
 const DAY_S = 24 * 3_600
@@ -66,7 +65,6 @@ const STALLED_COUNT_MAX = 1_000_000
 export class Queues {
   readonly #parts: QueueParts
   readonly #queues = new Map<string, Queue>()
-  readonly #events = new Map<string, QueueEvents>()
   readonly #workers = new Set<Worker>()
 
   constructor(parts: QueueParts) {
@@ -100,23 +98,13 @@ export class Queues {
     worker.on('error', onError)
     // Only the first call of `close` counts in BullMQ. While the store is unreachable, closing must not wait for it.
     const close = worker.close.bind(worker)
-    worker.close = (force = !this.#parts.isConnected()) => close(force)
+    worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
     // After the loss of its lock, the job may already run in another process, so it is cancelled here.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)
     worker.on('closed', () => this.#workers.delete(kept))
     return worker
-  }
-
-  events(name: string): QueueEvents {
-    const known = this.#events.get(name)
-    if (known !== undefined) return known
-    const { waiting, backend, onError } = this.#parts
-    const events = new QueueEvents(name, this.#base(waiting), backend)
-    events.on('error', onError)
-    this.#events.set(name, events)
-    return events
   }
 
   workersHere(name: string): number {
@@ -126,7 +114,6 @@ export class Queues {
   /** Waits for active jobs. While the store is unreachable it does not wait, since their end could not be stored. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
-    await Promise.allSettled([...this.#events.values()].map((events) => events.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
   }
 
@@ -136,7 +123,7 @@ export class Queues {
     return { removeOnComplete: { age: KEPT_S.completed, ...most }, removeOnFail: { age: KEPT_S.failed, ...most } }
   }
 
-  #base(connection: ConnectionOptions): QueueBaseOptions & { prefix: string } {
+  #base(connection: ConnectionOptions = {}): QueueBaseOptions & { prefix: string } {
     const { prefix, telemetry } = this.#parts
     return { connection, prefix, ...(telemetry && { telemetry }) }
   }

@@ -2,7 +2,7 @@
  * What jobs need of a queue store: Redis, PostgreSQL, or the embedded one. Queues and workers are created only through
  * this interface, so that the same code runs on all three.
  */
-import type { Processor, Queue, QueueEvents, Telemetry, Worker, WorkerOptions } from 'bullmq'
+import type { Processor, Queue, Telemetry, Worker, WorkerOptions } from 'bullmq'
 import type { TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
@@ -28,7 +28,6 @@ export interface QueueStore extends AsyncDisposable {
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
-  events(name: string): QueueEvents
   /** Returns the shared token of all processes on this store, encrypted with a key derived from the client secret. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
   /** Returns the shared pauses: after one process received status 429, all of them wait. */

@@ -64,7 +64,8 @@ function field(body: Plain, names: readonly string[]): unknown {
   return undefined
 }
 
-function parsed(text: string): unknown {
+/** Returns the value of a JSON text, or undefined for any other text. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

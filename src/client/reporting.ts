@@ -102,8 +102,6 @@ export interface ClientCounters {
   requests: number
   tokenRequests: number
   retries: number
-  /** Decompressed bytes of all answers that were parsed. */
-  bytes: number
   /** Number of responses with status 429. */
   throttled: number
 }
@@ -144,7 +142,7 @@ export function openClient(settings: ClientSettings, dependencies: ClientDepende
 }
 
 class Client implements ReportingClient {
-  readonly counters: ClientCounters = { requests: 0, tokenRequests: 0, retries: 0, bytes: 0, throttled: 0 }
+  readonly counters: ClientCounters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
   readonly #settings: ClientSettings
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -230,7 +228,6 @@ class Client implements ReportingClient {
     if (refusal?.code === 'REPORT_FORBIDDEN' && request.forbids !== 'request') this.#refuse(refusal)
     if (refusal !== undefined) throw refusal
     const servedAt = this.#observeClock(answer)
-    this.counters.bytes += answer.bytes.length
     const bytes = answer.bytes.length
     const askedAt = this.#serviceClock.at(answer.sentMs)
     return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }

@@ -7,6 +7,7 @@ import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { failure, otherRefusal, type RequestContext, shownProblems, statusData, unusableBody } from './answers.ts'
 import { TOKEN_LIFETIME_MS_MAX } from './limits.ts'
+import { parsed } from './problems.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface IssuedToken {
@@ -37,9 +38,9 @@ const Claims = z.object({
 export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedToken {
   const refusal = tokenRefusal(answer, request)
   if (refusal !== undefined) throw refusal
-  const parsed = TokenAnswer.safeParse(jsonIn(answer.bytes))
-  if (!parsed.success) throw unusable(parsed.error, request)
-  const { accessToken, expiresIn } = parsed.data
+  const checked = TokenAnswer.safeParse(parsed(answer.bytes.toString('utf8')))
+  if (!checked.success) throw unusable(checked.error, request)
+  const { accessToken, expiresIn } = checked.data
   const lifetimeMs = Math.min(expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
@@ -101,15 +102,7 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined
-  const claims = Claims.safeParse(jsonIn(Buffer.from(payload, 'base64url')))
+  const claims = Claims.safeParse(parsed(Buffer.from(payload, 'base64url').toString('utf8')))
   const granted = claims.data?.scope ?? claims.data?.scp ?? claims.data?.scopes
   return typeof granted === 'string' ? granted.split(' ').filter((scope) => scope !== '') : granted
-}
-
-function jsonIn(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

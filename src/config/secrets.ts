@@ -19,24 +19,16 @@ interface SecretSetting {
 /** A shorter key could be found by trying all of them. */
 const KEY_CHARS_MIN = 16
 
-const clientSecret: SecretSetting = {
-  name: 'client secret',
-  variable: CLIENT_SECRET,
-  path: ['service', 'client_secret_file'],
-  charsMin: 1,
-}
-const hashKey: SecretSetting = {
-  name: 'hash key',
-  variable: HASH_KEY,
-  path: ['hash_key_file'],
-  charsMin: KEY_CHARS_MIN,
-}
-const notifySecret: SecretSetting = {
-  name: 'secret of notices',
-  variable: NOTIFY_SECRET,
-  path: ['notify', 'secret_file'],
-  charsMin: KEY_CHARS_MIN,
-}
+const SETTINGS = {
+  client: { name: 'client secret', variable: CLIENT_SECRET, path: ['service', 'client_secret_file'], charsMin: 1 },
+  hash: { name: 'hash key', variable: HASH_KEY, path: ['hash_key_file'], charsMin: KEY_CHARS_MIN },
+  notify: {
+    name: 'secret of notices',
+    variable: NOTIFY_SECRET,
+    path: ['notify', 'secret_file'],
+    charsMin: KEY_CHARS_MIN,
+  },
+} as const satisfies Record<string, SecretSetting>
 
 interface SecretSources {
   readonly sources: Sources
@@ -47,26 +39,26 @@ interface SecretSources {
 
 /** Reads the client secret, which is always required. */
 export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
-  const secret = await readSecret(clientSecret, value, from)
+  const secret = await readSecret(SETTINGS.client, value, from)
   if (secret === 'none')
-    return refuse(from, CLIENT_SECRET, `the client secret is missing: ${instruction(clientSecret)}`)
+    return refuse(from, CLIENT_SECRET, `the client secret is missing: ${instruction(SETTINGS.client)}`)
   return secret
 }
 
 /** Reads the key for hashed columns. It is required when a report hashes a column. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
-  const key = await readSecret(hashKey, raw, from)
+  const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key
   const column = firstHashedColumn(raw)
-  return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(hashKey)}`)
+  return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
 /** Reads the secret that notices are signed with. It is read and required when a webhook is set. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
-  const secret = await readSecret(notifySecret, raw, from)
+  const secret = await readSecret(SETTINGS.notify, raw, from)
   if (secret !== 'none') return secret
-  return refuse(from, from.whereOf(['notify', 'webhook']), `notices are signed: ${instruction(notifySecret)}`)
+  return refuse(from, from.whereOf(['notify', 'webhook']), `notices are signed: ${instruction(SETTINGS.notify)}`)
 }
 
 const instruction = ({ variable, path: setting }: SecretSetting): string =>

@@ -31,16 +31,8 @@ export async function exportTables(
   return 0
 }
 
-interface Line {
-  readonly report: string
-  readonly tables: number
-  readonly rows: number
-  readonly files: number
-  readonly written: number
-  readonly bytes: number
-}
-
-function linesOf({ manifest, written }: ExportResult): Line[] {
+/** Returns the figures of each report. */
+function linesOf({ manifest, written }: ExportResult) {
   return manifest.reports.map((report) => {
     const tables = manifest.tables.filter((each) => each.report === report)
     const files = tables.flatMap((each) => each.files)

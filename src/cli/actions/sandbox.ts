@@ -1,20 +1,15 @@
 /** `tidemark sandbox`: serves a local reporting service until it is stopped. */
 import { asSyncError } from '../../errors.ts'
-import { type Compression, DEMO_CLIENT, type EventShape } from '../../sandbox/options.ts'
+import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
 import { PORT_PREFERRED } from '../numbers.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 
-export interface ServeOptions {
-  readonly rows?: number
-  readonly seed?: number
-  readonly port?: number
-  readonly changesPerSecond?: number
+type Passed = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape' | 'pageSizeMax' | 'compress'
+
+export interface ServeOptions extends Pick<SandboxOptions, Passed> {
   readonly fault: readonly string[]
-  readonly eventShape?: EventShape
-  readonly pageSizeMax?: number
   readonly tokenLifetime?: number
-  readonly compress?: Compression
   readonly json?: boolean
 }
 

@@ -24,13 +24,18 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
+/** The actions whose request has only reports. */
+const ON_REPORTS = [
+  ['/api/sync', 'sync', 'An incremental run of each report, now'],
+  ['/api/pause', 'pause', 'Makes runs skip these reports'],
+  ['/api/resume', 'resume', 'Ends the pause of these reports'],
+  ['/api/rejected/retry', 'retry-rejected', 'Loads rejected rows again'],
+] as const
+
 export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, errands: Errands): void {
   const add = actionAdder(api, backendOf, errands)
-  add('/api/sync', {
-    summary: 'An incremental run of each report, now',
-    body: Reports,
-    request: (body) => ({ do: 'sync', ...body }),
-  })
+  for (const [path, name, summary] of ON_REPORTS)
+    add(path, { summary, body: Reports, request: ({ reports }) => ({ do: name, reports }) })
   add('/api/reconcile', {
     summary: 'Compares whole reports with the service',
     body: z.strictObject({ reports, allow_mass_delete: z.boolean().default(false) }),
@@ -41,25 +46,10 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
     body: Range,
     request: (body) => ({ do: 'backfill', backfills: [rangeOf(body)] }),
   })
-  add('/api/pause', {
-    summary: 'Makes runs skip these reports',
-    body: Reports,
-    request: (body) => ({ do: 'pause', ...body }),
-  })
-  add('/api/resume', {
-    summary: 'Ends the pause of these reports',
-    body: Reports,
-    request: (body) => ({ do: 'resume', ...body }),
-  })
   add('/api/cancel', {
     summary: 'Ends a run or a backfill',
     body: z.strictObject({ id: z.string().min(1).max(100) }),
     request: (body) => ({ do: 'cancel', ...body }),
-  })
-  add('/api/rejected/retry', {
-    summary: 'Loads rejected rows again',
-    body: Reports,
-    request: (body) => ({ do: 'retry-rejected', ...body }),
   })
   const planning = answers(Plan, PLAN_SUMMARY, { body: Range })
   api.post('/api/backfills/plan', planning, ({ body }) => planOf(backendOf(), rangeOf(body)))

@@ -2,7 +2,7 @@
  * The table `tidemark.followed`: which records an audit report has to read again. An audit run reads the records that
  * changed since their trail was last read (src/warehouse/load/changedRecords.ts), and those that were never read.
  */
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
 import type { Instant } from '../../instant.ts'
 import { name, text, time } from '../database/sqlText.ts'
 
@@ -119,7 +119,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  const rows = await sql.rows<DueRow>(`
+  const rows = await sql.rows<WithNulls<DueRecord>>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
       coalesce(x.ask_again_at > ${time(now)}, false) AS waits, epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
@@ -129,16 +129,8 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
     LEFT JOIN tidemark.loads l ON l.load_id = m.load_id
     LEFT JOIN tidemark.runs r ON r.run_id = l.run_id
     ${which}`)
-  return rows.map((row) => ({
-    ...row,
-    mark: row.mark ?? undefined,
-    askedAt: row.askedAt ?? undefined,
-    begunAt: row.begunAt ?? undefined,
-  }))
+  return rows.map(withoutNulls)
 }
-
-type DueRow = Pick<DueRecord, 'scope' | 'recordId' | 'fromStart' | 'waits'> &
-  Readonly<Record<'mark' | 'askedAt' | 'begunAt', Instant | null>>
 
 /** Returns when the last trail was read of the records whose scope begins with this prefix; undefined: none was. */
 export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {

@@ -7,7 +7,7 @@ import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { Span } from '../../plan/spans.ts'
 import { recordRun, type RunCounts, type RunRecord } from './books.ts'
-import type { Database, Sql } from '../database/duckdb.ts'
+import { type Database, type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
 import type { Fence, Fences } from './fences.ts'
 import { text, time } from '../database/sqlText.ts'
 
@@ -135,22 +135,14 @@ export class BackfillBooks {
 
   /** Returns all windows of the backfill, newest first. */
   async windows(backfillId: string): Promise<BookedWindow[]> {
-    const rows = await this.#database.rows<{ [column in keyof BookedWindow]: BookedWindow[column] | null }>(
+    const rows = await this.#database.rows<WithNulls<BookedWindow>>(
       `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
         planned_rows AS "plannedRows", planned_requests AS "plannedRequests", coalesce(rows, 0) AS rows,
         coalesce(pages, 0) AS pages, error_code AS "errorCode", error
        FROM tidemark.backfill_windows WHERE backfill_id = $1 ORDER BY number`,
       [backfillId],
     )
-    return rows.map((row) => {
-      const { plannedRows, errorCode, error } = row
-      const told = {
-        plannedRows: plannedRows ?? undefined,
-        errorCode: errorCode ?? undefined,
-        error: error ?? undefined,
-      }
-      return { ...(row as BookedWindow), ...told }
-    })
+    return rows.map(withoutNulls)
   }
 
   /**

@@ -55,6 +55,13 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
   return counted?.rows ?? 0
 }
 
+/** A row as the database returns it: with NULL where `T` has undefined. */
+export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
+
+/** Returns the row with undefined in the place of NULL. */
+export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
+  Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
+
 /** Returns for a result how many row groups per table the COMMIT may compact (src/warehouse/database/settings.ts). */
 export type Clears<T> = (result: T) => number
 

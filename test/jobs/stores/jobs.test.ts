@@ -194,14 +194,6 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     await until(async () => (await store.workersOf(name)) === 0)
   })
 
-  it('tell those who listen how they ended', async () => {
-    const events = store.events(name)
-    await events.waitUntilReady()
-    await using _worker = closing(store.worker(name, async () => 42))
-    const job = await store.queue<object>(name).add('told', {})
-    expect(await job.waitUntilFinished(events, 20_000)).toBe(42)
-  })
-
   it('are served by hundreds without a worker that never lets go of its thread', async () => {
     const queue = store.queue<object>(name)
     await queue.addBulk(Array.from({ length: 300 }, (_, number) => ({ name: 'small', data: { number } })))

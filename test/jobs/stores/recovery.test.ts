@@ -35,7 +35,6 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
   it('that closes leaves nothing open', async () => {
     const store = await ground.open()
     store.worker('closed', async () => undefined)
-    await store.events('closed').waitUntilReady()
     await store.queue<object>('closed').add('one', {})
     await until(async () => (await store.queue('closed').getCompletedCount()) === 1)
     await store.close()
