@@ -4,20 +4,21 @@
  * when that worker ends.
  */
 import type { Requests } from '../../jobs/queue/requests.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console } from '../console/console.ts'
 import type { MetricsText } from '../console/health.ts'
 import { asSyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
-import type { Shell } from '../cli/shell.ts'
 import { version } from '../wiring/version.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 
 export interface ConsoleWiring {
-  readonly shell: Shell
+  readonly err: { write(text: string): void }
+  readonly clock: Clock
   readonly config: Config
   readonly log: GuardedLog
   readonly requests: Requests
@@ -38,7 +39,7 @@ const RETRY_MS = 5_000
  * named on the command line) a taken port is an error. Throws CONFIG_INVALID and CONSOLE_PORT_TAKEN.
  */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
-  const { log, shell } = wiring
+  const { log, clock } = wiring
   const ending = new AbortController()
   let console = await consoleOf(wiring).catch((error: unknown) => {
     if (isRequired || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
@@ -47,7 +48,7 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
   })
   const waiting = (async () => {
     while (console === undefined) {
-      await shell.clock.sleep(RETRY_MS, ending.signal).catch(() => undefined)
+      await clock.sleep(RETRY_MS, ending.signal).catch(() => undefined)
       if (ending.signal.aborted) return
       console = await consoleOf(wiring).catch(() => undefined)
     }
@@ -63,15 +64,15 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
 }
 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
-  const { shell, config, log, requests, roles, ownership, metricsText } = wiring
+  const { err, clock, config, log, requests, roles, ownership, metricsText } = wiring
   const { host, port, token } = config.console
-  const remote = remoteBackend(config, shell.clock)
+  const remote = remoteBackend(config, clock)
   const console = await openConsole({
     host,
     port,
     token,
     version: version(),
-    clock: shell.clock,
+    clock,
     log,
     requests,
     settings: config.reports,
@@ -84,7 +85,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   log.info({ address: console.address }, `the console listens at ${console.address}`)
   if (token === undefined) {
     const said = `The console is at ${console.address}; its token, made for this start: ${console.token.reveal()}\n`
-    shell.err.write(`${said}Set TIDEMARK_CONSOLE_TOKEN to choose one that stays.\n`)
+    err.write(`${said}Set TIDEMARK_CONSOLE_TOKEN to choose one that stays.\n`)
   }
   return console
 }

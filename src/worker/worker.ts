@@ -12,7 +12,7 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'
 import { checkReach } from '../console/access/address.ts'
-import type { Shell } from '../cli/shell.ts'
+import type { Clock } from '../clock.ts'
 import { MINUTE_MS } from '../instant.ts'
 import { createLog } from '../log.ts'
 import { observedBy } from '../observe.ts'
@@ -28,6 +28,15 @@ import { rolesOf } from './roles.ts'
 import { openServeToken } from './serving.ts'
 import { ownOrStandBy } from './standby.ts'
 
+/** The process as a worker sees it; the shell of the command line is one. */
+export interface WorkerShell {
+  readonly out: { write(text: string): void }
+  readonly err: { write(text: string): void }
+  readonly env: NodeJS.ProcessEnv
+  readonly clock: Clock
+  readonly stop: { readonly signal: AbortSignal; endsWell(): void }
+}
+
 export interface WorkerOptions {
   /** Roles separated by commas; undefined: all of them. */
   readonly roles?: string
@@ -36,7 +45,7 @@ export interface WorkerOptions {
 }
 
 /** Returns when the worker was stopped. Throws the errors of opening, and the error that ended a role. */
-export async function runWorker(shell: Shell, config: Config, options: WorkerOptions): Promise<void> {
+export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)
   if (roles.has('console')) checkReach(config.console.host, config.console.token)
@@ -55,7 +64,10 @@ export async function runWorker(shell: Shell, config: Config, options: WorkerOpt
   const ownership = new WarehouseOwnership()
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
-    ? await startConsole({ shell, config, log, requests, roles, ownership, metricsText }, options.roles !== undefined)
+    ? await startConsole(
+        { err: shell.err, clock, config, log, requests, roles, ownership, metricsText },
+        options.roles !== undefined,
+      )
     : undefined
   const { locks, healMs, standbyMs } = intervalsOf(options.lock)
   const consumers = new JobConsumers({ store, clock, log, locks })

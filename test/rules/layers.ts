@@ -103,8 +103,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     cure: 'Print it in src/cli.',
   },
   'src/worker': {
-    // Of src/cli only the way to ask another worker, until that has a room of its own.
-    mayImport: [...BELOW_THE_WORKER, 'src/cli'],
+    mayImport: BELOW_THE_WORKER,
     is: 'the worker wires the rooms for a process that runs until it is stopped',
     cure: 'Parse and print in src/cli.',
   },

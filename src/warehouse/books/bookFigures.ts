@@ -5,7 +5,7 @@
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
 import { text } from '../database/sqlText.ts'
 
 /** Late rows before that number of days are ignored, so that the advice to raise `overlap` does not stay. */
@@ -38,18 +38,9 @@ export interface BookFigures {
   readonly pausedReason: string | undefined
 }
 
-interface Row {
-  readonly report: ReportName
-  readonly mark: Instant | null
-  readonly success: Instant | null
-  readonly rejected: number
-  readonly code: string | null
-  readonly reason: string | null
-}
-
 const FIGURES = `
-  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS success, coalesce(j.rejected, 0) AS rejected,
-    s.paused_code AS code, s.paused_reason AS reason
+  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected,
+    s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason"
   FROM tidemark.report_states s
   LEFT JOIN (${REPORT_MARKS}) m USING (report)
   LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
@@ -57,14 +48,5 @@ const FIGURES = `
 
 /** Returns the figures of each report that the books contain. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
-  const rows = await database.rows<Row>(FIGURES)
-  return rows.map(({ report, mark, success, rejected, code, reason }) => ({
-    report,
-    mark: mark ?? undefined,
-    lastSuccess: success ?? undefined,
-    rejected,
-    isPaused: reason !== null,
-    pausedCode: code ?? undefined,
-    pausedReason: reason ?? undefined,
-  }))
+  return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)
 }
