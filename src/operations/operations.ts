@@ -48,7 +48,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
     ...outcomeOf(outcome),
     found: result as ReconcileFound | undefined,
   }))
-  return { compared, ...(await publish(engine)) }
+  return { compared, ...(await publishFailure(engine)) }
 }
 
 /** Continues an open backfill of the same range. */
@@ -67,7 +67,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   const reason = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: settings.identity }
   for (const report of reports)
     await warehouse.pause({ report, ...reason, cure: `Run: tidemark resume ${report}` }, clock.now())
-  return { paused: reports, ...(await publish(engine)) }
+  return { paused: reports, ...(await publishFailure(engine)) }
 }
 
 /**
@@ -79,14 +79,15 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   if (resumed.length === 0) return { resumed: [] }
   for (const report of resumed) await client.resume(report)
   await engine.restart(resumed)
-  return { resumed: [...resumed], ...(await publish(engine)) }
+  return { resumed: [...resumed], ...(await publishFailure(engine)) }
 }
 
 /** Cancels a run, a backfill, or a waiting job. Throws USAGE_INVALID when none has this identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.callOff(id)
-  if (report !== undefined) return { cancelled: id, what: `the backfill of ${report}`, ...(await publish(engine)) }
+  if (report !== undefined)
+    return { cancelled: id, what: `the backfill of ${report}`, ...(await publishFailure(engine)) }
   if (run !== undefined) return { cancelled: id, what: run }
   const backfillBefore = await cancelledBefore(engine.context, id)
   const before = backfillBefore === undefined ? engine.calledOffBefore(id) : `the backfill of ${backfillBefore}`
@@ -101,7 +102,7 @@ const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
     for (const report of reports) retried.push(await retryRejected({ ...engine.context, signal }, report))
-    return { retried, ...(await publish(engine)) }
+    return { retried, ...(await publishFailure(engine)) }
   })
 
 /** Publishes. A failure is returned instead of thrown, since the rows are in the warehouse. */
@@ -111,6 +112,12 @@ async function publish(engine: Engine): Promise<Publication> {
   } catch (thrown) {
     return { publishError: problemOf(asSyncError(thrown)) }
   }
+}
+
+/** Publishes and returns only the failure, if there is one. */
+async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
+  const { publishError } = await publish(engine)
+  return publishError === undefined ? {} : { publishError }
 }
 
 const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = {
