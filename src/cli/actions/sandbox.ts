@@ -5,9 +5,9 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/s
 import { PORT_PREFERRED } from '../numbers.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 
-type Passed = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape' | 'pageSizeMax' | 'compress'
+type SandboxOption = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape' | 'pageSizeMax' | 'compress'
 
-export interface ServeOptions extends Pick<SandboxOptions, Passed> {
+export interface ServeOptions extends Pick<SandboxOptions, SandboxOption> {
   readonly fault: readonly string[]
   readonly tokenLifetime?: number
   readonly json?: boolean
