@@ -1,6 +1,6 @@
 /**
- * Every command of the program as one entry of a table: what is typed, what help shows, and the action. An action is
- * imported when its command is called, so that no command waits for the code of the others.
+ * All commands of the program as one table: what is typed, what help prints, and the action. The code of an action is
+ * imported when its command is called, so that no command has to wait for the code of others.
  */
 import { type Command, Option } from 'commander'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
@@ -31,13 +31,13 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Command lines that can be pasted, and hints; help prints them below the options. */
+  /** Command lines that can be pasted, and hints. Help prints them after the options. */
   readonly examples: string
   /** Runs the command with its positional argument, if it has one, and its options. */
   readonly run: (shell: Shell, ...given: never[]) => Promise<ExitCode>
 }
 
-/** Adds every command to the parser; the exit code of the command that is called goes to `done`. */
+/** Adds all commands to the parser. Calls `done` with the exit code of the command that ran. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options, examples, run } of COMMANDS) {
     const command = program.command(name).description(summary)
@@ -57,7 +57,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** A table shows this many rows unless `--limit` is given; csv and json print every row. */
+/** Number of rows in a table unless `--limit` is given. csv and json have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

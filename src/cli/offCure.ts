@@ -7,7 +7,7 @@ const CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns the line to print below the reason; none when the user disabled the report. */
+/** Returns the line to print after the reason; none if the user has disabled the report. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

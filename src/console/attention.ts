@@ -4,7 +4,7 @@ import type { Attention, Standing } from './api/schemas.ts'
 import type { PauseRow } from './bookQueries.ts'
 import type { AllSettings } from './backend.ts'
 
-/** A report needs attention when its lag exceeds both limits; a shorter lag disappears by itself. */
+/** A report needs attention if its lag exceeds this and some intervals. A shorter lag disappears by itself. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -55,7 +55,7 @@ function failedOf({ report, state, error }: Standing): Attention[] {
 function behindOf({ report, state, lag_seconds: lag }: Standing, every: string): Attention[] {
   const expected = Math.max(BEHIND_SECONDS_MIN, INTERVALS_BEHIND * secondsOf(every))
   if (state === 'failed' || lag === null || lag <= expected) return []
-  // The mark of such a report moves only when one of its records changes.
+  // The mark of a report that is requested per record only moves when a record changes.
   if (isPerRecord(report)) return []
   const why = `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`
   const cure = 'Look at its last runs: a long run or a stopped worker explains it.'
@@ -115,7 +115,7 @@ function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: se
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
-/** Returns the seconds of a duration such as `5m`, and one day for a cron line. */
+/** Returns the seconds of a duration such as `5m`; those of a day for a cron line. */
 function secondsOf(every: string): number {
   const [, number, unit = ''] = /^(\d+)([smhd])$/.exec(every) ?? []
   return number === undefined ? 86_400 : Number(number) * (UNIT_SECONDS[unit] ?? 0)

@@ -19,7 +19,7 @@ export interface CheckOptions {
   readonly json?: boolean
 }
 
-/** Fewer attempts than a run has, since a person waits; a permanent error shows after two. */
+/** Number of attempts. Less than in a run, because a person waits; a permanent error is clear after two. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config: file, json = false }: CheckOptions): Promise<ExitCode> {

@@ -11,7 +11,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 
 export interface QueryOptions {
   readonly config?: string
-  /** Parquet can't be printed, so it needs `output`. */
+  /** Parquet is not printed, so it requires `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number

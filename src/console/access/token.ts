@@ -8,5 +8,5 @@ export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toStri
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Compares digests, because they have the same length for every guess. */
+/** Returns whether the guess is right. Compares digests, because they have the same length for every guess. */
 export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))

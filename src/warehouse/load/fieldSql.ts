@@ -209,7 +209,7 @@ export class FieldSql {
     return this.#parts.discovered.find((column) => column.field === field.name)?.type
   }
 
-  /** Returns SQL of the value, as JSON text, where it has no column; NULL row by row where it has one. */
+  /** Returns SQL of the value as JSON text, NULL for rows whose value has a column; undefined if each value has one. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
