@@ -68,7 +68,7 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Checks a directory on this machine, or one that all loaders mount. */
+/** Returns the problem of a directory: an address such as `s3://…` is refused, because only paths were ever tried. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'

@@ -157,7 +157,10 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns when the rows entered the span and left it, by the first and the last of their times in the span. */
+/**
+ * A row has several times. Returns two ranges over all rows: of each row's earliest time inside the span (`entered`),
+ * and of each row's latest time inside it (`gone`).
+ */
 function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows
     .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))

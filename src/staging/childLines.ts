@@ -114,7 +114,10 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a text without its quotes, and resolves escapes in it. */
+  /**
+   * Writes the value of one field of an item, a text without its quotes and with its escapes resolved. Returns the
+   * position after the value.
+   */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
     const { bytes } = this.#json

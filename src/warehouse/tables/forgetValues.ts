@@ -15,7 +15,10 @@ import { discoveredColumns } from './tables.ts'
 
 export interface Forgetting {
   readonly report: Declaration
-  /** The currency, the scope prefix of an audited entity, or ''. */
+  /**
+   * The part of the report with new rules: a currency; for audited records of one entity the beginning of their scopes,
+   * such as `3:`; '' for the whole report.
+   */
   readonly scope: string
   readonly now: NowPrivate
 }
