@@ -157,7 +157,7 @@ export const isShort = (given: Case): boolean => {
 
 /**
  * Returns whether, in the last of the allowed walks of a bare array, the page after a full page was refused. The refused
- * page may have rows, whatever the page size of the request is.
+ * page may have rows, for any page size.
  */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&

@@ -115,8 +115,8 @@ class Collection implements CollectionPage {
   }
 
   /**
-   * Writes the value of one field of an item, a text without its quotes and with its escapes resolved. Returns the
-   * position after the value.
+   * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
+   * it was sent. Returns the position after the value.
    */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
