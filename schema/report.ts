@@ -59,8 +59,8 @@ export interface Declaration {
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
-   * Columns with the row's own modification time, the most precise first. If there are none, the time of reading
-   * decides which version is newer.
+   * Columns with the row's own modification time. The first one that a row has decides which version is newer. If there
+   * are none, the time of reading decides.
    */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }

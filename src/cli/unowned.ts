@@ -18,7 +18,7 @@ export async function unownedText(shell: Shell, config: Config): Promise<string>
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`
 }
 
-/** Returns the workers at the queue; none for the embedded queue, which only the owner can open. */
+/** Returns which workers take jobs from the queue; none for the embedded queue, which only the owner can open. */
 async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

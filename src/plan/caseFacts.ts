@@ -56,7 +56,7 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut after its first pages. Not if it is unbounded, one instant, or has a heap. */
+/** Returns whether the slice may be cut instead of read to its end: bounded, longer than one instant, and no heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 

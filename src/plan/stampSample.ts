@@ -6,7 +6,7 @@
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's modification times, the most precise first; undefined for a time that the row does not have. */
+/** A row's modification times, in the order of `newerBy`; undefined for a time that the row does not have. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {

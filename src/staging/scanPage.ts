@@ -352,7 +352,7 @@ class PageScan {
     return i + 1
   }
 
-  /** Number of items of the present collection so far. Below: the identifiers of these items. */
+  /** Number of items of the present collection so far. Next: their identifiers. */
   #position = 0
   #ids: (number | undefined | null)[] = []
   /** The identifier of the present item: null without one, undefined if it is no plain number. */

@@ -60,7 +60,7 @@ export interface StagedRows {
   /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
   readonly earlier: readonly Earlier[]
-  /** Returns the SQL condition that a row `r` contains the service's field. */
+  /** Returns an SQL condition on a row `r`: it contains this field of the service. */
   carries(field: string): string
 }
 
