@@ -1,6 +1,6 @@
 /**
- * dbt's `sources.yml` as a plain value: every table with its meaning, its columns, tests, and freshness. The tests hold
- * at every moment. Two reports are read at different moments, so a reference between them only warns.
+ * dbt's `sources.yml` as a plain value: all tables with their meaning, columns, tests and freshness. Tests hold at
+ * every moment. Only references between reports, which are read separately, may fail for a moment; they warn.
  */
 import type { WarehouseColumns, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
@@ -18,9 +18,9 @@ export interface DbtGiven {
   readonly database: string
   readonly held: WarehouseColumns
   readonly books: readonly BookTable[]
-  /** Tables and views of schema `history`; empty when no report keeps a history. */
+  /** Tables and views of schema `history`; empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** Interval of each enabled report in milliseconds; undefined for a report with a cron line. */
+  /** The interval of each enabled report in milliseconds; undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -96,7 +96,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** A report may have no changes for some days, so this only warns. Failing runs are detected by `runTable`. */
+/** Only a warning, because a report may have no changes for some days. `runTable` finds failing runs. */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -115,7 +115,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a test for a column named like the key of another report, such as `event_id`, also a discovered one. */
+/** Returns tests for a column, also a discovered one, that is named like another report's key, such as `event_id`. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -141,7 +141,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Returns several columns as one SQL value, and a single column unchanged. */
+/** Returns several columns as one SQL value; a single column stays unchanged. */
 const together = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -179,7 +179,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Returns the successful runs of one report as a source that is stale when some runs are missing. */
+/** Returns the report's successful runs as a source. It is stale if no run succeeded for several intervals. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {
@@ -197,5 +197,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Removes template markers, which dbt would execute. A field's name may contain them. */
+/** Returns the text without template markers. The name of a field may contain them, and dbt would execute them. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

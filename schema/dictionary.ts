@@ -162,5 +162,5 @@ function columnTable(columns: readonly ColumnEntry[]): string[] {
   return ['| column | type | meaning |', '|---|---|---|', ...rows]
 }
 
-/** Escapes bars and line breaks, which a field's name may contain and a Markdown table may not. */
+/** Escapes bars and line breaks. A field's name may contain them, but the cell of a Markdown table may not. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

@@ -1,4 +1,4 @@
-/** The registry: one line per report. Adding a report is one file in `reports/` and one line here. */
+/** The registry, with one line per report. To add a report, add a file in `reports/` and a line here. */
 import type { Declaration } from './report.ts'
 import { auditEntries } from './reports/auditEntries.ts'
 import { automatedBookings } from './reports/automatedBookings.ts'
@@ -28,12 +28,10 @@ const byName: ReadonlyMap<string, Declaration> = new Map(reports.map((report) =>
 
 export const isReportName = (name: string): name is ReportName => byName.has(name)
 
-/** Returns the declaration of a report that is known to exist. */
+/** Returns the declaration of a report. */
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
-/**
- * Returns whether the report needs one request for each record. Such requests follow the changed rows of other reports.
- */
+/** Returns whether the report needs one request per record. The records are those of changed rows in other reports. */
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
 export type { Declaration } from './report.ts'

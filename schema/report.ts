@@ -1,6 +1,6 @@
 /**
  * The vocabulary of declarations. A declaration describes a report once: its endpoint, parameters, fields, key, window
- * and collections. Requests, tables, parsing, settings, comments and docs are derived from it.
+ * and collections. Requests, tables, parsing, settings, comments and documents are derived from it.
  */
 
 /** The specification's field types, and `json` for an object that is stored unchanged (spec §2, conventions). */
@@ -9,19 +9,19 @@ export type ParameterType = 'integer' | 'integer[]' | 'string' | 'boolean' | 'da
 
 export interface Field {
   readonly type: FieldType
-  /** The specification's description of the field; it becomes the column's comment. */
+  /** The specification's description of the field. It becomes the comment on the column. */
   readonly meaning: string
-  /** Names of this field in other row shapes; all fill the same column (spec §2, event row). */
+  /** Other names of this field, in other row shapes. All of them fill the same column (spec §2, event row). */
   readonly also?: readonly string[]
 }
 
 export interface Collection {
   /**
-   * The field of the row that contains the collection. It can differ from the flag: the flag `commissions` adds
+   * The field of the row that contains the collection. Its name may differ from the flag's: the flag `commissions` adds
    * `commission` (spec §2).
    */
   readonly field: string
-  /** `one`: an object, at most one child row. `many`: an array. */
+  /** `one`: an object, so at most one child row. `many`: an array. */
   readonly holds: 'one' | 'many'
 }
 
@@ -32,57 +32,55 @@ export interface AskedColumn {
   readonly meaning: string
 }
 
-/** The two parameters that limit a time; both limits are inclusive (spec §4, rule 1). */
+/** The two parameters that bound a time. Both bounds are inclusive (spec §4, rule 1). */
 export interface Window {
   readonly since: string
   readonly until: string
 }
 
 /**
- * How deleted rows are recognised: a flag in the row, the difference of two reads, absence from two reconciles in a
- * row, or not at all.
+ * How deleted rows are recognised: by a flag, by the difference of two reads, by absence from two successive
+ * reconciles, or not at all.
  */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
-  /** Name of the report on the command line, in YAML and as a table. */
+  /** Name of the report: on the command line, in YAML, and of its table. */
   readonly name: string
   readonly meaning: string
-  /** Path below `{base_url}/reportingapi`. `{enquiryId}` is replaced by the requested record. */
+  /** Path after `{base_url}/reportingapi`. `{enquiryId}` is replaced by that of the requested record. */
   readonly path: string
   readonly answer: 'envelope' | 'array'
-  /** The OAuth scope that grants the report, if the specification names one (spec §5.3). */
+  /** The OAuth scope that the report requires; undefined if the specification names none (spec §5.3). */
   readonly scope?: string
   /** The key columns, in order. */
   readonly key: readonly string[]
-  /** Columns from the request that the row does not contain: the requested currency, or the requested record. */
+  /** Columns that the row lacks and the request fills: the requested currency, or the requested record. */
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
-   * Columns with the row's own modification time, best first. If empty, versions are ordered by the time at which they
-   * were read.
+   * Columns with the row's own modification time. The first one that a row has decides which version is newer. If there
+   * are none, the time of reading decides.
    */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
-  /**
-   * The filters by creation time, if the report has them. Rows that were never edited may match no modification filter.
-   */
+  /** The parameters that bound the creation time, if any. They match rows that were never edited, unlike `window`. */
   readonly created?: Window
   readonly deletes: Deletes
-  /** The field of the row that contains the soft-delete flag. */
+  /** The field of the row with the deletion flag; undefined if rows have none. */
   readonly deletedFlag?: string
   /**
-   * The parameter that includes deleted rows. Rows without a flag are read with and without it: the difference is what
-   * is deleted.
+   * The parameter that includes deleted rows. If rows have no flag, they are read with and without deleted rows: the
+   * difference is what was deleted.
    */
   readonly includeDeleted?: string
-  /** Flag of `expand` → the collection that it adds. `'fields'`: the flag adds fields to the row itself (audits). */
+  /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
   /** Documented parameters that an operator may use as filters. */
   readonly filters: Readonly<Record<string, ParameterType>>
-  /** The parameter with the currency. Such a report is read once for each configured currency. */
+  /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /** Set for a report with one request for each record. `follows`: which reports' changed rows name the records. */
+  /** Set if the report needs one request per record. `follows`: the reports whose changed rows name the records. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 
@@ -96,9 +94,7 @@ export function defineReport<const D extends Omit<Declaration, Optional> & Parti
   return Object.freeze({ ...defaults, ...declaration }) as Declaration & D
 }
 
-/**
- * Returns a builder for fields of one type. Its arguments are the field's meaning and its names in other row shapes.
- */
+/** Returns a function that declares a field of this type, from its meaning and its names in other row shapes. */
 const field =
   (type: FieldType) =>
   (meaning: string, also?: readonly string[]): Field =>
@@ -116,6 +112,6 @@ export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Declares a collection that is one object: at most one child row. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Declares arrays whose field has the flag's own name. */
+/** Declares arrays whose fields have the same names as their flags. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

@@ -22,7 +22,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column and the fields of the row that fill it: several where row shapes differ. */
+/** A documented column, and the fields of the row that fill it: several if row shapes differ. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
@@ -39,7 +39,7 @@ export interface ChildTable {
 export interface ReportTable {
   readonly name: string
   readonly comment: string
-  /** Columns whose values come from the request: the currency, the record. */
+  /** Columns that the request fills: the currency or the record. */
   readonly asked: readonly Column[]
   readonly fields: readonly FieldColumn[]
   readonly key: readonly string[]
@@ -70,7 +70,7 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
 ]
 
-/** Columns that a version has in addition to those of its table. */
+/** Columns that a version of a row has in addition to the columns of its table. */
 export const VERSION_COLUMNS: readonly Column[] = [
   { name: '_valid_from', type: 'TIMESTAMPTZ', comment: 'Service time at which this version was first seen' },
   {
@@ -90,14 +90,14 @@ export const CHILD_COLUMNS: readonly Column[] = [
   { name: '_payload', type: 'JSON', comment: 'The child as it was sent' },
 ]
 
-/** The column that numbers the audit entries of one record, because the service gives entries no identifier. */
+/** The column with the number of an audit entry within its record: the service's entries have no identifier. */
 export const ENTRY_NUMBER: Column = {
   name: 'entry_number',
   type: 'BIGINT',
   comment: 'Number of the entry within its record, from 1, given here in order of time',
 }
 
-/** Example: `aggregateRecordModified` → `aggregate_record_modified`. An acronym stays one word. */
+/** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. Acronyms are one word. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -119,7 +119,7 @@ export function tableOf(report: Declaration): ReportTable {
   }
 }
 
-/** Returns the key fields that the row itself contains, in the key's order. */
+/** Returns the key fields that the row itself contains, in the order of the key. */
 export function wireKey(report: Declaration): readonly string[] {
   const byColumn = new Map(Object.keys(report.fields).map((field) => [snakeCase(field), field]))
   return report.key.flatMap((column) => byColumn.get(column) ?? [])
@@ -136,7 +136,7 @@ export function collectionFields(report: Declaration): readonly string[] {
 }
 
 /**
- * Returns the columns of the row's own fields. The soft-delete flag has none: it fills the system column `is_deleted`.
+ * Returns the columns of the row's own fields, without the deletion flag, which fills the system column `is_deleted`.
  */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)

@@ -1,6 +1,6 @@
 /**
- * Runs a backfill, in the worker or in a command. The windows of a backfill are recorded in the warehouse
- * (`tidemark.backfill_windows`), so a backfill that was stopped continues with the windows that are left.
+ * Runs a backfill, in the worker or in a command. Its windows are recorded in the warehouse
+ * (`tidemark.backfill_windows`), so a stopped backfill continues with the windows that were not read.
  */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
@@ -13,8 +13,8 @@ import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/report
 import type { BackfillJob } from '../queue/queues.ts'
 
 /**
- * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. A backfill
- * fails when it was cancelled or when windows failed. All other windows are read first, and the next backfill of the
+ * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. A backfill fails
+ * if it is cancelled, or if windows fail. In the second case all other windows are read, and the next backfill of the
  * same range reads only the failed ones.
  */
 export async function backfillRun(
@@ -37,7 +37,7 @@ export async function backfillRun(
   })
 }
 
-/** Returns why the backfill has not read its whole range; undefined when it has. */
+/** Returns the reason why the backfill has not read its whole range; undefined if it has. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined

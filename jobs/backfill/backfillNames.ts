@@ -1,7 +1,6 @@
 /**
- * Finds the backfill that a request means. A request continues a backfill of the same range that is recorded in the
- * warehouse, waits in its queue, or was requested a moment ago. So a button that is pressed twice does not read the
- * range twice.
+ * Finds the backfill for a request. The request continues a backfill of the same range that is recorded in the
+ * warehouse, waits in its queue, or was requested a moment ago. So two clicks on a button do not read the range twice.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -17,7 +16,7 @@ export interface BackfillNamesParts {
   readonly books: Pick<BackfillBooks, 'open'>
   readonly requests: Pick<Requests, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
-  /** Returns the configured start of the report. */
+  /** Returns the start of the report in the configuration. */
   readonly startOf: (report: ReportName) => Instant
 }
 
@@ -32,10 +31,10 @@ export class BackfillNames {
   }
 
   /**
-   * Names the requested backfills and reserves their names during `work`. Throws USAGE_INVALID for an impossible range.
+   * Names the requested backfills, and reserves the names during `work`. Throws USAGE_INVALID for an impossible range.
    */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
-    // One request after the other, so that the second request sees the names of the first.
+    // Requests are named one after the other, so that a request finds the names of those before it.
     const giving = this.#giving.then(() => this.#name(asked))
     this.#giving = giving.catch(() => undefined)
     const named = await giving

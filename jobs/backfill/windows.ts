@@ -1,7 +1,7 @@
 /**
- * Distributes the windows of a backfill. They are pulled by this process or by pullers, which leave staged rows in the
- * shared staging directory. The coordinator polls its jobs instead of waiting for events: a lost event or an emptied
- * store would otherwise block the backfill.
+ * Distributes the windows of a backfill. They are pulled by this process or by pullers, which leave the staged rows in
+ * the shared staging directory. The coordinator polls its jobs instead of waiting for events, because a lost event or
+ * an emptied store would block the backfill.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
@@ -16,12 +16,12 @@ import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Windows that one process pulls at once. They share the client's request limit. */
+/** Number of windows that a process pulls at once. They share the client's limit of requests. */
 const PULLED_AT_ONCE = 2
 
 /** Starts to take window jobs from the queue and to pull their windows. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** Report → the epoch of its last window. */
+  /** The epoch of the last pulled window, by report. */
   const epochs = new Map<ReportName, number>()
   consumers.consume({
     queue: 'windows',
@@ -31,7 +31,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A new epoch means that the report was not paused when the backfill began: an older refusal (403) is forgotten.
+      // A new epoch: the report was not paused when this backfill began, so an older refusal (403) is forgotten.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
@@ -44,13 +44,13 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
-/** How often a puller checks whether the backfill still needs the window. */
+/** Milliseconds between two checks by a puller whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
-/** After this many polls the coordinator checks whether any puller is left. */
+/** After this number of polls, the coordinator checks whether there is still a puller. */
 const LOOKS_PER_COUNT = 25
 
 /**
- * Aborts the pull when the coordinator has marked the job as unwanted; a job of another process cannot be cancelled.
+ * Aborts the pull if the coordinator has marked the job as unwanted, since it can't cancel a job of another process.
  */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
@@ -60,7 +60,7 @@ function endsWhenUnwanted(
   const look = async () => {
     for (;;) {
       await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
-      // An unreachable store is no reason to stop: the check is repeated.
+      // If the store can't be reached, the pull continues, and the check is repeated later.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -77,7 +77,7 @@ export interface QueuedPull {
   readonly requests: Requests
 }
 
-/** Returns a `Pull` that uses the queue's pullers, or this process while there are none. */
+/** Returns a `Pull` by the queue's pullers or, if there are none, by this process. */
 export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
   const here = pullHere(context)
   return async (ask, signal) => {
@@ -102,7 +102,7 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   await queue.remove(jobId)
 }
 
-/** Repeats a call to the store until it succeeds: an unreachable store must not fail windows. */
+/** Repeats a call until the store can be reached again, so that windows do not fail meanwhile. */
 async function whenBack<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -124,11 +124,11 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits for the job's end. Returns undefined when no puller is left to take a job that has not begun. */
+/** Waits for the end of the job. Returns undefined if the job has not begun and there is no puller left to take it. */
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await context.clock.sleep(LOOK_EVERY_MS, signal)
-    // The state is read first. In the other order, a job could end in between and be `completed` without its result.
+    // The state must be read first. Otherwise a job could end between the reads, and be `completed` without a result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)

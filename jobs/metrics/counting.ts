@@ -1,4 +1,4 @@
-/** Turns observed work into counters and durations. The values of labels come from closed lists only. */
+/** Turns observed work into counters and durations. All values of labels are from closed lists. */
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError } from '../../src/errors.ts'
@@ -39,7 +39,7 @@ interface Work {
   readonly subject: Subject
   readonly facts: Facts
   readonly seconds: number
-  /** The code of the error with which the work ended. */
+  /** The error code with which the work ended; undefined if it succeeded. */
   readonly code: string | undefined
 }
 
@@ -72,13 +72,13 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
 }
 
-/** The statuses of failed token requests (spec §4), and the error codes used where no response came. */
+/** The values of the label: statuses of failed token requests (spec §4), and error codes if there was no response. */
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
 /**
- * Sets the counters that alerts watch to 0. Prometheus sees growth only between two values, so a series that appears with
- * the first failure would hide that failure. `reports`: the enabled reports.
+ * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
+ * that begins with the first failure would hide that failure. `reports`: the enabled reports.
  */
 export function beginAtZero(
   { runs, errors, requests, tokenRequests, notices }: Counters,

@@ -1,7 +1,7 @@
 /**
- * The metrics of one process, in the format of Prometheus. Counters are updated when something happens. Gauges (lag,
- * sizes, depth of queues) are read at each scrape, with a time limit. After the limit the last known value is returned,
- * since a scrape that times out looks like a dead process.
+ * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges (lag, sizes,
+ * depth of queues) are read at each scrape, with a time limit. If the limit is exceeded, the last known value is
+ * returned, because a scrape that times out looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export interface MetricsParts {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Milliseconds for reading the books, which wait for a running load. Prometheus by default waits 10 s for a scrape. */
+/** Time limit (ms) for reading the books, which waits for a running load. Prometheus waits 10 s for a scrape. */
 const LOOK_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -106,7 +106,7 @@ export class Metrics implements Disposable {
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      // The mark of an audit report does not move while nothing changes, so its distance from now is no lag.
+      // The mark of an audit report only moves when records change, so its distance from now is no lag.
       if (reportOf(report).perRecord === undefined)
         lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
     }
@@ -149,7 +149,7 @@ export class Metrics implements Disposable {
     started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
-  /** Returns undefined when `look` fails or takes longer than `LOOK_MS_MAX`. */
+  /** Returns the result of `look`; undefined if it fails or takes longer than `LOOK_MS_MAX`. */
   #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
     return within(LOOK_MS_MAX, this.#parts.clock, () => look().catch(() => undefined))
   }

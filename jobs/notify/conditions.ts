@@ -1,7 +1,7 @@
 /**
  * The conditions that the webhook reports: a paused report, failing runs, lag, a stopped mass deletion. A condition is
- * a state, not an event: it causes one notice when it begins and one when it ends, however often it is checked and even
- * over restarts. Pure.
+ * a state, not an event: one notice is sent when it begins and one when it ends, even if it is checked many times or
+ * the worker is restarted. Pure.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
@@ -10,7 +10,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Notice } from './memory.ts'
 
 export interface Condition extends Pick<Notice, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Identifies the condition from its beginning to its end. Example: `paused events`. */
+  /** Identifies the condition as long as it lasts. Example: `paused events`. */
   readonly key: string
 }
 
@@ -19,7 +19,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** False for some time after the start of the worker, so that runs can catch up before lag is reported. */
+  /** False shortly after the start of the worker, so that runs can catch up before lag is reported. */
   readonly looksAtLag: boolean
 }
 
@@ -41,7 +41,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Returns whether the mass-delete brake stopped the run. Reported at the first failure, apart from other failures. */
+/** Returns whether the run stopped for a mass deletion. This is reported at the first failure, others are not. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -52,10 +52,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag is reported only when the mark is more than this many intervals late. */
+/** Lag is reported if the mark is late by more than this number of the report's intervals. */
 const TICKS_BEHIND = 2
 
-/** Returns none for audit reports, whose mark does not move while nothing changes, and for reports with a cron line. */
+/** Returns the condition of lag. None for audit reports, whose mark stays if nothing changes, and for cron lines. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

@@ -1,18 +1,18 @@
 /**
- * Sends one notice to the webhook as a POST. The signature covers time and body, so that the receiver can recognise
- * forged and replayed notices. Redirects are not followed: they could send the notice to an address that nobody
+ * Sends one notice to the webhook as a POST. The signature covers time and body, so that the receiver recognises forged
+ * and repeated notices. Redirects are not followed, because they could send the notice to an address that nobody
  * configured.
  */
 import { createHmac } from 'node:crypto'
 import type { NotifyConfig } from '../../src/config/config.ts'
 import type { Notice } from './memory.ts'
 
-/** A receiver that needs longer should accept the notice first and process it afterwards. */
+/** Time limit (ms) for the response. A slow receiver should accept the notice first, and process it later. */
 const ANSWER_MS_MAX = 10_000
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** Returns whether the receiver accepted the notice. Never rejects. */
+/** Sends the notice. Returns `ok`, or `why` the receiver did not accept it. Never rejects. */
 export async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,
@@ -43,7 +43,7 @@ export async function deliver(
   }
 }
 
-/** Returns a code such as ECONNREFUSED. The message of the error is not used, because it may contain the address. */
+/** Returns a code such as ECONNREFUSED, and not the error's message, which may contain the address. */
 function whyOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)

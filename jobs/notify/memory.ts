@@ -1,7 +1,7 @@
 /**
- * What the notifier must know after a restart: which conditions were reported, how many runs failed in a row, and which
- * notices were not delivered yet. Stored as a small file next to the warehouse, which is replaced as a whole. A missing
- * or unreadable file counts as empty.
+ * What the notifier needs after a restart: which conditions were reported, how many runs have failed in a row, and
+ * which notices were not delivered yet. Stored in a small file next to the warehouse, which is always replaced as a
+ * whole. If it is missing or unreadable, it counts as empty.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -31,7 +31,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Failures in a row of one kind of run of one report. Runs that the mass-delete brake stopped are counted apart. */
+/** Successive failures of one kind of run of a report. Runs that stopped for a mass deletion are counted separately. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -62,7 +62,7 @@ export async function readMemory(file: string): Promise<Memory> {
   }
 }
 
-/** Writes the file. After a failure, such as a full disk, the state is only in memory, and the worker continues. */
+/** Writes the file. If that fails, for instance on a full disk, the worker continues with the state in memory. */
 export async function writeMemory(file: string, memory: Memory): Promise<void> {
   const fresh = `${file}.new`
   try {

@@ -1,8 +1,8 @@
 /**
- * Sends a notice to a webhook when a condition begins and when it ends. It is informed of each ended run and reads the
- * books at intervals, in a loop of its own, so that a slow receiver never delays a run. A notice that cannot be
- * delivered is retried with growing delays, also after restarts, and dropped after `TRIES_MAX` tries (about half an
- * hour).
+ * Sends a notice to a webhook when a condition begins and when it ends. The notifier is called for each ended run, and
+ * reads the books at intervals, in a loop of its own, so that a slow receiver never delays a run. If a notice can't be
+ * delivered, it is sent again with growing delays, also after restarts. After `TRIES_MAX` tries (about half an hour) it
+ * is dropped.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -23,7 +23,7 @@ export interface NotifierParts {
   readonly runs: Runs
   readonly clock: Clock
   readonly log: Log
-  /** Called for the metrics with the outcome of each delivery. */
+  /** Called with the outcome of each delivery, for the metrics. */
   readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
   readonly times?: Partial<NotifierTimes>
 }
@@ -31,17 +31,17 @@ export interface NotifierParts {
 export interface NotifierTimes {
   /** Milliseconds between two checks of the books. */
   readonly lookMs: number
-  /** Milliseconds after the start in which lag is not reported. */
+  /** Milliseconds after the start during which lag is not reported. */
   readonly graceMs: number
-  /** Milliseconds before the second try; doubled after each further one. */
+  /** Milliseconds before the second try. The delay doubles after each further try. */
   readonly retryMs: number
 }
 
 const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** With delays from 2 s doubling to 5 min, these tries take about half an hour. */
+/** Number of tries. With delays from 2 s doubling to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
-/** At most this many notices wait for delivery. When a receiver is away for long, the oldest ones are dropped. */
+/** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
 
 /** Returns the path of the notifier's file. */
@@ -60,11 +60,11 @@ export class Notifier {
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 
-  /** Runs until the signal aborts. Never rejects. */
+  /** Runs the notifier until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
-    // A report that was switched off has no further runs that could succeed, so its failures are removed.
+    // A report that was switched off has no later run that could end its failures, so they are removed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#heard(event))
     const startedMs = clock.monotonicMs()
@@ -91,7 +91,7 @@ export class Notifier {
     if (state === 'done') this.#memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Failures by the mass-delete brake are counted apart from other failures of the same report and kind.
+      // Runs that stopped for a mass deletion are counted separately from other failures of the same report and kind.
       const isSame = (each: Memory['failures'][number]) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       this.#memory.failures = [
@@ -105,7 +105,7 @@ export class Notifier {
   /** Compares the conditions with those already reported, and queues a notice for each one that began or ended. */
   async #look(looksAtLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // The books may be busy or closing. The next check reads them.
+    // The books may be busy or closed. They are read again at the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -134,7 +134,7 @@ export class Notifier {
     return notice
   }
 
-  /** Delivers notices in their order, since the end of a condition must not arrive before its beginning. */
+  /** Delivers the waiting notices in their order, so that the end of a condition never arrives before its beginning. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
@@ -148,7 +148,7 @@ export class Notifier {
     }
   }
 
-  /** Records the result of a delivery. Returns true when the notice was delivered or dropped. */
+  /** Records the result of a delivery. Returns true if the notice was delivered or dropped. */
   #settle(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -178,7 +178,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try. A time above the longest delay was set by a wrong clock: try now. */
+/** Returns the milliseconds until the next try; 0 if they exceed the longest delay: a wrong clock set the time. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

@@ -1,6 +1,6 @@
 /**
- * Regular work apart from the runs: publishing the copy, checkpoints, and the removal of old jobs, of staged files of
- * dead processes, and of old history in the books.
+ * Regular work besides the runs: publishes the copy, makes checkpoints, and removes old jobs, staged files of dead
+ * processes, and old entries of the books.
  */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
@@ -11,7 +11,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** What the owner opens once for all of its runs. Each run adds its own signal, progress callback and fence. */
+/** What the owner opens once for all runs. Each run adds its signal, its progress callback and its fence. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingParts {
@@ -27,13 +27,13 @@ export interface HousekeepingParts {
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
-/** How long completed and failed jobs are kept. */
+/** Milliseconds for which completed and failed jobs are kept. */
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** A pulled window that was not loaded within a day is removed and pulled again. */
+/** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause after a publication is this many times its duration, so that large copies are published less often. */
+/** The pause after a publication, as a multiple of its duration, so that large copies are published less often. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {
@@ -51,7 +51,7 @@ export class Housekeeping {
     return this.#retention()
   }
 
-  /** Waits `PUBLISH_REST` × the duration of the previous publication after its end, then publishes. */
+  /** Waits until the pause after the previous publication is over, and publishes. */
   async #publishPatiently(signal: AbortSignal) {
     const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()

@@ -1,19 +1,19 @@
 /**
- * Leases of this process: one run at a time for each report and kind. The queue already runs one job of them at a time,
- * but after a lost lock or an emptied store a second job can begin while the first still works. The second job then
- * stops the first and begins when the first has ended.
+ * Leases of this process: one run at a time per report and kind. The queue already runs only one such job. But after a
+ * lost lock or an emptied store, a second job may begin while the first one still works. Then the second job stops the
+ * first one, and begins when that has ended.
  */
 
 export interface LeaseRequest {
-  /** Kind and report. Example: `incremental events`. */
+  /** Name of the lease: kind and report. Example: `incremental events`. */
   readonly name: string
   /**
-   * Identifies the job. A holder with the same value is an earlier attempt of the same job and is stopped; otherwise
-   * the lease waits for the holder's end.
+   * Identifies the job. If the present holder has the same value, it is an earlier attempt of the same job and is
+   * stopped. Otherwise the request waits until the holder has ended.
    */
   readonly as: string
   readonly signal: AbortSignal
-  /** Aborts the run that has the lease. Called when a new attempt of the same job needs it. */
+  /** Aborts the run that has the lease, because a new attempt of the same job needs the lease. */
   readonly callOff: () => void
 }
 

@@ -1,7 +1,6 @@
 /**
  * Processes the jobs of the process that owns the warehouse: incremental runs, reconciles, backfills and housekeeping.
- * Of each kind, one run of a report is active at a time. A run that changed rows or marks requests a new published
- * copy.
+ * Only one run per report and kind is active at a time. A run that changed rows or marks requests a new published copy.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -32,14 +31,14 @@ export interface OwnerParts {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called when DuckDB no longer answers any statement. The caller closes the file and opens it again. */
+  /** Called if DuckDB accepts no more statements. The caller closes the file and opens it again. */
   readonly onBroken: () => void
 }
 
-/** Reports that run at the same time: enough to use the waits for the service, few enough to bound memory. */
+/** Number of reports that run at the same time: enough to use the waits for the service, few enough to limit memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
-/** Windows of one backfill that are pulled, or wait for their load, at the same time. */
+/** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
 /** The run of a job, and the name of its lease. */
@@ -47,7 +46,7 @@ interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** A lease holder with the same value is a leftover of this job and is stopped. */
+  /** Identifies the job. A holder of the lease with the same value is an earlier attempt, and is stopped. */
   readonly as: string
 }
 
@@ -142,12 +141,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // A paused backfill stays in its queue until the report is resumed. The schedule requests other kinds again.
+      // The backfill of a paused report stays in its queue until the pause ends. The schedule requests other runs.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // All windows of the backfill were read, and some failed. An immediate retry would fail again, so the job ends.
+      // All windows were read, and some of them failed. They would probably fail again at once, so the job ends.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error
@@ -158,7 +157,7 @@ export class Owner {
     return { name, signal, callOff: () => callOff(OVERTAKEN) }
   }
 
-  /** After a fatal error, such as a full disk during COMMIT, DuckDB refuses every statement until its file is reopened. */
+  /** Tests the database: after a fatal error, such as a full disk at a COMMIT, only opening the file again helps. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()

@@ -1,6 +1,6 @@
 /**
- * The job consumers (BullMQ workers) of one process. Each takes jobs of one queue, validates their data and processes
- * them under an abort signal. When the process stops, running jobs return to the queue within `STOP_MS_MAX`.
+ * The job consumers (BullMQ workers) of one process. Each one takes the jobs of one queue, validates their data, and
+ * processes them with an abort signal. When the process stops, running jobs return to the queue within `STOP_MS_MAX`.
  */
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
@@ -11,7 +11,7 @@ import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from '
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** How long a job's lock is valid without renewal, and how often the store looks for expired locks (milliseconds). */
+/** Milliseconds for which a job's lock is valid unless it is renewed, and between two searches for expired locks. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -21,7 +21,7 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** Times of the locks; undefined: the defaults of the store. */
+  /** Times of the locks; undefined: the store's defaults. */
   readonly locks?: LockTimes | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the job's signal. The first reason decides the outcome of the job. */
+  /** Aborts the job. If it is called several times, the first reason decides the outcome. */
   readonly callOff: (why: string) => void
   readonly job: Job
 }
@@ -44,9 +44,7 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/**
- * Milliseconds that jobs have to return to the queue. Any other job is recovered by the queue when its lock expires.
- */
+/** Time for jobs to return to the queue (ms). The queue recovers any other job when its lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -74,7 +72,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Returns running jobs to the queue without using an attempt. */
+  /** Aborts running jobs. They return to the queue, and the attempt does not count. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
@@ -116,7 +114,7 @@ export class JobConsumers {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
-    // A job that was cancelled on request is no error.
+    // If a job was cancelled on request, that is no error.
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
     else log.debug(fields, `${what}: to be tried again`)

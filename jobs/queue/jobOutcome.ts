@@ -1,7 +1,7 @@
 /**
- * The one place that turns an error into the outcome of a job; processors contain no `catch`. A temporary error is
- * retried with growing delays. A permanent one fails the job at once. When the worker stops, or when the job waits for
- * an operator, the job returns to the queue without using an attempt. A job that a newer run has replaced is dropped.
+ * The only place that turns an error into a job's outcome; processors have no `catch`. After a temporary error, the job
+ * is tried again with growing delays. A permanent one fails the job. If the worker stops, or the job waits for an
+ * operator, the job returns to the queue without using an attempt. A job that a newer run has replaced is dropped.
  */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
@@ -16,7 +16,7 @@ export const CALLED_OFF = 'called off on request'
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
 /**
- * Returns the verdict on a failed job. `calledOff`: why it was aborted; `waitsFor`: errors that wait for an operator.
+ * Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors that wait for an operator.
  */
 export function verdictOf(
   error: SyncError,
@@ -25,13 +25,13 @@ export function verdictOf(
 ): Verdict {
   if (calledOff === STOPPING) return 'hand back'
   if (calledOff === CALLED_OFF) return 'give up'
-  // A newer run has replaced this one, or its lock was lost: another job already does the work.
+  // A newer run has replaced this one, or the job's lock was lost. Another job does the work in both cases.
   if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does the work of this one. Followers then wait for that run. */
+/** Returns whether another run does the work of this one. If so, followers wait for that run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -46,8 +46,8 @@ export interface JobAttempt {
 }
 
 /**
- * `tidemark resume` starts the job at once. After this delay it starts by itself, for repairs that Tidemark does not
- * notice, such as new permissions at the service.
+ * Milliseconds after which a job that waits for an operator is tried again without `tidemark resume`, because Tidemark
+ * may not notice a repair, such as new permissions at the service.
  */
 const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
@@ -87,8 +87,8 @@ const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
- * Returns the delay before the next attempt: 2 s doubling to 5 min, with jitter between half and all of it. A longer
- * delay that the service requested is used instead.
+ * Returns the milliseconds until the next attempt: 2 s, doubled up to 5 min, of which jitter removes up to a half. If
+ * the service has requested a longer delay, that one.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
@@ -96,6 +96,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
 }
 
-/** Returns the error that an aborted signal carries as its reason. */
+/** Returns the error for a job that was aborted for this reason. */
 export const calledOffError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

@@ -1,6 +1,6 @@
 /**
- * The queues: their names, the data of their jobs, and how often a job is tried. Jobs contain names and small numbers,
- * never rows or secrets. Every payload is validated when the job is taken, since the job may be from an older version.
+ * The queues: their names, the data of their jobs, and the number of attempts. Jobs contain names and small numbers,
+ * never rows or secrets. Their data is validated when a job is taken, because another version may have added the job.
  */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
@@ -27,16 +27,16 @@ export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean(
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
 /**
- * A backfill by its identifier and range, in microseconds since 1970. After its beginning, the range is also recorded
- * in the warehouse.
+ * The data of a backfill's job: identifier and range, in microseconds since 1970. Once it has begun, the warehouse
+ * contains the range too.
  */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A window to pull. The puller checks that its own configuration would send the same requests. */
+/** The data of a window's job. A puller checks that its own configuration would send the same requests. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
-  /** Set when the backfill no longer needs the window. */
+  /** Set if the backfill no longer needs the window. */
   isUnwanted: z.literal(true).optional(),
 })
 export type WindowJob = z.infer<typeof WindowJob>
@@ -48,12 +48,12 @@ export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkp
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
 /**
- * Attempts after temporary errors, with the delays of `retryDelayMs`. After the last, the next tick requests a new run.
+ * Number of attempts if errors are temporary, with delays of `retryDelayMs`. Later, the next tick requests a new run.
  */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
-  // Each tick begins a trace of its own. Otherwise all ticks would be in one endless trace.
+  // Each tick begins a new trace. Otherwise all ticks would belong to one endless trace.
   ticks: { attempts: 3, backoff: { type: 'custom' }, telemetry: { omitContext: true } },
   incremental: TRIES,
   reconcile: TRIES,
@@ -63,5 +63,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** How far the clocks of two machines may differ (milliseconds). A time further ahead was set by a wrong clock. */
+/** How far the clocks of two machines may differ (ms). A time that is further in the future is from a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

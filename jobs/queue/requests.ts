@@ -1,6 +1,6 @@
 /**
- * The one place that adds jobs to queues. A run that already waits is not added twice. A run that is requested while
- * one is active is done once more afterwards.
+ * The only place that adds jobs to queues. A run that is already waiting is not added again. A run that is requested
+ * while it is active is added once, to be done afterwards.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
@@ -18,7 +18,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds before publishing: short when rows changed, longer when only marks did. */
+/** Milliseconds until publication after rows have changed. Shorter than after marks alone have changed. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -63,13 +63,13 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** Begins or continues a backfill. A second request for the same backfill changes nothing. */
+  /** Requests that a backfill begins or continues. Repeating the request changes nothing. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#once({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
   }
 
-  /** Starts the delayed backfills of a report now, because an operator has acted. */
+  /** Starts the delayed backfills of a report now, after an operator has acted. */
   async backfillsNow(report: ReportName): Promise<void> {
     await this.#promote('backfill', report)
   }
@@ -85,7 +85,7 @@ export class Requests {
     return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  /** Adds the job that the tick requests. */
+  /** Adds the job for a tick of the schedule. */
   async tick(tick: Tick): Promise<void> {
     if (tick.work === 'incremental') return this.incremental(tick.report)
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
@@ -95,11 +95,11 @@ export class Requests {
   /** Returns the jobs that have not begun. */
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // A job may be taken or removed while it is listed.
+    // `undefined` is in the list for a job that was taken or removed while the list was read.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Returns the jobs that have not begun or not ended; a dead process may have left some. */
+  /** Returns the jobs that have not ended. Some may belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
@@ -114,13 +114,13 @@ export class Requests {
   }
 
   /**
-   * Starts jobs that were added while this machine's clock was ahead, and returns their number. Otherwise these jobs,
-   * and every job with the same deduplication key, would wait until that time.
+   * Starts the jobs that were added while this machine's clock was ahead, and returns their number. Otherwise they
+   * would wait until that time, and with them every job with the same deduplication key.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {
-      // The schedule repairs its own ticks.
+      // Ticks are not included, because the schedule repairs them.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

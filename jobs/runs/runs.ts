@@ -1,6 +1,6 @@
 /**
- * The runs of the process that owns the warehouse: the active ones, their progress, and their outcomes. Followers (a
- * command that waits for its run, the console) receive each event.
+ * The runs of the process that owns the warehouse: which are active, their progress, and their outcomes. Followers (a
+ * command that waits for its run, or the console) receive each event.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
@@ -17,7 +17,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Ends the run. The first reason decides its outcome. */
+  /** Stops the run. If it is called several times, the first reason decides the outcome. */
   readonly callOff: (why: string) => void
   progress: Progress | undefined
 }
@@ -33,7 +33,7 @@ export type RunEvent =
     }
 
 /**
- * Does the run and returns its outcome and result. With `isDropped`, followers wait for the run that replaces this one.
+ * Does the run, and returns its outcome and result. `isDropped`: another run replaces it, and followers wait for that.
  */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
@@ -50,12 +50,12 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** The number of runs that have begun so far. It is the `order` of the next run. */
+  /** Returns how many runs have begun so far, which is the `order` of the next run. */
   get begun(): number {
     return this.#begun
   }
 
-  /** Lists the run as active while `work` does it, and sends its progress and its end to the followers. */
+  /** Lists the run as active while `work` runs, and sends its progress and its end to the followers. */
   async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
     const order = (this.#begun += 1)
     const { runId, kind } = run
@@ -73,19 +73,19 @@ export class Runs {
     }
   }
 
-  /** Ends the run. Returns false when the run is not active in this process. */
+  /** Stops the run. Returns false if this process has no such active run. */
   callOff(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.callOff(why)
     return run !== undefined
   }
 
-  /** Informs followers that a waiting run was removed from its queue and will never begin. */
+  /** Informs followers that a waiting run was removed from its queue, and will not begin. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
-  /** Calls the follower with each event. The returned function ends this. */
+  /** Calls the follower with each event. Returns a function that ends this. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)
@@ -96,7 +96,7 @@ export class Runs {
   }
 }
 
-/** Returns whether the run may have changed rows. A failed run may have committed some slices. */
+/** Returns whether the run may have changed rows. Even a failed run may have committed slices. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 

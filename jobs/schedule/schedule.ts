@@ -1,8 +1,8 @@
 /**
- * The schedule: BullMQ job schedulers for the runs and reconciles of enabled reports and for housekeeping. A tick only
- * requests a run; further ticks while that run waits have no effect. Each report has a fixed offset in its interval, so
- * that reports do not start together. The schedulers are compared with the configuration at the start and every minute.
- * This repairs a store that lost its data or was filled while this machine's clock was ahead.
+ * The schedule: BullMQ's job schedulers for runs and reconciles of enabled reports, and for housekeeping. A tick only
+ * requests a run; while that run waits, further ticks have no effect. Each report has a fixed offset within its
+ * interval, so that reports do not begin together. The schedulers are compared with the configuration at the start and
+ * every minute. This repairs a store that has lost its data, or was filled while this machine's clock was ahead.
  */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
@@ -28,7 +28,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // Never 0: BullMQ runs a scheduler without an offset at once.
+    // Never 0, because BullMQ runs a scheduler without an offset at once.
     const share = (place + 0.5) / reportNames.length
     const run: Scheduler = {
       id: `incremental-${report}`,
@@ -42,7 +42,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share`: the report's offset as a fraction of the interval, in [0, 1). */
+/** Returns how BullMQ repeats a rhythm. `share`: the report's offset as a fraction of its interval, in [0, 1). */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -56,7 +56,7 @@ const OVERDUE_MS = MINUTE_MS
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** Schedulers that were overdue at the last check → the time of their overdue tick. */
+  /** Times of overdue ticks at the previous check, by scheduler. */
   #overdue = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
@@ -64,7 +64,7 @@ export class Schedule {
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Adds missing schedulers, corrects wrong ones and removes those that the configuration does not require. */
+  /** Adds missing schedulers, corrects wrong ones, and removes those that the configuration does not contain. */
   async bringInLine(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
@@ -76,7 +76,7 @@ export class Schedule {
     for (const each of wrong) {
       const { id, repeat, tick } = each
       const opts = { ...JOB_OPTIONS.ticks }
-      // An upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
+      // An upsert would keep the time of the next tick, so a scheduler whose time is wrong is removed before.
       if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }
@@ -86,7 +86,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers whose same tick was overdue at the last check too: the job of that tick was lost. */
+  /** Returns the schedulers that are overdue for the same tick as at the last check: the job of that tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -97,7 +97,7 @@ export class Schedule {
   }
 }
 
-/** Returns whether the next tick is further away than the interval allows: the clock was ahead when it was set. */
+/** Returns whether the next tick is later than the interval allows: the clock was ahead when it was computed. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

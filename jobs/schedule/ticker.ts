@@ -17,11 +17,11 @@ export interface TickerParts {
   readonly config: Pick<Config, 'reports'>
   readonly clock: Clock
   readonly log: Log
-  /** How often the schedulers are checked and repaired. */
+  /** Milliseconds between two checks of the schedulers. */
   readonly healMs: number
 }
 
-/** Runs until the signal aborts. After an error of the store, the next check tries again. */
+/** Runs until the signal aborts. If the store fails, the next check tries again. */
 export async function runSchedule(parts: TickerParts, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, healMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
@@ -44,7 +44,7 @@ export async function runSchedule(parts: TickerParts, signal: AbortSignal): Prom
   }
 }
 
-/** Requests a run of every report with an interval at the start. Reports with a cron line wait for their time. */
+/** Requests a run of each report with an interval, at the start of the worker. Reports with a cron line wait. */
 async function runNow({ config, requests }: TickerParts): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -1,5 +1,5 @@
 /**
- * Composes a queue store from the parts that each kind of store implements: queues, shared values, findings, release.
+ * Composes a queue store from the parts that each kind of store implements: queues, shared values, findings, closing.
  */
 import type { Clock } from '../../src/clock.ts'
 import { pausesOn } from './sharedValues.ts'
@@ -21,7 +21,7 @@ export interface StoreOptions {
   readonly release: () => Promise<void>
 }
 
-/** How long a store that does not respond may delay the end of a stopped process (milliseconds). */
+/** Maximum time (ms) by which a store that does not respond may delay the end of a process. */
 const CLOSING_MS_MAX = 4_000
 
 export function composeStore(parts: StoreOptions): QueueStore {
@@ -41,7 +41,7 @@ export function composeStore(parts: StoreOptions): QueueStore {
   }
 }
 
-/** Resolves when the work is done or `CLOSING_MS_MAX` has passed. Pending calls fail when the store is closed. */
+/** Resolves when the work is done, or after `CLOSING_MS_MAX`. Calls that are left fail when the store closes. */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

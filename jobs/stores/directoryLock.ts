@@ -22,7 +22,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error of Node names the file that could not be opened. SQLite names none, and opens only the `.lock` file.
+    // An error of Node names the file that can't be opened. SQLite names none, but it opens only the `.lock` file.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -42,7 +42,7 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite also opens a file that is read-only for this user, but its lock then excludes no other process.
+    // SQLite also opens a file that this user may only read, but such a lock would not exclude other processes.
     accessSync(file, constants.W_OK)
     // Permissions are set before SQLite creates its journal, which inherits those of the file.
     closeToOthers(file)
@@ -57,12 +57,12 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Gives the file the permissions of the directory: only this user may read and write it. */
+/** Gives the lock file the permissions of the directory, so that only this user can read and write it. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)
   } catch {
-    // Some file systems have no permissions, and so none to change.
+    // Some file systems have no permissions. Nothing can be changed there.
   }
 }
 

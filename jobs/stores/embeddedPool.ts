@@ -18,7 +18,7 @@ import { MINUTE_MS } from '../../src/instant.ts'
  * grow and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const CLEAR_EVERY_MS = 30 * MINUTE_MS
-/** Sizes of the write-ahead log, as settings of PostgreSQL. */
+/** Sizes of the write-ahead log, as PostgreSQL settings. */
 const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 
 type Row = Record<string, unknown>
@@ -30,19 +30,19 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Lets only this user enter the folder: PGlite creates files that everybody may write, independently of the umask. */
+/** Lets only this user enter the folder. PGlite creates files that every user may read and write, despite the umask. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // Some file systems have no permissions, and so none to change.
+  // Some file systems have no permissions. Nothing can be changed there.
   await chmod(directory, 0o700).catch(() => undefined)
-  // Checked first, because PGlite's own error is only "[object Object]".
+  // This is checked first, because PGlite's own error is only "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** An in-process database has no connection to lose, so BullMQ needs no timeouts. */
+  /** A database in this process has no connection that could be lost, so BullMQ needs no timeouts. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
@@ -64,7 +64,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     const database = await PGlite.create(directory, {
-      // The same as the driver pg: 64-bit numbers stay text, because they do not fit a double.
+      // As in the driver pg, 64-bit numbers stay text, because a double can't store them all.
       parsers: { [types.INT8]: (text: string) => text },
       // PGlite's default takes four times this memory and is not faster with so few rows.
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', ...LOG_SIZES],
@@ -109,7 +109,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#speaker === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** PGlite runs several statements in one text only when there are no values, as pg does. */
+  /** PGlite, like pg, runs several statements of one text only if the statements have no values. */
   async #answer<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
@@ -148,7 +148,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back a transaction that is still open; otherwise all other sessions would wait without end. */
+  /** Rolls back a transaction that is still open. Otherwise all other sessions would wait for its end in vain. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

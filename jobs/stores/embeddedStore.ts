@@ -14,12 +14,12 @@ import type { Opening, QueueStore } from './store.ts'
 import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unwilling } from './troubles.ts'
 
-/** Messages of PGlite contain no address, so there is no password to hide. */
+/** Returns the text unchanged: PGlite's messages contain no address, and so no password. */
 const mask = (text: string): string => text
 
 /** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
 const ROOM_MIN = 16 * 1_048_576
-/** These become DISK_FULL when less than `ROOM_MIN` is free, since PGlite and SQLite do not name that reason. */
+/** These errors become DISK_FULL if less than `ROOM_MIN` is free. PGlite and SQLite do not report a full disk. */
 const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */

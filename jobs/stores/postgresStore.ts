@@ -11,7 +11,7 @@ import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
-/** Each worker and each listener keeps one connection, about ten in all. The other connections serve short queries. */
+/** Maximum number of connections. Workers and listeners keep one each, about ten; the others are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Milliseconds between keep-alive packets, so that a lost server is noticed within seconds, not hours. */
@@ -80,7 +80,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Every queue and worker adds a listener to the pool.
+  // Each queue and each worker adds a listener to the pool. Node would warn about more than ten.
   return pool.setMaxListeners(0)
 }
 

@@ -18,19 +18,19 @@ import {
 export interface QueueParts {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** The connection for adding jobs, where the backend has none. It fails soon when the store is unreachable. */
+  /** The connection for adding jobs, where the backend has none. It soon fails if the store can't be reached. */
   readonly asking?: ConnectionOptions
-  /** The connection for taking jobs, where the backend has none. It waits for the store without a limit. */
+  /** The connection for taking jobs, where the backend has none. It waits for the store without a time limit. */
   readonly waiting?: ConnectionOptions
-  /** Name of a worker's session, for stores that do not derive it from the prefix. */
+  /** Name of a worker's session, if the store does not derive that name from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** Converts a driver's error to the error that the caller receives. */
+  /** Returns our error for an error of the driver. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** The maximum number of ended jobs that a queue keeps; undefined: only their age decides. */
+  /** Maximum number of ended jobs in a queue; undefined: only their age decides how long they are kept. */
   readonly endedMax?: number
-  /** Returns false while the store is unreachable. Workers are then closed without waiting for it. */
+  /** Returns false if the store can't be reached. Workers are then closed without waiting for it. */
   readonly isConnected?: () => boolean
 }
 
@@ -38,15 +38,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/**
- * After a worker's death, another one takes its job within 20 s. A worker may be blocked for half of the lock's time.
- */
+/** Another worker takes a dead worker's job within 20 s. A worker may be blocked for half of the lock's duration. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** Milliseconds before a failed call to the store is repeated. BullMQ's default of 15 s is long for a restart. */
+/** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/** Calls that commands use. Their errors get a cure; a raw driver's error would seem to be a defect of Tidemark. */
+/** Calls that commands use. Their errors get a cure; a driver's own error would look like a defect of Tidemark. */
 const CALLS = [
   'add',
   'getActive',
@@ -59,7 +57,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** A job is never failed for good because its workers died: BullMQ's limit of such deaths is set out of reach. */
+/** BullMQ fails a job whose workers died this often. The limit is so high that it is never reached. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -96,7 +94,7 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // Only the first call of `close` counts in BullMQ. While the store is unreachable, closing must not wait for it.
+    // BullMQ only obeys the first call of `close`. That one must not wait for a store that can't be reached.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
     // After the loss of its lock, the job may already run in another process, so it is cancelled here.
@@ -111,7 +109,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs. While the store is unreachable it does not wait, since their end could not be stored. */
+  /** Waits for active jobs, unless the store can't be reached: then their end could not be stored anyway. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

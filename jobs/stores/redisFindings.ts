@@ -1,13 +1,13 @@
-/** Judges from its INFO whether a Redis server is fit to keep jobs. Pure, so that every verdict can be tested. */
+/** Judges from its INFO whether a Redis server is fit to keep jobs. Pure, so that all findings can be tested. */
 import type { StoreFinding } from './store.ts'
 
 export interface RedisFacts {
   /** The response to INFO. */
   readonly info: string
-  /** The response to CONFIG GET save; undefined where the server forbids CONFIG. */
+  /** The response to CONFIG GET save; undefined if the server forbids CONFIG. */
   readonly save: string | undefined
   /**
-   * The response to CONFIG GET maxmemory-policy; undefined where INFO contains the policy or the server forbids CONFIG.
+   * The response to CONFIG GET maxmemory-policy; undefined if INFO contains the policy, or the server forbids CONFIG.
    */
   readonly policy: string | undefined
 }
@@ -50,7 +50,7 @@ function eviction(policy: string | undefined): StoreFinding {
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
 
-/** Full memory is only a warning: it may have free space again before jobs are added, and a worker waits for that. */
+/** Full memory is only a warning. It may be free again before the next job, and a worker waits for that. */
 function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
   if (max === 0 || used < max) return []

@@ -15,10 +15,10 @@ import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.t
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A frozen server closes no connection; a missing response is the only sign, so a call fails after this time. */
+/** Milliseconds after which a call fails. A frozen server closes no connection; it only does not respond. */
 const ANSWER_MS = 15_000
 
-/** Ended jobs that a queue keeps. Each one takes memory, and runs every second produce thousands in an hour. */
+/** Maximum number of ended jobs in a queue. They take memory, and runs at each second leave thousands per hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -80,9 +80,9 @@ export async function openRedisStore(
 }
 
 /**
- * Redis lists the connections of all its databases. Workers of another installation, on another database, have the same names
- * and do not take our jobs, so they are left out. For a server that refuses the list, one connection without a database is
- * assumed.
+ * Redis lists the connections of all of its databases. Workers of another installation on another database have the
+ * same names but do not take our jobs, so they are not counted. If a server does not allow the list, a connection whose
+ * database is unknown counts as ours.
  */
 const isOf =
   ({ options }: Redis) =>
@@ -103,7 +103,7 @@ async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachable(address, why ?? error)
   } finally {
-    // The listener stays until then, because ioredis writes an error event without a listener to standard error.
+    // The listener stays until then, because ioredis prints errors for which there is no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }
@@ -118,7 +118,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   return redisFindings({ info, save: await asked(redis, 'save'), policy: await asked(redis, 'maxmemory-policy') })
 }
 
-/** Returns undefined where the server forbids CONFIG, as many hosted servers do. */
+/** Returns the response to CONFIG GET; undefined if the server forbids CONFIG, as many hosted servers do. */
 async function asked(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const answer: unknown = await redis.config('GET', name)

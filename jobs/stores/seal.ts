@@ -21,7 +21,7 @@ export class Seal {
     this.#secret = secret
   }
 
-  /** Derived at each use, because the client secret may have been read again from its file. */
+  /** The key is derived at each use, because the client secret may have been read from its file again. */
   get #key(): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }
@@ -33,7 +33,7 @@ export class Seal {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Returns undefined for a text that was encrypted with another secret or for another identity. */
+  /** Returns the decrypted text; undefined if it was encrypted with another secret or for another identity. */
   open(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)

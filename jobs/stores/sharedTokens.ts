@@ -13,10 +13,10 @@ import { nameOf, Seal } from './seal.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
-/** Duration of a refresh lease: long enough for a process that is busy parsing, and short for others if it dies. */
+/** Duration of a refresh lease (ms): longer than a process is busy with parsing, but short in case the process dies. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** Milliseconds between two reads by the processes that wait for a refresh, which takes a few hundred milliseconds. */
+/** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */
 const LOOK_AGAIN_MS = 100
 /**
  * After a refusal of the credentials, no process on this store requests a token for this long, also after a restart.
@@ -91,7 +91,7 @@ export class SharedTokens implements TokenStore {
       signal.throwIfAborted()
       return await refresh()
     } finally {
-      // A lease that could not be removed expires by itself.
+      // If the lease can't be removed, it expires by itself.
       await values.remove(this.#names.lease, holder).catch(() => undefined)
     }
   }
@@ -126,7 +126,7 @@ export class SharedTokens implements TokenStore {
     return { token, text: kept.text }
   }
 
-  /** Reports an unreachable store to the client as a temporary error, as for an unreachable service. */
+  /** Reports a store that can't be reached as a temporary error, like a service that can't be reached. */
   async #reached<T>(call: Promise<T>): Promise<T> {
     try {
       return await call
@@ -140,7 +140,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** The content is not validated, because decryption proves that a Tidemark process wrote it. */
+/** Decryption proves that a Tidemark process wrote this content, so it is not validated. */
 interface Sealed {
   readonly accessToken: string
   readonly lifetimeMs: number

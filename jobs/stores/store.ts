@@ -11,7 +11,7 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** One result of `tidemark check` about a store: its version, whether it evicts keys, or whether it keeps its data. */
+/** One finding of `tidemark check` about a store: on its version, the loss of keys, or the persistence of its data. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
@@ -43,11 +43,11 @@ export interface OpenOptions {
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
-  /** Separates installations that share one server: the prefix of Redis keys, or the schema in PostgreSQL. */
+  /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
   /** How long the others wait after a process died while it refreshed the token (milliseconds). */
   readonly leaseMs?: number | undefined
-  /** Passes the trace of a job on to the jobs that it adds. */
+  /** Passes the trace of a job to the jobs that the job adds. */
   readonly telemetry?: Telemetry | undefined
 }
 

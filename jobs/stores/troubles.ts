@@ -9,7 +9,7 @@ import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
-/** A problem that continues is logged again after this time. */
+/** If a problem continues, it is logged again after this time. */
 const SAID_AGAIN_MS = MINUTE_MS
 
 /**
@@ -36,7 +36,7 @@ export const unwilling = (shown: string, reason: string): SyncError =>
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
   })
 
-/** Returns the message. Node's AggregateError of several failed connections has none, so the inner ones are joined. */
+/** Returns an error's message. Node's AggregateError of several failed connections has none: its parts are joined. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   if (!(error instanceof Error)) return String(error)
@@ -53,7 +53,7 @@ export class Troubles {
     this.#parts = parts
   }
 
-  /** Logs one line for the trouble, unless the same line was logged a moment ago. */
+  /** Logs a problem as one line, unless the same line was logged within `SAID_AGAIN_MS`. */
   readonly tell = (error: unknown): void => {
     const { log, clock, mask } = this.#parts
     const message = mask(messageOf(error))
@@ -65,7 +65,7 @@ export class Troubles {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** Called when the store works again: the next problem is logged at once. */
+  /** Called when the store works again, so that the next problem is logged at once. */
   readonly isOver = (): void => {
     if (this.#said.size === 0) return
     this.#said.clear()

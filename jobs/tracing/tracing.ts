@@ -35,11 +35,11 @@ export interface TracingParts {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** Spans not sent within this time at a worker's end are lost: an unreachable collector must not delay the end. */
+/** Time limit (ms) for sending spans at a worker's end, since an unreachable collector must not delay the end. */
 const FLUSH_MS_MAX = 2_000
 
 /**
- * Returns undefined where traces are not requested. The exporter reads its own variables (endpoint, headers, timeout).
+ * Returns undefined if no traces are requested. The exporter itself reads its variables (endpoint, headers, timeout).
  */
 export async function openTracing({ env, version, log }: TracingParts): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
@@ -111,7 +111,7 @@ type Samplers = Pick<
   'AlwaysOffSampler' | 'AlwaysOnSampler' | 'ParentBasedSampler' | 'TraceIdRatioBasedSampler'
 >
 
-/** Returns the sampler of OTEL_TRACES_SAMPLER; without the variable every trace is sampled. */
+/** Returns the sampler that OTEL_TRACES_SAMPLER names; without the variable, one that samples every trace. */
 function samplerOf(env: Env, samplers: Samplers) {
   const { AlwaysOffSampler, AlwaysOnSampler, ParentBasedSampler, TraceIdRatioBasedSampler } = samplers
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'

@@ -1,4 +1,4 @@
-/** Backfills and their plans as tables for people and as documents for machines. */
+/** Formats backfills and their plans: as tables for people, and as documents for programs. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf } from '../operations/contract.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
@@ -50,7 +50,7 @@ export function summaryText({ ends, published, publishError }: BackfillAnswer): 
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** The number of failed windows that are printed; all are in `tidemark.backfill_windows`. */
+/** Maximum number of failed windows that are printed. All are in `tidemark.backfill_windows`. */
 const FAILURES_SHOWN = 5
 
 /** Lists the failed windows of a backfill that has ended, or the error that stopped the whole backfill. */
@@ -118,7 +118,7 @@ const PLAN_COLUMNS: readonly Column[] = [
   { head: 'scope' },
   ...rightColumns('rows', 'requests'),
 ]
-/** The number of windows that a plan prints for each report; `--json` prints all. */
+/** Maximum number of windows that a plan prints per report. `--json` prints all. */
 const WINDOWS_SHOWN = 20
 
 export function planText(plans: readonly Planned[]): string {

@@ -1,6 +1,6 @@
 /**
- * Every command of the program as one entry of a table: what is typed, what help shows, and the action. An action is
- * imported when its command is called, so that no command waits for the code of the others.
+ * All commands of the program as one table: what is typed, what help prints, and the action. The code of an action is
+ * imported when its command is called, so that no command has to wait for the code of others.
  */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
@@ -16,13 +16,13 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Command lines that can be pasted, and hints; help prints them below the options. */
+  /** Command lines that can be pasted, and hints. Help prints them after the options. */
   readonly examples: string
   /** Imports the action. It takes the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 
-/** Adds every command to the parser; the exit code of the command that is called goes to `done`. */
+/** Adds all commands to the parser. Calls `done` with the exit code of the command that ran. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
@@ -54,7 +54,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** A table shows this many rows unless `--limit` is given; csv and json print every row. */
+/** Number of rows in a table unless `--limit` is given. csv and json have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

@@ -17,7 +17,7 @@ export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boole
   return exitCodeOf(error)
 }
 
-/** Prints the document that `--json` promises. Without `--json`, the message of the stop was already printed. */
+/** Prints the document that `--json` requires. Without `--json` prints nothing: the message was already printed. */
 export function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

@@ -31,7 +31,7 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** Returns the time in seconds, for people; documents for machines have all digits. */
+/** Returns the time in whole seconds, for people. Documents for programs have all digits. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
 
@@ -61,7 +61,7 @@ const RULES_ONLY = {
   middle: '  ',
 }
 
-/** Draws columns below a head with a rule. Ends with a line break. */
+/** Returns a table: a line with the heads, a rule, and the rows. Ends with a line break. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),
@@ -80,15 +80,15 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
 /** Returns right-aligned columns for numbers. */
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
-/** Returns two lines: the problem with its code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
+/** Returns two lines: problem and code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
 export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
   `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject from the beginning of a message that is printed after the subject. */
+/** Returns the message without the subject at its beginning, since the subject is printed before it. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
-/** Returns the line that names the place of the rows for readers: the published copy, or the lake. */
+/** Returns the line with the place where readers find the rows: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

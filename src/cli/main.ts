@@ -4,7 +4,7 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** Milliseconds that an open connection may delay the end of the process after the command has ended. */
+/** Milliseconds by which an open connection may delay the end of the process. */
 const LINGER_MS_MAX = 3_000
 
 /** Runs the command in `args`, which are the arguments after the program's name. Never throws. */

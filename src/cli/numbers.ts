@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** Used when it is free, so that the address stays the same between starts and can be written into a configuration. */
+/** The port that is used if it is free, so that the address stays the same and can be used in a configuration. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

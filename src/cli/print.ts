@@ -1,4 +1,4 @@
-/** Prints the result of a command on standard output: one document for machines, or text for people. */
+/** Prints the result of a command on standard output: a document for programs, or text for people. */
 import type { ExitCode, Shell } from './shell.ts'
 import type { Loudness } from './voices.ts'
 
@@ -8,7 +8,7 @@ export interface CommandResult {
   readonly text: () => string
 }
 
-/** Prints the document with `--json`, else the text. With `--quiet`, prints the text only after a failure. */
+/** Prints the document if `--json` is given, else the text. With `--quiet`, prints the text only after a failure. */
 export function print({ out }: Shell, loudness: Loudness, { failed, document, text }: CommandResult): ExitCode {
   if (loudness.json === true) printDocument({ out }, document())
   else if (loudness.quiet !== true || failed) out.write(text())

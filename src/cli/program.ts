@@ -15,7 +15,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // After a stop, errors are its consequence, and the message of the stop was already printed.
+    // Errors after a stop are only its consequences, and the message of the stop was already printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
@@ -32,10 +32,10 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   return sqlLast(args)
 }
 
-/** No option has white space in its name, so such an argument is SQL that begins with a comment. */
+/** Matches SQL that begins with a comment. It can't be an option, because no option's name has white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves the SQL after `--`, so that the parser takes no part of it for an option. */
+/** Returns the arguments with SQL moved after `--`, so that the parser does not read an option from it. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -43,7 +43,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser with all commands. The exit code of the command goes to `done`. */
+/** Returns the parser with all commands. It calls `done` with the exit code of the command. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

@@ -1,6 +1,6 @@
 /**
- * The progress of runs on standard error. A terminal has one line per running report, redrawn in place. Any other output
- * has one line per ended report; with `--json`, lines of the log; with `--quiet`, nothing.
+ * The progress of runs on standard error. A terminal has one line per running report, which is redrawn in place. Any
+ * other output has one line per report that has ended; with `--json`, log lines; with `--quiet`, nothing.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
@@ -50,12 +50,12 @@ export class LiveProgress implements ProgressView {
     if (this.#running.delete(outcome.report)) this.#soon()
   }
 
-  /** Writes log text above the lines. */
+  /** Writes text of the log above the progress lines. */
   write(text: string): void {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }
 
-  /** Erases the lines. Later progress is not drawn. */
+  /** Erases the progress lines. Nothing more is drawn. */
   [Symbol.dispose](): void {
     this.#callOff?.()
     this.#ended = true
@@ -101,7 +101,7 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
     .trimEnd()
 }
 
-/** Returns how many windows are done, and how many failed. Example: `12 of 40 windows, 1 failed`. */
+/** Returns how many windows are done and how many have failed. Example: `12 of 40 windows, 1 failed`. */
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 

@@ -1,6 +1,6 @@
 /**
- * Prints the result of a query. A table is for people: it is cut to what they can read. CSV and JSON are for programs:
- * they have every row and every digit. They are written piece by piece, so that memory stays bounded.
+ * Prints the result of a query. A table is for people and cut to a size that they can read. CSV and JSON are for
+ * programs and have all rows with all digits. They are written in pieces, so that memory stays bounded.
  */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { Database, TakeRows } from '../warehouse/database/duckdb.ts'
@@ -24,13 +24,13 @@ export async function printResult(
   printer.end(await database.query(sql, printer.take))
 }
 
-/** Longer texts are cut in a table. */
+/** Maximum number of characters in a cell of a table. Longer texts are cut. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Reads one row more than is printed, to know whether the table is complete.
+    // Reads one row more than it prints, to know whether there are further rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -80,7 +80,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns an empty field for NULL and `""` for an empty text, so that a program can tell them apart. */
+/** Returns an empty field for NULL and `""` for an empty text, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

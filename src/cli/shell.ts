@@ -7,12 +7,10 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /**
-   * Resolves when the reader has consumed all output. Without this wait, output for a slow reader would fill memory.
-   */
+  /** Resolves when the reader has consumed all output. Output for a slow reader would otherwise fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** The width of the terminal in characters; 200 when the output is no terminal. */
+  /** The width of the terminal in characters; 200 if the output is not a terminal. */
   readonly columns: number
 }
 
@@ -23,7 +21,7 @@ export interface Shell {
   readonly cwd: string
   readonly clock: Clock
   readonly stop: Stop
-  /** Whether both input and output are a terminal, so that questions can be asked. */
+  /** Whether both input and output are terminals, so that the user can be prompted. */
   readonly isInteractive: boolean
 }
 

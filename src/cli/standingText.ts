@@ -1,4 +1,4 @@
-/** The table that `tidemark status` prints, with a line for everything that needs attention. */
+/** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import type { ReportName } from '../../schema/index.ts'
 import { grouped, counted, duration, line, table, timeText, type Column } from './layout.ts'
 import { offCureLines } from './wanted.ts'
@@ -51,7 +51,7 @@ export function standingsText(standings: readonly Standing[]): string {
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about skipped records, late rows, and wrong or missing stamps. */
+/** Returns lines about skipped records, late rows, and wrong or missing modification times. */
 function stampLines(standings: readonly Standing[]): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, overlapMs, futureRows = 0, unstampedRows = 0, skippedRecords } = standing
@@ -75,10 +75,10 @@ function stampLines(standings: readonly Standing[]): string[] {
   ]
 }
 
-/** The number of gaps that a line lists; further gaps are only counted. */
+/** Maximum number of gaps in a line. Further gaps are only counted. */
 const GAPS_TOLD = 3
 
-/** Returns one line for each scope with its complete time and gaps, and one for each scope that is read again. */
+/** Returns one line per scope with its covered time and gaps, and one for each scope that has to be read again. */
 export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reread }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`

@@ -10,8 +10,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
 /**
- * Ctrl-C reaches both the launcher and the program, and the launcher forwards it. So a second signal within this time
- * is ignored.
+ * Ctrl-C reaches both the launcher and the program, and the launcher forwards it to the program. So a second signal
+ * within this time is ignored.
  */
 const SAME_PRESS_MS = 500
 
@@ -41,29 +41,29 @@ export class Stop implements Disposable {
     process.channel?.unref()
   }
 
-  /** Aborted with CANCELLED when the user asks to stop. */
+  /** Aborts with CANCELLED when the user stops the program. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }
 
-  /** The exit code: 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal, and after `endsWell`. */
+  /** Returns the exit code: 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal and after `endsWell`. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** Makes a stop count as success, for a program that runs until it is stopped. */
+  /** From now on, a stop counts as a success. For programs that run until they are stopped. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Adds `words` to the message of a stop until it is disposed. Used while the work continues in another process. */
+  /** Adds `words` to the message of a stop, until disposed. For work that continues in another process. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
     return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }
   }
 
-  /** Resolves when the user asks to stop. */
+  /** Resolves when the user stops the program. */
   requested(): Promise<void> {
     return new Promise((resolve) => {
       if (this.signal.aborted) resolve()
@@ -91,7 +91,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // The abort comes first because it clears the progress lines; the message is printed below.
+    // First the abort, which clears the progress lines, and then the message.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

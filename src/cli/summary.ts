@@ -1,4 +1,4 @@
-/** The summary of a sync: for people a table and what to do about failures, for machines one document. */
+/** The summary of a sync: for people a table and what to do about failures, for programs one document. */
 import { offCureLines } from './wanted.ts'
 import { reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant } from '../instant.ts'
@@ -73,7 +73,7 @@ function notes(answer: SyncAnswer): string {
 
 const FROZEN_TOLD = 5
 
-/** Cleans field names, which the service chooses: they must not break the line. */
+/** Returns field names without characters that would break the line: the service chooses these names. */
 function frozenText(fields: readonly string[]): string {
   const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
   const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''

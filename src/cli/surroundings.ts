@@ -21,9 +21,9 @@ import { type Loudness, voices } from './voices.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly loudness: Loudness
-  /** Called when it is known whether the worker or this process executes the operation. */
+  /** Called when it is known which process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
-  /** Called with the progress in addition to the progress view. */
+  /** Called with the progress, as is the view of the progress. */
   readonly onProgress?: (progress: Progress) => void
 }
 
@@ -46,7 +46,7 @@ export function performFor<R extends ActingRequest>(
       const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
       const tell = (event: OperationEvent) => {
         if ('progress' in event) onProgress?.(event.progress)
-        // Operations other than `sync` print outcomes only at their end.
+        // Only `sync` prints each outcome at once. Other operations print outcomes at their end.
         if ('progress' in event || request.do === 'sync') around.tell(event)
       }
       return { ...around, tell }
@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With --json, the view logs the outcomes of a sync itself. People read the outcome in the summary.
+    // With --json, a sync's outcomes are already logged by the view. People read them in the summary.
     onEnded: (kind, outcome) => {
       if (loudness.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -93,13 +93,13 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands delete old log lines, once an hour.
+      // If there is no worker, only commands delete old log lines. They do this once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }
 }
 
-/** Erases the progress lines at a stop, before the message is printed. */
+/** At a stop, erases the progress lines before the message is printed. */
 const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
 

@@ -1,4 +1,4 @@
-/** Explains why no worker owns the warehouse although workers run: without the role `load`, no report is read. */
+/** Explains why no worker owns the warehouse although workers run. A worker without the role `load` reads no report. */
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { Config } from '../config/config.ts'
 import { counted } from './layout.ts'
@@ -13,12 +13,12 @@ export async function unownedText(shell: Shell, config: Config): Promise<string>
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
-  // The worker was killed a moment ago, or it runs without the role `load`.
+  // There is a heartbeat: a worker was just killed, or runs without the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`
 }
 
-/** Returns an empty list for the embedded queue, which only the owner can open. */
+/** Returns which workers take jobs from the queue; none for the embedded queue, which only the owner can open. */
 async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

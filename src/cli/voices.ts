@@ -24,7 +24,7 @@ export interface Voices {
 
 type Keep = LogOptions['keep']
 
-/** Opens log and progress together, since they share standard error. `keep` receives every line, also hidden ones. */
+/** Opens log and progress, which share standard error. `keep` receives all lines of the log, also hidden ones. */
 export function voices({ err, clock, env }: Shell, { json = false, quiet = false }: Loudness, keep?: Keep): Voices {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })

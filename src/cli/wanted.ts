@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all without names. Throws REPORT_UNKNOWN, and CONFIG_INVALID for a disabled report. */
+/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, and CONFIG_INVALID for a disabled one. */
 export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = known(names)
@@ -46,7 +46,7 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns the line to print below the reason; none when the user disabled the report. */
+/** Returns the line to print after the reason; none if the user has disabled the report. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

@@ -11,16 +11,16 @@ import type { RawAnswer } from './transport.ts'
 export interface RequestContext {
   /** The requested report; undefined for the token request. */
   report: string | undefined
-  /** The scope that grants the report, where the specification names it (spec §5, rule 3). */
+  /** The OAuth scope that grants the report; undefined if the specification names none (spec §5, rule 3). */
   scope?: string | undefined
   redactor: Redactor
 }
 
-/** Timeouts, overload and gateway errors. 501 and 505 are permanent. */
+/** True for timeouts, overload and gateway errors: a later attempt may succeed. 501 and 505 are permanent. */
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns why a report's answer cannot be used; undefined for a 200 whose body may be JSON. The caller handles a 401. */
+/** Returns why a report's response can't be used; undefined for a 200 that may be JSON. The caller handles a 401. */
 export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   if (answer.status === 200) return unusableBody(answer, request)
   if (answer.status === 400) return requestInvalid(answer, request)
@@ -46,7 +46,7 @@ export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (status >= 300 && status < 400 && status !== 304) return redirected(answer, request)
-  // The body of a 2xx may contain rows whose private columns are not removed yet.
+  // The body of a 2xx may have rows with private columns, so it is not part of the error.
   const shown = status < 300 ? '' : request.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
@@ -66,7 +66,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // Rows that were sent with the content type of a web page are not in the error: they may contain private columns.
+  // Rows may be sent with the content type of a web page. They are not part of the error, as columns may be private.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',

@@ -1,6 +1,6 @@
 /**
- * Reads and decompresses the body of an answer. Both steps have the same limit in bytes, so a small body that decompresses
- * to gigabytes fails with ANSWER_TOO_LARGE.
+ * Reads and decompresses the body of a response. Both steps have the same limit of bytes, so a small body that becomes
+ * gigabytes when it is decompressed fails with ANSWER_TOO_LARGE.
  */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
@@ -16,14 +16,14 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** More nested encodings than this are an attack or a loop of proxies. */
+/** Maximum number of encodings of one body. More are an attack, or a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads all bytes as they were sent. Throws ANSWER_TOO_LARGE. */
+/** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // An abort may destroy the stream while it is not read. The caller gets the error from the race.
+  // An abort may destroy the stream while nobody reads it. The caller then gets the error from `raced`.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()
@@ -43,7 +43,7 @@ export async function readBytes({ body, headers }: Dispatcher.ResponseData, sour
 /** Returns the decompressed bytes without a byte order mark, which JSON parsers refuse. */
 export async function bodyOf(sent: Buffer, source: BodySource): Promise<Buffer> {
   let bytes = sent
-  // The last encoding named was applied last (RFC 9110 §8.4).
+  // The encoding that is named last was applied last (RFC 9110 §8.4), so it is removed first.
   for (const encoding of encodingsOf(source).toReversed()) bytes = await decompressed(bytes, encoding, source)
   return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes
 }

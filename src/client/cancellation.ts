@@ -1,6 +1,6 @@
 /**
- * Cancellation. `linkedSignal` replaces `AbortSignal.any`, which stays attached to long-lived signals; `raced` ends
- * work at an abort.
+ * Cancellation. `linkedSignal` is used instead of `AbortSignal.any`, which stays attached to long-lived signals.
+ * `raced` stops waiting for work at an abort.
  */
 import { SyncError } from '../errors.ts'
 
@@ -23,7 +23,7 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
 
 /** Settles as `work` does, but rejects when the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // `work` may reject after the abort. Node would report that as an unhandled rejection.
+  // `work` may reject after the abort, which Node would report as an unhandled rejection.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
   const release = onAbort(signal, () => aborted.reject(reasonOf(signal)))
@@ -40,8 +40,8 @@ export function throwIfAborted(signal: AbortSignal): void {
 }
 
 /**
- * Returns the error of a cancelled call: the reason if it is an error of ours, else CANCELLED. The platform's own reasons
- * (AbortError, TimeoutError) are DOMExceptions.
+ * Returns the error of a cancelled call: the signal's reason if it is an error of Tidemark, else CANCELLED. The
+ * platform's own reasons (AbortError, TimeoutError) are DOMExceptions.
  */
 export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason

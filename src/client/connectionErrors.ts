@@ -52,12 +52,12 @@ function cureOf(reason: string): string {
 }
 
 /**
- * Returns the code of an error. A host with many addresses fails with one error for each; then the first code is used.
+ * Returns the code of an error. If all of a host's addresses fail, there is one error for each: the first code counts.
  */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // Some parser errors have no code, and their data contains parts of the response.
+  // Parser errors may have no code. Their data contains parts of the response, so it is not used.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Decides when a request may be sent. It limits requests in flight (the limit adapts to the service) and requests per
- * second, serves them by priority and arrival, and waits during pauses that the service requests.
+ * Decides when a request may be sent. It limits concurrent requests (the limit adapts to the service) and requests per
+ * second, grants permits by priority and then in order of arrival, and waits during pauses of the service.
  */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
@@ -8,18 +8,18 @@ import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** The maximum of requests in flight. The limiter begins lower and adapts. */
+  /** The maximum number of concurrent requests. The limiter begins with fewer and adapts. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** In a longer pause, waiting requests fail with RATE_LIMITED instead of waiting. */
+  /** The longest pause (ms) that requests wait for. During a longer one they fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Disposing it lets the next request go. */
+/** The right to send one request. Disposing of it gives the right to the next one. */
 export interface Permit extends Disposable {
-  /** Reports a success: more requests may be in flight. */
+  /** Reports a success, after which more concurrent requests may be allowed. */
   succeeded(): void
-  /** Reports an overload (429, 5xx, a timeout): fewer requests may be in flight. */
+  /** Reports an overload (429, 5xx, timeout), after which fewer concurrent requests are allowed. */
   overloaded(): void
 }
 
@@ -35,7 +35,7 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** Monotonic time (ms) of the next allowed start: the next slot of the rate, or the end of a pause. */
+  /** The earliest time (monotonic, ms) of the next request: by the rate per second, or the end of a pause. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
@@ -70,7 +70,7 @@ export class Limiter {
     }
   }
 
-  /** Starts no request for `ms` milliseconds. A longer pause that is already active stays. */
+  /** Lets no request begin for `ms` milliseconds. If a longer pause is active, that one stays. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
@@ -137,7 +137,7 @@ export class Limiter {
   }
 }
 
-/** A pause that is longer than a run may wait. */
+/** A pause that is too long for a run to wait for. */
 export interface LongPause {
   readonly waitMs: number
   readonly now: Instant
@@ -156,11 +156,11 @@ const inLongPause = (pause: LongPause): SyncError =>
 export type Priority = 'first' | 'behind'
 
 /**
- * After this many requests of `first` in a row, one of `behind` is sent, so that a backfill gets at least an eighth.
+ * After this number of `first` requests in a row, a waiting `behind` one is sent: a backfill gets at least an eighth.
  */
 const FIRST_IN_A_ROW_MAX = 7
 
-/** A queue with two priorities in which every item is served at some time. */
+/** A queue with two priorities, in which no item waits without end. */
 export class FairQueue<T> {
   readonly #items: Record<Priority, T[]> = { first: [], behind: [] }
   #firstInARow = 0
@@ -173,7 +173,7 @@ export class FairQueue<T> {
     this.#items[priority].push(item)
   }
 
-  /** Removes and returns the next item, or returns undefined when the queue is empty. */
+  /** Removes the next item and returns it; undefined if the queue is empty. */
   next(): T | undefined {
     const { first, behind } = this.#items
     const isTurnOfBehind = first.length === 0 || (behind.length > 0 && this.#firstInARow >= FIRST_IN_A_ROW_MAX)
@@ -191,19 +191,17 @@ export class FairQueue<T> {
   }
 }
 
-/**
- * The first limit of requests in flight: one walk and one token request. A service that is starting is not overloaded.
- */
+/** The first limit of concurrent requests: one walk and one token request, so that a service can start slowly. */
 const START = 2
 
 /**
- * A limit of requests in flight that adapts to the service. It grows with successful answers, is halved when the service
- * is overloaded, and then grows slowly (additive increase, multiplicative decrease).
+ * A limit of concurrent requests that adapts to the service. It grows with successful responses, is halved when the
+ * service is overloaded, and then grows slowly (additive increase, multiplicative decrease).
  */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success adds one to the limit. Above it, `limit` successes add one. */
+  /** While the limit is lower than this, each success raises it by one. From here on, it needs `limit` successes. */
   #slowFrom: number
   #halvings = 0
 
@@ -218,19 +216,19 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** How often the limit was halved. A request keeps the number of its start for `overloaded`. */
+  /** Returns how often the limit was halved. A request remembers this number from its start, for `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }
 
-  /** Reports a success. It raises the limit only if the limit was reached; otherwise more requests were not tried. */
+  /** Reports a success. The limit is only raised if it was reached; otherwise nothing is known about more requests. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit. Requests that were in flight together meet the same overload, so they halve it once. */
+  /** Halves the limit once per overload: concurrent requests with the same number of halvings meet the same one. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1

@@ -1,68 +1,68 @@
-/** The client's limits: everything that it waits for, reads or repeats has a limit with a name, a unit and a reason. */
+/** The client's limits. All that it waits for, reads or repeats has a limit with a name, a unit and a reason. */
 import { assert } from '../errors.ts'
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
 export interface ClientLimits {
-  /** How long a TCP and TLS connection may take to open. */
+  /** Maximum duration of opening a TCP and TLS connection. */
   readonly connectMs: number
-  /** How long the service may take until the first byte of an answer. */
+  /** Maximum time until the first byte of a response. */
   readonly headersMs: number
-  /** Longest pause between two pieces of a body; a longer one ends the request with SERVICE_TIMEOUT. */
+  /** Maximum time between two pieces of a body. After a longer one, the request fails with SERVICE_TIMEOUT. */
   readonly bodyMs: number
-  /** How long one request may take from its start to the last byte, also when bytes keep arriving. */
+  /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
   readonly answerMs: number
-  /** The maximum bytes of one answer, compressed and decompressed. */
+  /** Maximum number of bytes in a response, both compressed and decompressed. */
   readonly answerBytesMax: number
-  /** How often one request is sent before its failure is thrown. */
+  /** How often a request is sent at most. After the last failure, the error is thrown. */
   readonly attemptsMax: number
-  /** The maximum of the first random delay between attempts. It is doubled for each further attempt. */
+  /** Upper bound of the first random delay between attempts. The bound doubles with each attempt. */
   readonly retryDelayMsMin: number
-  /** The maximum of all random delays. */
+  /** Upper bound of all random delays between attempts. */
   readonly retryDelayMsMax: number
-  /** The longest `Retry-After` that a request waits. With a longer one, requests fail until the pause is over. */
+  /** The longest `Retry-After` that a request waits for. During a longer one, requests fail until it is over. */
   readonly retryAfterMsMax: number
-  /** The longest pause. A longer `Retry-After` is shortened to this. */
+  /** The longest pause. A longer `Retry-After` is shortened to it. */
   readonly pauseMsMax: number
 }
 
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS: ClientLimits = {
-  // A service that is reachable opens a connection within a second; a lost SYN packet costs three.
+  // A reachable service opens a connection within a second. A lost SYN packet costs three seconds.
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
-  // A server that streams sends data often: half a minute without a byte is a dead connection.
+  // A server that streams sends data often. After half a minute without a byte, the connection is dead.
   bodyMs: 30 * SECOND_MS,
-  // Allows for the time until the first byte and the slow transfer of a full page.
+  // Enough for the time until the first byte and for the slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
-  // Allows for 500 rows of 256 KiB. Four such responses at once still fit into the memory of a small machine.
+  // Enough for 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
-  // With the delays below, six attempts outlast half a minute of failures. After them, the next run tries again.
+  // With the delays below, six attempts take more than half a minute. Later, the next run tries again.
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // A run waits at most this long. With a longer Retry-After it fails, and the first run after the pause tries again.
+  // A run waits this long at most. If Retry-After is longer, it fails, and the first run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
   // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,
 }
 
-/** A token is renewed this long before its end, so that it cannot expire between sending and checking. */
+/** A token is renewed this long before its end, so that it does not expire before the service checks it. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
 /** For a short-lived token, the margin is at most this share of its lifetime. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A longer lifetime is shortened to this, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
-/** A token answer is a JWT and two fields; proxies refuse longer headers than this anyway. */
+/** A token response has a JWT and two fields. Proxies refuse longer headers than this anyway. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** After a 401, a request is sent again with a new token. Tokens in a shared store may be stale as well. */
+/** Number of tokens with which a request is tried after a 401. The token in a shared store may be outdated too. */
 export const TOKENS_TRIED_MAX = 3
-/** A refusal's body is used only for the error text, so the rest of a longer one is not read. */
+/** Maximum number of bytes that are read of a refusal's body, which is only used for the error text. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** Characters of a refusal's body in an error: about ten property errors. */
+/** Maximum number of a refusal's characters in an error: about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** Characters of a body that is not JSON in an error: enough for the title of a login page. */
+/** Maximum number of characters in an error from a body that is not JSON: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80
 
 /** Returns the default limits with the caller's overrides. */

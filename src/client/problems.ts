@@ -1,6 +1,6 @@
 /**
- * Reads the property-level errors of a refusal. The specification mentions these errors but shows no layout (spec §7,
- * gaps), so this file reads the layouts in common use and returns any other body as text.
+ * Reads the property-level errors in a refusal. The specification mentions such errors but shows no layout (spec §7,
+ * gaps), so this file reads common layouts, and returns any other body as text.
  */
 export interface Problem {
   property: string | undefined
@@ -54,7 +54,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the first of these fields. Case is ignored: services use camelCase or PascalCase. */
+/** Returns the first of these fields that the body has. Ignores case: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {

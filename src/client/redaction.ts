@@ -5,7 +5,7 @@
 import type { Secret } from '../secret.ts'
 
 const MASK = '[secret]'
-/** How many tokens are masked. The latest ones include those of all requests in flight. */
+/** Number of the latest tokens that are masked. They include the tokens of all requests that are not finished. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
@@ -21,7 +21,7 @@ export class Redactor {
     this.#clientSecret = clientSecret
   }
 
-  /** Masks this token from now on. */
+  /** From now on, masks this token. */
   hide(token: Secret): void {
     this.#tokens.add(token)
     const [oldest] = this.#tokens
@@ -45,8 +45,8 @@ export class Redactor {
 }
 
 /**
- * Returns the value plain, in JSON, in a URL or form, in HTML, and in Base64. The longest is first, since one may
- * contain another.
+ * Returns the forms of a value: plain, in JSON, in a URL or form, in HTML, and in Base64. Longer forms are first,
+ * because they may contain shorter ones.
  */
 function spellingsOf(value: string): string[] {
   if (value === '') return []

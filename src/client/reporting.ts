@@ -1,5 +1,5 @@
 /**
- * The client of the reporting service. A read is attempted until one attempt succeeds, each with a permit of the
+ * The client of the reporting service. A read is attempted until an attempt succeeds; each needs a permit of the
  * limiter. An attempt gets a token and sends one POST, and after a 401 sends it again with a new token. The client
  * knows no reports: a request has its path, its body and a function that parses the response.
  */
@@ -28,11 +28,11 @@ export type { StoredToken, TokenStore } from './tokens.ts'
 
 /** An event for logs and metrics: names and durations only; no secret, no header, no body. */
 export type ClientEvent =
-  /** A request failed and is sent again. Without `report`, it is the token request. */
+  /** A request failed and is sent again. `report` is undefined for the token request. */
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
-  /** The service answered 429: no request of this client starts for `pauseMs`. */
+  /** The service responded with 429. For `pauseMs`, no request of this client is sent. */
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
-  /** Another answer, such as a 503, had a Retry-After: no request of this client starts for `pauseMs`. */
+  /** Another response, such as a 503, had a Retry-After. For `pauseMs`, no request of this client is sent. */
   | { kind: 'wait requested'; report: string | undefined; pauseMs: number }
   /** The service refused the cached token for this report. A new token is requested (spec §5, rule 4). */
   | { kind: 'token refused'; report: string }
@@ -43,13 +43,13 @@ export type ClientEvent =
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {
-  /** URL of the service's root; a path in it is kept as a prefix. */
+  /** URL of the service's root. If it has a path, that is the beginning of all paths. */
   baseUrl: URL
   clientId: string
   clientSecret: Secret
   /** OAuth scopes to request. Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
-  /** The maximum of requests in flight. The client begins with fewer and adapts. */
+  /** The maximum number of concurrent requests. The client begins with fewer and adapts. */
   concurrency: number
   requestsPerSecond?: number | undefined
   limits?: Partial<ClientLimits> | undefined
@@ -59,13 +59,13 @@ export interface ClientDependencies {
   clock: Clock
   /** Receives events for logs and metrics; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
-  /** Wraps each request that is sent, including token requests. */
+  /** Called around each request, including token requests, to observe it. */
   observe?: Observe | undefined
-  /** A connection pool of the caller, who also closes it; undefined: the client opens its own. */
+  /** The caller's connection pool, which the caller closes; undefined: the client opens its own. */
   dispatcher?: Dispatcher | undefined
-  /** Shares one token with other processes. */
+  /** Shares one token with other processes; undefined: this process has its own. */
   tokenStore?: TokenStore | undefined
-  /** Shares pauses with other processes. */
+  /** Shares pauses with other processes; undefined: this process has its own. */
   sharedPauses?: SharedPauses | undefined
 }
 
@@ -78,7 +78,7 @@ export interface ReportRequest<T> {
   scope?: string | undefined
   /**
    * What a 403 forbids. `report` (the default): all later reads of this report fail without a request. `request`: only
-   * this request fails. Example: the audit of one enquiry that the client may not view (spec §7).
+   * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
@@ -89,9 +89,9 @@ export interface ReportRequest<T> {
 
 export interface Answer<T> {
   value: T
-  /** The response's Date header (whole seconds); without one, the estimate of the service's clock or our own time. */
+  /** The response's Date header (whole seconds). If it has none: the estimate of the service's clock, or our clock. */
   servedAt: Instant
-  /** A lower bound of the service's clock when the request was sent. */
+  /** The service's clock when the request was sent, or an earlier time. */
   askedAt: Instant
   /** The decompressed size of the answer. */
   bytes: number
@@ -109,15 +109,15 @@ export interface ClientCounters {
 export interface ReportingClient extends AsyncDisposable {
   /** Sends a request, with retries, and returns the parsed answer. */
   read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
-  /** Returns a lower bound of the service's clock; our clock when answers have no Date; undefined before any answer. */
+  /** Returns a lower bound of the service's clock; our clock if there is no Date; undefined before any response. */
   serviceNow(): Instant | undefined
   /** True when answers have no Date header, so that our own clock is used. */
   readonly clockIsOurs: boolean
-  /** Returns the end and the scopes of the token, from the cache or a new request. */
+  /** Returns the token's end and its scopes. Requests a token if none is cached. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** Called after an operator's action: forgets refusals of this report (or of all) and of the credentials. */
+  /** After an operator's action: forgets refusals of the report (undefined: of all) and of the credentials. */
   resume(report?: string): Promise<void>
-  /** Forgets a refusal of this report, because another process has resumed it. */
+  /** Forgets a refusal of this report, because another process has ended the report's pause. */
   forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
   /** Cancels all requests and closes the connections. */
@@ -127,7 +127,7 @@ export interface ReportingClient extends AsyncDisposable {
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-/** A token request uses the permit of the request that needs the token. */
+/** A token request needs no permit: the request that waits for the token already has one. */
 const noPermit = async (): Promise<Permit> => ({
   succeeded: doNothing,
   overloaded: doNothing,
@@ -155,7 +155,7 @@ class Client implements ReportingClient {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error of each report that the service refuses. No request is sent for it until an operator acts. */
+  /** The error by report, if the service refuses it. No request is sent for that report until an operator acts. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -204,7 +204,7 @@ class Client implements ReportingClient {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // A cached token has only the scopes that it was issued with.
+    // A cached token only has the scopes with which it was issued.
     await this.#tokens.forget()
   }
 
@@ -221,7 +221,7 @@ class Client implements ReportingClient {
     return this.close()
   }
 
-  /** Makes one attempt. Returns a response that was parsed, or throws a SyncError. */
+  /** Makes one attempt. Returns the parsed response, or throws a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))
@@ -234,9 +234,9 @@ class Client implements ReportingClient {
   }
 
   /**
-   * Sends the request, again with a new token after a 401: the token is missing, expired or without the scope (spec §5,
-   * rule 4). If the token was issued to this client after the first refused request was sent, only the scope can be
-   * missing. A token of another process may have expired as well, so it proves nothing.
+   * Sends the request, and after a 401 sends it again with a new token: the old one was missing, expired or without the
+   * scope (spec §5, rule 4). If this client requested the token after the first refused request was sent, only the
+   * scope can be missing. Another process's token may also have expired, so it proves nothing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
@@ -253,7 +253,7 @@ class Client implements ReportingClient {
     throw refusal
   }
 
-  /** Gets a token and sends one POST. Fails at once if another request was refused while this one waited. */
+  /** Gets a token and sends one POST. Throws at once if another request was refused while this one waited. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -301,7 +301,7 @@ class Client implements ReportingClient {
     return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
 
-  /** Waits for a permit. If another process has stored a pause, waits for the pause and for a new permit. */
+  /** Waits for a permit. If another process has stored a pause, waits for its end, and then for a new permit. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
       const permit = await this.#limiter.acquire(signal, { priority })

@@ -13,25 +13,25 @@ export type RetryRules = Pick<
   'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
 >
 
-/** True when a retry cannot succeed, or the maximum of attempts is reached. */
+/** True if another attempt can't succeed, or the maximum number of attempts is reached. */
 const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
-/** Returns true for a 429, which limits the whole client and not one request. */
+/** Returns whether the error is a 429, which limits the whole client. */
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
-/** True for a 429, and for any response with Retry-After: the whole client pauses. */
+/** True for a 429 and for responses with Retry-After. The whole client pauses after them. */
 const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
 
 const askedToWaitMs = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
-/** True when the service is overloaded, so that fewer requests should be in flight. */
+/** True if the service is overloaded. Fewer concurrent requests are then allowed. */
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** Returns the delay after attempt number `attempt`: the service's Retry-After within limits, else the backoff. */
+/** Returns the delay (ms) after attempt number `attempt`: the service's Retry-After within limits, else the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
@@ -54,7 +54,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
   return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Returns the error with the hint that the service requests a longer pause than a run may wait. */
+/** Returns the error with the hint that the service requests a longer pause than a run waits for. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
   return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })
@@ -74,18 +74,18 @@ export interface RetryOptions {
   rules: RetryRules
   signal: AbortSignal
   /**
-   * Waits for a permit. An attempt keeps its permit until `onPause` was called, so that no other request starts before
-   * the pause.
+   * Waits for a permit. An attempt keeps it until `onPause` was called, so that no other request is sent before the
+   * pause.
    */
   permit: () => Promise<Permit>
-  /** Receives pauses that the service requests, also after the last attempt. */
+  /** Called with each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
 type AttemptResult<T> = { value: T } | { retryInMs: number }
 
-/** Runs `attempt` at most `attemptsMax` times. Errors that are no SyncError are defects and are thrown at once. */
+/** Calls `attempt` at most `attemptsMax` times. An error that is no SyncError is a defect and thrown at once. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, rules, signal } = options
   for (let number = 1; ; number += 1) {

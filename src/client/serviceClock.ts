@@ -15,9 +15,9 @@ import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
 const DATE_RESOLUTION_MS = 1_000
 
 export interface Observation {
-  /** The Date header; undefined when the answer had none. */
+  /** The Date header; undefined if the response has none. */
   date: Instant | undefined
-  /** Monotonic times of the request's start and of the arrival of the answer's head. */
+  /** Times on our monotonic clock: of the request's start, and of the arrival of the response's head. */
   sentMs: number
   arrivedMs: number
 }
@@ -31,24 +31,24 @@ export class ServiceClock {
     this.#clock = clock
   }
 
-  /** True when there were answers and none had a Date header. */
+  /** True if there were responses, but none with a Date header. */
   get isOurs(): boolean {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the lower bound; our own clock when no answer had a Date header; undefined before any answer. */
+  /** Returns the lower bound; our clock if no response had a Date header; undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the lower bound at a monotonic time; on our own clock when no answer had a Date header. */
+  /** Returns the lower bound at a monotonic time, or our clock at that time if no response had a Date header. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records an answer. Returns the time at which the service sent it. */
+  /** Records a response. Returns the time at which the service sent it. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

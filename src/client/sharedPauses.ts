@@ -1,21 +1,21 @@
 /**
- * Pauses that all processes share: after one process received a 429 or a Retry-After, all of them wait. Each request
- * checks the shared pause, but the store is read at most once in 250 ms. While the store does not respond, each process
- * has only its own pauses.
+ * Pauses that all processes share: after one process has received a 429 or a Retry-After, all of them wait. Each
+ * request checks for a shared pause, but the store is read only once in 250 ms. While the store does not respond, each
+ * process has only its own pauses.
  */
 import { type Clock, within } from '../clock.ts'
 
 /** Where the shared pause is stored. */
 export interface SharedPauses {
-  /** Stores a pause of `ms` milliseconds from now. A longer pause that is already stored stays. */
+  /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, that one stays. */
   pause(ms: number): Promise<void>
-  /** Returns the milliseconds that are left of the stored pause; 0 without one. */
+  /** Returns how many milliseconds of the stored pause are left; 0 if there is none. */
   remainingMs(): Promise<number>
 }
 
-/** A check is reused for this long, so other processes may send requests for this long after a 429. */
+/** Milliseconds for which a check is reused. After a 429, other processes may send requests for this long. */
 const CHECK_EVERY_MS = 250
-/** How long a request waits for the store. A store that does not respond must not stop requests. */
+/** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
 const CHECK_MS_MAX = 500
 
 export class PauseWatch {
@@ -34,7 +34,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns the milliseconds left of the shared pause; 0 when the store was read less than `CHECK_EVERY_MS` ago. */
+  /** Returns how many milliseconds of the shared pause are left; 0 for `CHECK_EVERY_MS` after the last read. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -13,14 +13,14 @@ import type { RawAnswer } from './transport.ts'
 export interface IssuedToken {
   secret: Secret
   lifetimeMs: number
-  /** Monotonic time at which the successful request was sent. */
+  /** Time on our monotonic clock when the successful request was sent. */
   sentMs: number
-  /** The scopes in the JWT; undefined when there are none or the token is no JWT. */
+  /** The scopes in the JWT; undefined if there are none, or if the token is no JWT. */
   scopes: readonly string[] | undefined
 }
 
 const TokenAnswer = z.object({
-  // The token is sent in a header: printable characters, no spaces.
+  // The token is sent in a header, so it may only have printable characters and no spaces.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
   // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).
@@ -34,7 +34,7 @@ const Claims = z.object({
   scopes: z.union([z.string(), z.array(z.string())]).optional(),
 })
 
-/** Returns the token of an answer. Throws a SyncError when there is none. */
+/** Returns the token in a response. Throws a SyncError if there is none. */
 export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedToken {
   const refusal = tokenRefusal(answer, request)
   if (refusal !== undefined) throw refusal
@@ -45,7 +45,7 @@ export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedT
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
-/** Returns the error for wrong credentials. The client remembers it and sends no further token request. */
+/** Returns the error for wrong credentials. The client remembers it, and sends no further token request. */
 export function credentialsRefused(): SyncError {
   return new SyncError(
     'CREDENTIALS_REFUSED',
@@ -61,7 +61,7 @@ function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | u
   const data = statusData(answer)
   switch (answer.status) {
     case 200:
-      // An empty body is left to the schema, which rejects it as a response without a token.
+      // The schema rejects an empty body, as a response without a token.
       return answer.bytes.length === 0 ? undefined : unusableBody(answer, request)
     case 400: {
       const { text, problems } = shownProblems(answer, request)

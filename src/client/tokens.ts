@@ -23,9 +23,9 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes this token; a newer one stays. */
+  /** Deletes this token. If the store has a newer one, that one stays. */
   drop(accessToken: Secret): Promise<void>
-  /** Runs `refresh` in one process at a time. */
+  /** Runs `refresh`, in only one process at a time. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials to any process. */
   refused?(): Promise<boolean>
@@ -38,21 +38,21 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** Monotonic time from which on the token is renewed. */
+  /** Time on our monotonic clock from which on the token is renewed. */
   readonly renewAtMs: number
-  /** The number of this client's token request, from 1; 0 for a token of another process. */
+  /** The number of the client's token request, from 1 on; 0 if another process has requested the token. */
   readonly issue: number
 }
 
 export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
-  /** Requests a token from the service, with retries. */
+  /** Sends a token request to the service, with retries. */
   request: (signal: AbortSignal) => Promise<IssuedToken>
   onRefreshed: (token: Token) => void
 }
 
-/** A token request and the number of callers that wait for it. It is cancelled when all of them have left. */
+/** A token request with the number of callers that wait for it. If none waits any more, it is cancelled. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -64,7 +64,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True when the refusal is in the store, where another process may delete it. */
+  /** True if the refusal is stored in the store, where another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 
@@ -72,12 +72,12 @@ export class TokenCache {
     this.#dependencies = dependencies
   }
 
-  /** The number of tokens that were issued to this client. A token with a higher `issue` is newer. */
+  /** Returns how many tokens were issued to this client. The higher a token's `issue`, the newer it is. */
   get issued(): number {
     return this.#issued
   }
 
-  /** Returns a token that is not near its end. Callers during a token request share its result. */
+  /** Returns a token that does not end soon. All callers during one token request get its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
@@ -97,7 +97,7 @@ export class TokenCache {
     if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
-  /** An operator's action in one process counts for all processes that share the store. */
+  /** Returns whether another process has deleted the refusal: an operator's action there counts for all processes. */
   async #isForgiven(): Promise<boolean> {
     if (!this.#refusalIsShared) return false
     this.#refused = (await this.#dependencies.store?.refused?.()) ?? true
@@ -120,7 +120,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Called when no caller waits any more: the request has settled, or all callers were cancelled. */
+  /** Ends a token request: it has settled, or all of its callers were cancelled. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -130,7 +130,7 @@ export class TokenCache {
     try {
       const { store } = this.#dependencies
       if (store === undefined) return this.#keep(await this.#ask(signal))
-      // In most cases another process has already stored a token, so this one needs no turn.
+      // Usually another process has already stored a token. This process then need not wait for its turn.
       const shared = await this.#sharedIn(store)
       if (shared !== undefined) return this.#keep(shared)
       return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
@@ -140,7 +140,7 @@ export class TokenCache {
     }
   }
 
-  /** The previous process may have stored a token or a refusal, so the store is read first. */
+  /** The process whose turn was before may have stored a token or a refusal, so the store is read first. */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared
@@ -186,7 +186,7 @@ export class TokenCache {
 
   #keep(token: Token): Token {
     this.#cached = token
-    // Later callers use the cache and never join this request, whose token may have expired by then.
+    // Later callers read the cache. They must not join this request, whose token may have expired by then.
     this.#refresh = undefined
     return token
   }

@@ -18,21 +18,21 @@ export interface Post {
   path: string
   body: Readonly<Record<string, unknown>>
   bearer?: Secret
-  /** The report, for errors; undefined for the token request. */
+  /** The report, for errors; undefined for a token request. */
   report: string | undefined
   answerBytesMax: number
 }
 
-/** An answer with any status, its body decompressed. */
+/** A response with any status. Its body is decompressed. */
 export interface RawAnswer {
   status: number
   contentType: string
-  /** The host of a redirect's Location. */
+  /** The host in a redirect's Location; undefined if there is none. */
   redirectHost: string | undefined
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** Monotonic times of the request's start and of the head's arrival. */
+  /** Times on our monotonic clock: of the request's start, and of the arrival of the response's head. */
   sentMs: number
   arrivedMs: number
 }
@@ -124,7 +124,7 @@ export class Transport {
       status: head.statusCode,
       contentType: first(head.headers['content-type']) ?? '',
       redirectHost: hostOf(first(head.headers['location']), this.#settings.baseUrl),
-      // A date in Retry-After is on the service's clock, so it is compared with the Date header.
+      // A date in Retry-After is in the service's time, so it is compared with the Date header.
       retryAfterMs: parseRetryAfter(first(head.headers['retry-after']), date ?? this.#settings.clock.now()),
       date,
     }
@@ -146,14 +146,14 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** Returns only the host: a redirect's path and query may contain a session or parts of the request. */
+/** Returns only the host, since a redirect's path and query may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** An Instant is exact up to the year 2255, so a later date is ignored as an error of the sender. */
+/** An Instant is exact up to the year 2255. A later date is an error of the sender and is ignored. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
@@ -163,7 +163,7 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the milliseconds from `now`, at least 0, or undefined. */
+/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the milliseconds from `now` on, at least 0; undefined if invalid. */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined

@@ -7,9 +7,9 @@ import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** Node's timers take at most 2^31 ms. */
+/** Maximum interval: Node's timers take at most 2^31 ms. */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** The maximum of overlap and settle: ten years, so that sums of instants stay exact. */
+/** The maximum of overlap and settle is ten years, so that sums of instants stay exact. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -48,12 +48,12 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** An address such as `s3://bucket`. A single letter is a Windows drive. */
+/** Matches an address such as `s3://bucket`. A single letter before the colon is a Windows drive. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The catalogue's file, or a connection string, which may contain a password. */
+  /** The path of the catalogue's file, or a connection string, which may contain a password. */
   readonly at: string
 }
 
@@ -71,7 +71,7 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Checks a directory on this machine, or one that all loaders mount. */
+/** Returns the problem of a directory: an address such as `s3://…` is refused, because only paths were ever tried. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
@@ -107,7 +107,7 @@ export const everyProblem: Check = (text) => {
 /** Checks a duration or `never`. */
 export const deletesEveryProblem: Check = (text) => (text === 'never' ? undefined : durationProblem(text))
 
-/** Checks a duration, a cron line or `never`. */
+/** Returns the problem unless the text is a duration, a cron line or `never`. */
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 
 /** Checks a time zone against the IANA names, such as Europe/Paris. */
@@ -125,11 +125,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long bookkeeping is kept: at least a day, because runs read the entries of the last day. */
+/** Returns the problem with how long bookkeeping is kept: at least a day, because runs read the last day's entries. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the lag that causes a notice. It cannot be 0s, because every mark is a little behind the present. */
+/** Returns the problem with the lag that causes a notice. Not 0s, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

@@ -25,10 +25,10 @@ const FIELDS: readonly Field[] = [
   { name: 'day of week', min: 0, max: 7, words: DAYS, range: 'SUN-SAT' },
 ]
 
-/** Returns true for a text of five or six fields. `cronProblem` checks the fields. */
+/** Returns whether the text has five or six fields. `cronProblem` checks these fields. */
 export const isCron = (text: string): boolean => /^\S+(?: +\S+){4,5}$/.test(text)
 
-/** Returns what is wrong with a cron line, or undefined when it is valid. */
+/** Returns the problem with a cron line; undefined if it is valid. */
 export function cronProblem(line: string): string | undefined {
   const texts = line.split(/ +/)
   for (const [index, field] of FIELDS.slice(-texts.length).entries()) {
@@ -48,7 +48,7 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether the line has a next time. The fixed date keeps the check independent of the clock. */
+/** Returns whether the line has a next time. A fixed date keeps the result independent of the clock. */
 function hasNext(line: string): boolean {
   try {
     return CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined

@@ -1,4 +1,4 @@
-/** Checks beyond the schema of the file: settings that a variable may set, and settings that exclude each other. */
+/** Checks that the schema of the file can't do: of settings that a variable may set, or that exclude each other. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -19,22 +19,22 @@ export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Prob
     problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
   }))
 
-/** Returns the reports that TIDEMARK_REPORTS names, or undefined when it is not set. */
+/** Returns the reports in TIDEMARK_REPORTS; undefined if the variable is not set. */
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns a problem for each name in TIDEMARK_REPORTS that is no report. */
+/** Returns a problem for each name in TIDEMARK_REPORTS that is not a report. */
 export const unknownReports = (env: Environment): readonly Problem[] =>
   (reportsInEnvironment(env) ?? [])
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** Minimum length, because others in the network may try tokens. */
+/** Minimum length of a token if others in the network may try to guess it. */
 const TOKEN_CHARS_MIN = 16
-/** The extension's own minimum, for an address that only processes of this machine can reach. */
+/** The extension's own minimum length, used if only processes of this machine can reach the address. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Returns what is wrong with `serve`, which needs DuckDB's extensions and a token that others cannot guess. */
+/** Returns the problems with `serve`: it needs DuckDB's extensions, and a token that others can't guess. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []
@@ -51,9 +51,7 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/**
- * Returns the settings that cannot be combined with a lake, which has several writers and is attached by its readers.
- */
+/** Returns problems with settings that a lake excludes, because it has several writers and its readers attach it. */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
@@ -74,7 +72,7 @@ export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem
 const needsExtensions = (names: string): string =>
   `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
 
-/** Returns a problem when the published copy is the warehouse itself: publishing would replace and lose the warehouse. */
+/** Returns a problem if the published copy is the warehouse itself: publishing would overwrite the warehouse. */
 export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
   const { warehouse, published } = filesOf(raw, folder)
   if (warehouse !== published) return []

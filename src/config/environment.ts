@@ -1,4 +1,4 @@
-/** Which environment variable sets which key, and how its text becomes the key's value. */
+/** Defines which environment variable sets which key, and converts its text to the key's value. */
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -56,11 +56,11 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that set the key at `path`, or a part of that key. */
+  /** Returns the variable that has set the key at `path` or a part of it; undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 
-/** Returns a copy of the file's settings in which each variable that is set replaces its key. */
+/** Returns a copy of the file's settings in which each variable that is set has replaced its key. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -75,14 +75,14 @@ export function withEnvironment(fileValue: unknown, env: Environment): MergedSet
 /** Returns the items of a list in a variable: `EUR, USD` and `EUR USD` are the same. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** A text that is no number is kept, so that the schema rejects it with its message. */
+/** Returns the number; a text that is no number unchanged, so that the schema rejects it with its own message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** A section that is no map is kept, so that the schema rejects it with its message. */
+/** Returns the section; if it is not a map, unchanged, so that the schema rejects it with its own message. */
 function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

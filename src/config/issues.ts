@@ -30,7 +30,7 @@ function unknownKey(path: Path, key: string): string {
   return `${name} is not a setting${hint(key, known)}`
 }
 
-/** The keys that the schema has at `path`. */
+/** Returns the keys that the schema has at `path`. */
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Returns the schema without its defaults and optionality. */
+/** Returns the schema inside of its defaults and optional wrappers. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema
@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns the text of an error. Our own messages begin with "must" and are kept; zod's are replaced. */
+/** Returns the text of an error. Our own texts, which begin with "must", are kept; zod's are replaced. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

@@ -5,7 +5,7 @@
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
-  /** `tidemark.yaml:12`, or the name of a variable. */
+  /** Where the problem is: `tidemark.yaml:12`, or the name of a variable. */
   readonly where: string
   readonly problem: string
 }
@@ -13,14 +13,14 @@ export interface Problem {
 /** Steps to a setting. Example: `['reports', 'events', 'expand', 2]`. */
 export type Path = readonly (string | number)[]
 
-/** Returns the line or the variable that sets the key at a path. */
+/** Returns the line or the variable that sets the key at a path, for messages. */
 export type WhereOf = (path: Path) => string
 
-/** Returns a path as people write it. Example: `reports.events.expand[2]`. */
+/** Returns a path as text. Example: `reports.events.expand[2]`. */
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the setting at a path, before the configuration is checked. */
+/** Returns the setting at a path before it is checked; undefined if there is none. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -28,7 +28,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder in which no `tidemark.yaml` was found. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder without a `tidemark.yaml`, if none was found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -21,7 +21,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** One request in 100 s. A slower worker would seem to hang. */
+/** The minimum is one request in 100 s. With fewer, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -98,7 +98,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** The text is passed to DuckDB unchanged. */
+/** DuckDB parses this text. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()

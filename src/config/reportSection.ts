@@ -52,7 +52,7 @@ const entity = z.strictObject({
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
 })
 
-/** Returns the schema of one report's settings. A setting exists only where the declaration supports it. */
+/** Returns the schema of one report's settings. It has a setting only if the report's declaration supports that. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
@@ -89,7 +89,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A checked section of `reportSection`. Keys that the report does not support are always missing. */
+/** A section that was checked by `reportSection`. Keys that the report does not support are always missing. */
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string

@@ -11,7 +11,7 @@ import { parseDuration } from './units.ts'
 export interface Surroundings {
   /** Paths in the settings are relative to this folder. */
   readonly folder: string
-  /** The reports that TIDEMARK_REPORTS names; undefined runs all. */
+  /** The reports in TIDEMARK_REPORTS; undefined: all. */
   readonly onlyReports: readonly string[] | undefined
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
@@ -54,9 +54,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/**
- * Returns the local path for staging, queue and socket. A lake with its catalogue in PostgreSQL has no path of its own.
- */
+/** Returns the path next to which staging, queue and socket are. A lake in PostgreSQL has no path of its own. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -77,7 +75,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Returns the service's settings. A missing address or identifier was already reported as a problem. */
+/** Returns the service's settings. If address or identifier are missing, that was already reported as a problem. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

@@ -1,4 +1,4 @@
-/** Resolves one report's settings from its section and the defaults. Decides whether the report runs, and why not. */
+/** Computes a report's settings from its section and the defaults. Decides whether it runs, and if not, why. */
 import { reports, type Declaration } from '../../schema/index.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawConfig } from './raw.ts'
@@ -29,7 +29,7 @@ export function resolveReport(
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // The flags have the order of the declaration, so that their order in the file does not change requests.
+    // The flags are in the order of the declaration, so that their order in the file does not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: withoutEmpty(own.filters ?? {}),
     contract: own.schema_contract ?? raw.defaults.schema_contract,
@@ -59,7 +59,7 @@ interface Situation {
   readonly onlyReports: readonly string[] | undefined
 }
 
-/** Returns why the report is off. A decision of the operator comes before a missing setting. */
+/** Returns why the report is off; undefined if it is on. An operator's decision is named before a missing setting. */
 function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
   if (!own.enabled) return 'enabled: false'
   if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'

@@ -1,6 +1,4 @@
-/**
- * The configuration as the rest of Tidemark uses it: one frozen value, read and checked once at the start.
- */
+/** The configuration as all other code uses it: one frozen value, read and checked once at the start. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
@@ -19,7 +17,7 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** The interval or the times of something that is repeated. */
+/** The interval, or the times, at which something is repeated. */
 export interface Rhythm {
   /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
@@ -38,11 +36,11 @@ export interface Privacy {
 export interface ReportConfig extends Rhythm {
   readonly name: ReportName
   readonly enabled: boolean
-  /** Why the report is off; undefined when it is on. */
+  /** Why the report is off; undefined if it is on. */
   readonly offReason?: OffReason
   /** The time zone of cron lines. */
   readonly timeZone: string
-  /** How often a worker compares the whole report with the service; undefined: only on request. */
+  /** When a worker compares the whole report with the service; undefined: only on request. */
   readonly reconcile?: Rhythm
   /** How often incremental runs compare counts; 0: each of them; undefined: never. */
   readonly deletesEveryMs: number | undefined
@@ -50,18 +48,18 @@ export interface ReportConfig extends Rhythm {
   readonly overlapMs: number
   readonly settleMs: number
   readonly start: Instant
-  /** The flags of `expand` that requests have: all of them unless the settings name some. */
+  /** The flags of `expand` in requests: all, unless the settings name some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What happens to fields and types that the declaration does not have. */
+  /** What new fields and types cause. */
   readonly contract: SchemaContract
   /** True: every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
   /** Which values are hashed or dropped before they are written. */
   readonly privacy: Privacy
-  /** True: incremental runs also request rows by creation time, if the report has such a filter. */
+  /** True: incremental runs also request rows by creation time, if the report can be read so. */
   readonly askCreated: boolean
-  /** Empty for every report except `audit_entries`. */
+  /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
 }
 
@@ -70,7 +68,7 @@ export interface ServiceConfig {
   readonly clientId: string
   readonly clientSecret: Secret
   readonly scopes?: readonly string[]
-  /** The maximum number of requests in flight. */
+  /** The maximum number of concurrent requests. */
   readonly concurrency: number
   readonly requestsPerSecond?: number
 }
@@ -78,7 +76,7 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
-  /** The value of `TIDEMARK_CONSOLE_TOKEN`; if undefined, the console makes a token at its start. */
+  /** The value of `TIDEMARK_CONSOLE_TOKEN`; undefined: the console makes a token when it starts. */
   readonly token?: Secret
 }
 
@@ -90,13 +88,13 @@ export interface LakeConfig extends LakeAddress {
 
 /** Where a worker serves the published copy. */
 export interface ServeConfig extends ServeAddress {
-  /** The value of `TIDEMARK_SERVE_TOKEN`; if undefined, the worker makes a token at its start. */
+  /** The value of `TIDEMARK_SERVE_TOKEN`; undefined: the worker makes a token when it starts. */
   readonly token?: Secret
 }
 
 /** Where the worker posts notices for operators. */
 export interface NotifyConfig {
-  /** Path and query may be secret, so only the host is printed or logged. */
+  /** The address. Only its host is printed or logged, because path and query may be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -109,37 +107,37 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** Passed to DuckDB as written, such as `1GB`. */
+  /** A size that DuckDB parses, such as `1GB`. */
   readonly warehouseMemory: string
-  /** Memory of DuckDB for queries, as text such as `1GB` that DuckDB parses. */
+  /** Memory of DuckDB for queries: a size that DuckDB parses, such as `1GB`. */
   readonly queryMemory: string
   readonly warehouseThreads?: number
 }
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute path. For a lake: the path that its local files (staging, queue, socket) are named after. */
+  /** Absolute path; for a lake, the path from which those of its local files (staging, queue, socket) are derived. */
   readonly warehouse: string
-  /** Set when the warehouse is a lake. */
+  /** The lake; undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
   readonly published: string
   /** A directory on the warehouse's file system, so that a file is moved between them by a rename. */
   readonly staging: string
-  /** Directory of DuckDB's extensions; always set when one is needed. */
+  /** Directory of DuckDB's extensions. Always set if one is needed. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long each run and window is kept in the bookkeeping tables before it becomes part of a sum. */
+  /** How long a run or window is kept in the bookkeeping tables before only a sum of it is kept. */
   readonly historyMs: number
-  /** The key for hashed columns; always set when a report has one. */
+  /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
   /** ISO 4217 codes. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** The file, the names of the variables that are set, and variables that are probably misspelt. */
+  /** The file, the variables that are set, and variables that are probably misspelt. */
   readonly source: {
     readonly file?: string
     readonly env: readonly string[]
@@ -148,7 +146,7 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** The file that `--config` names. */
+  /** The file in `--config`; undefined: the usual places are searched. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

@@ -1,5 +1,5 @@
 /**
- * Reads the configuration file, the `.env` in its folder and the files with secrets. No other file of src/config reads
+ * Reads the configuration file, the `.env` in its folder, and files with secrets. No other file in src/config reads
  * from the disk.
  */
 import { readFile } from 'node:fs/promises'
@@ -13,18 +13,18 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path; undefined when there is no file and the environment sets everything. */
+  /** Absolute path; undefined if there is no file, so that the environment has to set everything. */
   readonly file?: string
-  /** The file's name in messages: relative to the working directory when the file is inside it. */
+  /** The file's name for messages: relative to the working directory if the file is inside of it. */
   readonly fileLabel: string
   readonly text: string
-  /** Paths in the configuration are relative to this folder. */
+  /** The folder to which paths in the configuration are relative. */
   readonly folder: string
-  /** The variables of `.env`, overridden by the real environment. A variable with empty text counts as not set. */
+  /** The variables of `.env`, replaced by those of the real environment. A variable with an empty text is not set. */
   readonly env: Environment
 }
 
-/** Reads the configuration file and `.env`. Throws CONFIG_INVALID for a file that cannot be read. */
+/** Reads the configuration file and `.env`. Throws CONFIG_INVALID if a file can't be read. */
 export async function readSources({ file, env, cwd }: ConfigSources): Promise<Sources> {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
@@ -41,7 +41,7 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Reads a secret, without the line break that editors and secret stores add at the end. */
+/** Reads a secret from a file, without the line break that editors and secret stores add to its end. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
@@ -62,7 +62,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // A secret and its _FILE variable set the same thing: when the real environment has either, both are ignored in `.env`.
+  // A secret and its _FILE variable set the same value. If the real environment has one of them, `.env` has neither.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

@@ -1,6 +1,6 @@
-/** "Did you mean": finds the known word that is most similar to a mistyped one, or none when all differ too much. */
+/** "Did you mean": finds the known word that is most similar to a mistyped one, if one is similar enough. */
 
-/** At most a third of the letters may differ. A suggestion that is less similar confuses more than it helps. */
+/** At most one third of the letters may differ, because a less similar suggestion would confuse. */
 const FAR = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {

@@ -1,15 +1,15 @@
 /**
- * Reads a YAML text as a plain value, with the line of each key. Errors do not quote the text: an operator may have put a
- * secret into it by mistake.
+ * Parses a YAML text as a plain value with the line of each key. Errors do not quote the text, because an operator may
+ * have written a secret into it by mistake.
  */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import type { Path } from './problems.ts'
 
 export interface YamlFile {
   readonly value: unknown
-  /** Returns the line of the deepest part of `path` that exists, counted from 1. */
+  /** Returns the line, from 1 on, of the deepest part of `path` that exists. */
   lineOf(path: Path): number
-  /** Errors of the text. If there are any, `value` is undefined. */
+  /** Errors in the text. If there are any, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
 }
 
@@ -29,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Resolves aliases. Refuses an unknown alias, and aliases that expand to a huge value. */
+/** Returns the value with its aliases resolved. Throws for an unknown alias, and for aliases that make a huge value. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))
@@ -77,7 +77,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Returns the parser's message. Messages that quote the text are replaced or cut, since it may contain a secret. */
+/** Returns the parser's message, shortened or replaced if it quotes the text, which may contain a secret. */
 function wordsOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

@@ -6,8 +6,8 @@ import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
 /**
- * A report needs attention when its lag exceeds both limits; a shorter lag disappears by itself. For a cron line, one
- * day counts as its interval.
+ * A report needs attention if its lag exceeds this and some intervals. A shorter lag disappears by itself. For a cron
+ * line, one day counts as the interval.
  */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
@@ -63,7 +63,7 @@ function behindOf({ report, state, lag_seconds: lag }: Standing, settings: Repor
   const { every, everyMs = DAY_MS } = settings
   const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
   if (state === 'failed' || lag === null || lag <= expected) return []
-  // The mark of such a report moves only when one of its records changes.
+  // The mark of a report that is requested per record only moves when a record changes.
   if (isPerRecord(report)) return []
   const why = `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`
   const cure = 'Look at its last runs: a long run or a stopped worker explains it.'

@@ -1,7 +1,7 @@
 /**
- * The source of the console's data and the target of its commands. In the process that owns the warehouse, both are
- * that process. In any other process, data comes from the published copy, and commands go through the queue to the
- * owner. The backend changes with the ownership, while the console stays open.
+ * The source of the console's data and the target of its commands. If this process owns the warehouse, it is both
+ * itself. In any other process, data are read from the published copy, and commands are sent through the queue to the
+ * owner. When the owner changes, so does the backend, while the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -16,19 +16,19 @@ export interface Reader {
 export interface ConsoleBackend {
   /** Whether this process owns the warehouse. */
   readonly isOwner: boolean
-  /** Executes an operation of the command line. A failure is an answer with `error`. */
+  /** Executes an operation of the command line. A failure is returned as an answer with `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
   /** Runs SELECT statements on the bookkeeping tables of the warehouse, or of the published copy. */
   readonly books: Reader
   /** Returns what `tidemark status --json` prints for each report. */
   standings(): Promise<readonly Standing[]>
-  /** Returns the active runs of this process; empty when it is not the owner. */
+  /** Returns the active runs of this process; none if it is not the owner. */
   running(): readonly RunningRun[]
-  /** Returns how many runs this process has started so far; 0 when it is not the owner. */
+  /** Returns how many runs this process has begun so far; 0 if it is not the owner. */
   begun(): number
 }
 
-/** The configuration of one report, as far as the console shows it. */
+/** The part of a report's configuration that the console shows. */
 export interface ReportSettings {
   readonly enabled: boolean
   readonly every: string

@@ -1,4 +1,4 @@
-/** Queries of the console on the bookkeeping tables: reads only, each with a limit. Times are returned as text. */
+/** Queries of the console on the bookkeeping tables. They only read, and have a limit. Times are returned as text. */
 import type { ReportName } from '../../schema/index.ts'
 import { text } from '../warehouse/database/sqlText.ts'
 import type { Reader } from './backend.ts'
@@ -42,7 +42,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns the rows of the last incremental runs of each report, earliest first. */
+/** Returns the number of rows of each report's last incremental runs, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -54,8 +54,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark after each of the last incremental runs: the earliest end of its windows over all scopes, minus
- * settle. It is computed, because the tables contain only the current mark.
+ * Returns the mark after each of the last incremental runs: the earliest end of the run's windows over all scopes,
+ * minus settle. It is computed because the tables only have the present mark.
  */
 export function marksOver(
   books: Reader,
@@ -75,7 +75,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** A longer row is cut, because a row may have megabytes. */
+/** Maximum number of characters of a row that are returned, because a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows, newest first, and their total number. */

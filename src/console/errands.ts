@@ -1,6 +1,6 @@
 /**
- * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * and the page polls its state. Only the newest errands are kept; the bookkeeping tables contain their results.
+ * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand
+ * whose state the page polls. Only the newest errands are kept; the results are in the bookkeeping tables.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
@@ -12,7 +12,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** Milliseconds. An action that ends within this time is answered with its result, not with a running errand. */
+/** Milliseconds to wait for an action's result. If the action takes longer, the response is a running errand. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -35,7 +35,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it continues. */
+  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it goes on. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),
@@ -55,7 +55,7 @@ export class Errands {
     return errand
   }
 
-  /** Stops to wait for the results of actions; the actions continue in the worker. */
+  /** Stops waiting for the results of actions, which go on in the worker. */
   close(): void {
     this.#closing.abort()
   }

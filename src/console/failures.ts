@@ -1,4 +1,4 @@
-/** Turns errors into responses: what happened and what to do, without internals of the program. */
+/** Turns errors into responses: what happened and what to do, without details of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error as the response. It bypasses error handlers of plugins. */
+/** Sends the error as a response, without the error handlers of plugins. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)

@@ -12,7 +12,7 @@ export interface MetricsText {
 
 export interface HealthOptions {
   readonly clock: Clock
-  /** False if the store of the queue does not answer, or if an owner's schedules are not set. */
+  /** Returns false if the store of the queue does not respond, or if an owner's schedule is not set. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<MetricsText>) | undefined
 }

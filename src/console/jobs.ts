@@ -13,7 +13,7 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Reads the jobs of the queues. Requests that arrive during a read share its answer, so that pages cannot overload it. */
+/** Reads the jobs of the queues. Requests during a read get its result, so that many pages can't overload the store. */
 export class JobList {
   readonly #queues: Queues
   readonly #clock: Clock
@@ -43,7 +43,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** The queue of ticks always has one delayed job for each report, which is not shown. */
+/** True for the one delayed job per report in the queue of ticks. It is always there and is not shown. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -10,9 +10,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
-/**
- * Proxies close connections that are silent for a minute. At this interval a comment is sent and the session checked.
- */
+/** Interval for a comment and a check of the session. Proxies close connections that are silent for a minute. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -20,7 +18,7 @@ export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
   readonly errands: Errands
-  /** Whether the session of the request is still open. */
+  /** Returns whether the session of the request is still open. */
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
 
@@ -85,7 +83,7 @@ export class Live {
       this.#streams.delete(stream)
       return false
     }
-    // A slow reader receives the newest state when its buffer is empty; older states are skipped.
+    // While the buffer is not empty, nothing is sent. A slow reader gets the newest state later, and no older ones.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

@@ -1,7 +1,7 @@
 /**
  * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
- * executes it. Both ends validate what they receive. Over the socket and the queue, the other end may be of another
- * version.
+ * executes it. Both sides validate what they receive, because over the socket or the queue the other side may have
+ * another version.
  */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -20,20 +20,20 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** Start of the range; undefined: the configured start of the report. */
+  /** Start of the range; undefined: the start of the report in the configuration. */
   from: instant.optional(),
   /** End of the range; undefined: now. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
 
-/** The operations that change something. They run in the worker that owns the warehouse, or in the calling process. */
+/** The operations that change something. The owner of the warehouse executes them, or the caller's process. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // `onlyRefused`: resumes only reports that the service refused, not those that an operator paused.
+  // `onlyRefused`: ends only pauses because of a refusal by the service, and not those by an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
@@ -58,7 +58,7 @@ export type Problem = z.infer<typeof Problem>
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
-/** Returns the error for a problem. A code that this version does not know becomes UNEXPECTED. */
+/** Returns the error with the data of a problem. A code that this version does not know becomes UNEXPECTED. */
 export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
   const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
@@ -115,7 +115,7 @@ const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-/** An event while an operation is executed: the progress of a run, or the outcome of a run that has ended. */
+/** An event during an operation: the progress of a run, or the outcome of a run that has ended. */
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
@@ -141,7 +141,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier that `cancel` accepts: of the run, or for a backfill its own. */
+  /** The identifier for `cancel`: of the run, or of the backfill. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -151,7 +151,7 @@ export type WaitingRun = z.infer<typeof WaitingRun>
 export const Activity = z.object({
   running: z.array(RunningRun),
   waiting: z.array(WaitingRun),
-  /** Jobs in each queue, by state. */
+  /** Number of jobs by queue and state. */
   queues: z.record(z.string(), z.object({ waiting: count, active: count, delayed: count, failed: count })),
 })
 export type Activity = z.infer<typeof Activity>
@@ -175,9 +175,9 @@ export const ANSWERS = {
   resume: Unpublished.extend({ resumed: z.array(report) }),
   cancel: Unpublished.extend({
     cancelled: z.string(),
-    /** The thing that was cancelled. Example: `the backfill of events`. */
+    /** What was cancelled. Example: `the backfill of events`. */
     what: z.string(),
-    /** True when an earlier request cancelled it. */
+    /** True if an earlier request had already cancelled it. */
     isAlready: z.boolean().optional(),
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
@@ -196,7 +196,7 @@ export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Accepts values of bookkeeping tables unchecked: they are plain JSON, and their type `T` is declared elsewhere. */
+/** Returns a schema that accepts any value as `T`. For bookkeeping rows, whose type is declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

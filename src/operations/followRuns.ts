@@ -1,6 +1,6 @@
 /**
- * Requests runs for a caller and waits for them. Only runs that begin after the request count: a run that is already
- * active may have read past the change that the caller wants to see. A request that the store lost is repeated.
+ * Requests runs for a caller and waits for them. Only runs that begin after the request count, since an active run may
+ * already have read past the change that the caller wants to see. If the store loses a request, it is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -21,13 +21,13 @@ export interface FollowOptions {
 
 const LOOK_EVERY_MS = 2_000
 
-/** Requests a run of each report and waits for all. Returns them in the given order. Rejects when the caller leaves. */
+/** Requests a run of each report and waits for all. Returns them in the given order. Rejects if the caller leaves. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // If the caller leaves before this promise is awaited, Node would otherwise report an unhandled rejection.
+  // If the caller leaves before this promise is awaited, Node would report an unhandled rejection.
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {
@@ -72,7 +72,7 @@ async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // An active run of this process reports its own end, also while the store is unreachable.
+    // Active runs of this process report their own end, even if the store can't be reached.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

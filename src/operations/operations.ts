@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** An operation without the name in its request. */
+/** An operation: its engine, its request without the name, and its caller. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
@@ -51,7 +51,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared, ...(await publishFailure(engine)) }
 }
 
-/** Continues an open backfill of the same range. */
+/** Runs a new backfill, or continues an open one of the same range. */
 const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
   const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
   const ended = await engine.run({ kind: 'backfill', ranges }, caller)
@@ -70,9 +70,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/**
- * Resumes reports, forgets refusals (403) of the service, and starts the reports so that the operator sees the effect.
- */
+/** Ends pauses, forgets refusals (403) of the service, and starts the reports, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -82,7 +80,7 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed], ...(await publishFailure(engine)) }
 }
 
-/** Cancels a run, a backfill, or a waiting job. Throws USAGE_INVALID when none has this identifier. */
+/** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if none has this identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.callOff(id)
@@ -97,7 +95,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. Two callers at the same time are served one after the other. */
+/** Loads rejected rows again. If two callers request this at the same time, the second one waits. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

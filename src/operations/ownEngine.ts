@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Windows of a backfill that are in work at once, so that one is loaded while others are read. */
+/** Number of windows of a backfill in work at once, so that some are read while another is loaded. */
 const LANES = 4
 
 export interface OwnEngineOptions {
@@ -29,7 +29,7 @@ export class OwnEngine implements Engine {
     this.#options = options
   }
 
-  /** Throws the signal's reason when the caller has asked to stop. */
+  /** Runs the reports. Throws the signal's reason if the caller stops them. */
   async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
     const { kind } = request
     const told = new Set<string>()
@@ -58,7 +58,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Always returns undefined: this process has no runs but the caller's own. */
+  /** Returns undefined, because this process only has the caller's own runs. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }
@@ -67,7 +67,7 @@ export class OwnEngine implements Engine {
     return undefined
   }
 
-  /** Does nothing: without a worker, the next command runs the reports. */
+  /** Does nothing. Without a worker, the reports run with the next command. */
   restart(): Promise<void> {
     return Promise.resolve()
   }

@@ -8,7 +8,7 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The log and the observers of an operation. Closed when the operation has ended. */
+/** The log and the observers of an operation. They are closed when the operation has ended. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
   /** `log`, `observe` and `onEnded` are used only when the operation is executed in this process. */
@@ -21,9 +21,9 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Ends the operation, or only the wait for it when the worker executes it. */
+  /** Aborts the operation or, if the worker executes it, only the wait for it. */
   readonly signal: AbortSignal
-  /** Called when the place of execution is known. */
+  /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Operations over the shared queue, for callers on other machines than the worker. Progress of the job carries the
- * events, and the result of the job is the reply.
+ * Sends operations over the shared queue, for callers on other machines than the worker. The progress of the job
+ * contains the events, and its result is the reply.
  */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
@@ -10,9 +10,9 @@ import { OperationEvent, OperationRequest, Reply, workerLost } from './contract.
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** A caller that waits for a run takes one place. There must always be a place left for a pause or a cancel. */
+/** Maximum number of callers at once, so high that a pause or a cancel need not wait for callers that wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Events that a job's progress keeps. */
+/** Maximum number of events in a job's progress. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -30,7 +30,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data, { tell, signal })
       await written
-      // A job that is returned to the queue is answered by the next owner.
+      // If the job returns to the queue, the next owner executes it.
       signal.throwIfAborted()
       return reply
     },
@@ -53,7 +53,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
-    // The state is read first. Otherwise a job could end between the two reads and be `completed` without a result.
+    // The state must be read first. Otherwise a job could end between the reads, and be `completed` without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

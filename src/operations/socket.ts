@@ -19,10 +19,10 @@ import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, work
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** The limit of operating systems for the path of a socket, without its final zero byte: 104 on macOS, 108 on Linux. */
+/** Maximum bytes in a socket's path, without the final zero byte. Systems allow 104 (macOS) or 108 (Linux). */
 const PATH_BYTES_MAX = 103
 
-/** Returns the path of the owner's socket: next to the warehouse, or, where that is too long, in the temporary directory. */
+/** Returns the path of the owner's socket: next to the warehouse or, if that is too long, in the temporary folder. */
 export function socketPathOf(warehouse: string): string {
   const beside = `${warehouse}.sock`
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
@@ -50,7 +50,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // Every caller has its reply by now. A caller that does not read it is disconnected.
+      // Each caller has its reply by now. Callers that do not read it are disconnected.
       server.closeAllConnections()
       await closed
     },
@@ -82,7 +82,7 @@ export function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** A healthy worker sends the head of the response at once. After this time it counts as frozen. */
+/** Milliseconds until a worker counts as frozen. A healthy one sends the head of its response at once. */
 const HEARD_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST and the signal's reason. */

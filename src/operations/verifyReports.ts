@@ -1,6 +1,6 @@
 /**
- * Reads a past window of reports again and compares it with the published copy. Always runs in the calling process,
- * with a temporary warehouse; nothing permanent is written.
+ * Reads a past window of reports again and compares it with the published copy. Always runs in the caller's process,
+ * with a temporary warehouse. Changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,13 +22,13 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** Start of the window; undefined: the configured start of the report. */
+  /** Start of the window; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
   /** End of the window; undefined: the report's mark. */
   readonly to: Instant | undefined
 }
 
-/** The comparison of one report: one part for each scope (such as a currency), or the error that prevented it. */
+/** The comparison of one report, with one part per scope (such as a currency), or the error that prevented it. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly Verified[]
@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // Values are marked as in the copy; otherwise equal rows with long numbers would have different fingerprints.
+  // Long numbers get the same prefix as in the copy. Otherwise equal rows with such numbers would seem different.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
@@ -95,7 +95,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
 }
 
 /**
- * Reads the pauses from the warehouse where it can be opened: `check` ends pauses there without publishing a new copy.
+ * Reads the pauses from the warehouse if it can be opened, because `check` ends pauses without publishing a new copy.
  */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)

@@ -1,4 +1,4 @@
-/** Lists and cancels runs that wait in a queue: not begun yet, or waiting for their next attempt. */
+/** Lists and cancels runs in a queue that have not begun, or that wait for their next attempt. */
 import { RUN_KINDS, type RunKind, type Runs } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError } from '../../jobs/queue/jobOutcome.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
@@ -7,7 +7,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 import type { WaitingRun } from './contract.ts'
 
-/** Returns the identifier of a waiting run. A backfill has its own identifier and keeps it over several runs. */
+/** Returns the identifier of a waiting run. A backfill keeps its identifier over several runs. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 
@@ -17,7 +17,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes the run from its queue and ends the wait of its callers. Returns undefined when no such run waits. */
+/** Removes the run from its queue and ends the wait of its callers. Returns undefined if there is no such run. */
 export async function callOffWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

@@ -1,4 +1,4 @@
-/** The connection to the worker that owns the warehouse: its socket, or on another machine the shared queue. */
+/** The connection to the worker that owns the warehouse: by its socket or, between machines, by the shared queue. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { ANSWERS, type AnswerOf, errorFrom, notUnderstood, type OperationRequest, type Reply } from './contract.ts'
@@ -6,11 +6,11 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Returns the validated answer. Throws the operation's error, and WORKER_LOST when the worker no longer responds. */
+  /** Returns the validated answer. Throws the operation's error, and WORKER_LOST if the worker no longer responds. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
-/** Returns the connection, or undefined when no worker owns the warehouse. */
+/** Returns the connection; undefined if no worker owns the warehouse. */
 export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) {
@@ -20,7 +20,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** Returns undefined also when the queue can't be reached. */
+/** Returns the connection by the queue; undefined also if the queue can't be reached. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

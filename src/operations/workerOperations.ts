@@ -31,7 +31,7 @@ export interface WorkerParts {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly standings: () => Promise<Standing[]>
-  /** Returns the address of this process's console; undefined when it has none. */
+  /** Returns the address of this process's console; undefined if it has none. */
   readonly console: () => string | undefined
 }
 
@@ -42,9 +42,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerParts
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /**
-   * Runs that ended before they were recorded in the books. A second `cancel` of one gets the same answer as the first.
-   */
+  /** Runs that were stopped before they were in the books. A second `cancel` of such a run gets the same answer. */
   readonly #calledOff: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -94,7 +92,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // The reports that audit reports depend on run first.
+    // Audit reports run after the reports that they follow.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,
@@ -121,7 +119,7 @@ export class WorkerOperations implements Engine {
     return this.#calledOff.find((each) => each.id === id)?.what
   }
 
-  /** Continues backfills that the pause stopped or kept waiting, and requests a run of each report. */
+  /** Continues backfills that were stopped by the pause or waited for its end, and requests a run of each report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {

@@ -29,7 +29,7 @@ const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
-/** Returns whether an envelope's total is higher than the rows of page 1, and only one response is wanted. */
+/** Returns whether page 1 of an envelope has fewer rows than its total, in a span that may be cut. */
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
@@ -56,7 +56,7 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut after its first pages. Not if it is unbounded, one instant, or has a heap. */
+/** Returns whether the slice may be cut instead of read to its end: bounded, longer than one instant, and no heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
@@ -156,7 +156,8 @@ export const isShort = (given: Case): boolean => {
 }
 
 /**
- * Returns whether this is the last walk of a bare array with only full pages, so that a page of any size may hide rows.
+ * Returns whether, in the last of the allowed walks of a bare array, the page after a full page was refused. The refused
+ * page may have rows, for any page size.
  */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&

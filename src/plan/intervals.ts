@@ -8,8 +8,9 @@ import type { Span } from './spans.ts'
 const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /**
- * Returns the same time as few spans that don't touch, earliest first. A span that ends before it begins is left out;
- * it occurs when the service's clock is later than the end of the window by up to a second.
+ * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. A span
+ * whose end is before its beginning is left out. Such a span occurs when the service's clock is up to a second later
+ * than the end of the window.
  */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []

@@ -75,7 +75,10 @@ export class LastPageSearch {
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
-  /** Returns the last page if only one place for it is left. `short`: a short page that is followed by an empty one. */
+  /**
+   * Returns the last page once the search has excluded every other number. `short`: the number of a short page whose
+   * next page is empty.
+   */
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
     if (this.#limit === undefined) return undefined

@@ -34,20 +34,20 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
-/** Returns the profile after a page of `rows` that was followed by a page with new rows. */
+/** Returns the profile after a page with `rows` rows that was followed by a page with new rows. */
 export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` that was certainly the last. */
+/** Returns the profile after a page with `rows` rows that was certainly the last one. */
 export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` that others followed, although it is shorter than known full pages. */
+/** Returns the profile after a page of `rows` rows that others followed, though it is shorter than known full pages. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -55,7 +55,7 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after narrower requests found no row that a response of `rows` lacks. */
+/** Returns the profile after narrower requests have shown that a response with `rows` rows lacks none. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),
@@ -80,8 +80,8 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response of `rows` has everything when `asked` rows were requested. False for a response of `asked`
- * rows, even if longer pages were seen: a service that raised its page size may return to the requested size.
+ * Returns whether a response of `rows` rows has everything when `asked` were requested. False for `asked` rows, even if
+ * longer pages were seen: a service that raised its page size may return to the requested size.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)

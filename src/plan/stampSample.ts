@@ -6,7 +6,7 @@
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's modification times, the most precise first; undefined for a time that the row does not have. */
+/** A row's modification times, in the order of `newerBy`; undefined for a time that the row does not have. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
@@ -157,7 +157,10 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns when the rows entered the span and left it, by the first and the last of their times in the span. */
+/**
+ * A row has several times. Returns two ranges over all rows: of each row's earliest time inside the span (`entered`),
+ * and of each row's latest time inside it (`gone`).
+ */
 function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows
     .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))

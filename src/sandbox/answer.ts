@@ -1,4 +1,4 @@
-/** Responses before they are sent, and the refusals in the specification (§7). */
+/** The form of a response before it is sent, and functions that return the specification's refusals (§7). */
 import type { PropertyErrors } from './validate.ts'
 
 export interface Answer {

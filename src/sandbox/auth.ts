@@ -134,7 +134,7 @@ export class Auth {
     return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. Returns the seconds to wait when the limit of the last minute is reached. */
+  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached, else undefined. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
@@ -157,7 +157,7 @@ function failureOf(property: string, given: unknown): { property: string; messag
   return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
 }
 
-/** Omitted scopes mean the client's default scopes (spec §4). */
+/** Returns the requested scopes; if there are none, the client's default scopes (spec §4). */
 function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] {
   const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return asked.length === 0 ? client.scopes : asked

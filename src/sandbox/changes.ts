@@ -29,13 +29,13 @@ interface Target {
 
 interface ItemsChange {
   readonly action: string
-  /** The collection; undefined: a random one. */
+  /** The collection; undefined: one is drawn. */
   readonly field: string | undefined
   readonly needsItems: boolean
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** How often a tick makes each kind of change, in percent. */
+/** How often a tick makes each kind of change, as a percentage. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -49,7 +49,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** How far stamps of edits lie in the past. */
+  /** Returns how far before the present the modification time of an edit is. */
   readonly back: () => Ticks
 }
 
@@ -76,7 +76,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without a new modification time. */
+  /** Edits a row without changing its modification time. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -123,7 +123,7 @@ export class Changes {
     return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
   }
 
-  /** Events and budgets keep the row and hide it by default; rows of the other reports disappear for good. */
+  /** Deletes a row. Events and budgets are kept and hidden by default; rows of other reports are gone for good. */
   softDelete(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     this.#deleted.push(target)
@@ -138,7 +138,7 @@ export class Changes {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row with an earlier modification time, like a transaction that was committed late. */
+  /** Inserts a row with a modification time in the past, like a transaction that was committed late. */
   lateCommit(report: WorldReport, ageMs: number): ChangeMade {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -148,7 +148,7 @@ export class Changes {
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
-  /** Sets the modification times of a row and changes nothing else. `NEVER`: the row was never edited. */
+  /** Sets only the modification times of a row. `NEVER`: as if it was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const { table, row } = this.#target(report, key)
     row.modified = at
@@ -185,7 +185,7 @@ export class Changes {
     return { ...made, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Changes fields of the row itself, so that both stamps move. */
+  /** Sets both modification times of the row, because a field of the row itself changes. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -204,7 +204,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // For a row without children, adds a first child: a new modification time always belongs to a change.
+    // A new modification time always belongs to a change, so a row without children gets a first one.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -216,7 +216,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
-  /** Returns a random collection of the row. If the change needs items, it has some. */
+  /** Returns a random collection of the row; one with items if the change needs items. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -251,7 +251,7 @@ export class Changes {
     return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The clock has microseconds; the seventh digit is random. */
+  /** Returns the present time. The clock has microseconds; the seventh digit is drawn. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -102,7 +102,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Makes one change by its name; without a key, of the oldest live row. */
+/** Makes the named change, to the row with the key or else to the oldest live row. */
 function change(world: World, body: Body): ChangeMade {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

@@ -1,6 +1,6 @@
 /**
- * Random numbers without state: each is a hash of (seed, number, purpose). So equal seeds give equal rows, in any order
- * of creation.
+ * Random numbers without a state: each one is a hash of seed, number and purpose. So equal seeds give equal rows, in
+ * any order of creation.
  */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
@@ -18,7 +18,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name, so that purposes and reports can be written as words. */
+/** Returns a hash of a name. So purposes and reports can be written as words. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -29,7 +29,7 @@ export const AMOUNTS = ['cents', 'long'] as const
 /** `cents`: realistic prices with two decimals. `long`: up to nine decimals, some too long for a double. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** What all rows of a world share. */
+/** What all rows of a world have in common. */
 export interface Makings {
   readonly seed: number
   readonly pools: Pools
@@ -70,7 +70,7 @@ export class Dice {
     return from[this.below(from.length, purpose)] as T
   }
 
-  /** Returns true for about `percent` of the numbers. */
+  /** Returns true for about `percent` percent of the numbers. */
   chance(percent: number, purpose: string): boolean {
     return this.below(100, purpose) < percent
   }

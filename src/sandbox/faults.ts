@@ -7,7 +7,7 @@ import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** The default of `:argument`; undefined when the fault takes none. */
+  /** The default of `:argument`; undefined if the fault has no argument. */
   readonly argument?: number | string
 }
 
@@ -85,13 +85,13 @@ export interface Fault {
   readonly text: string
   readonly place: FaultPlace | undefined
   readonly argument: string
-  /** How many more requests it concerns. */
+  /** To how many further requests the fault applies. */
   left: number
 }
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses one fault. Throws for an unknown name, endpoint or argument, which would otherwise do nothing. */
+/** Parses one fault. Throws for an unknown name, endpoint or argument: such a fault would have no effect. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -124,7 +124,7 @@ function fits(rule: FaultRule, argument: string): boolean {
 
 const refused = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
-/** The faults that are switched on. */
+/** The active faults. */
 export class Faults {
   #active: Fault[] = []
 
@@ -140,7 +140,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the fault's argument if the fault applies to this request, and counts it. */
+  /** Returns the argument if the fault applies to this request, and counts the request; else undefined. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -153,12 +153,12 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the argument without counting, for faults that concern every request. */
+  /** Returns the argument of an active fault without counting a request; undefined if it is not active. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }
 
-  /** Without an endpoint, a fault concerns the reports but not the token; `skew` and `no-date` concern both. */
+  /** Without an endpoint, a fault applies to all reports but not to the token; `skew` and `no-date` apply to both. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

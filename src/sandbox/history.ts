@@ -5,9 +5,7 @@
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/**
- * The end of all histories. It is fixed, so that equal seeds give equal rows on any day, unless the clock is earlier.
- */
+/** The end of all histories. It is fixed, so that equal seeds give equal rows on every day; earlier if the clock is. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -22,7 +20,7 @@ export interface HistoryOptions {
   readonly report: string
   readonly rows: number
   readonly end: Ticks
-  /** True for events and budgets (spec §2): rows always have a modification time, and deleted ones are kept. */
+  /** True for events and budgets (spec §2): their rows always have a modification time, and deleted rows are kept. */
   readonly keepsDeleted: boolean
 }
 
@@ -54,7 +52,7 @@ export class History {
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }
 
-  /** Events: when the event or a child record last changed (spec §2). */
+  /** Returns the time of an event's last change, or of the last one of its child records (spec §2). */
   aggregate(row: number): Ticks {
     const modified = this.modified(row)
     return this.#was(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified

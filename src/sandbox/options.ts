@@ -12,7 +12,7 @@ export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Reports for which this client gets a 403. */
+  /** Reports for which this client receives a 403. */
   readonly forbidden?: readonly ReportName[]
   readonly disabled?: boolean
 }
@@ -51,13 +51,13 @@ export interface SandboxOptions {
   readonly timeStyle?: TimeStyle | undefined
   /** `cents`: believable prices. Default `long`: amounts that lose digits in a reader that uses doubles. */
   readonly amounts?: Amounts | undefined
-  /** False: parameters that the specification does not document are ignored instead of refused. */
+  /** False: parameters that are not in the specification are ignored and not refused. */
   readonly strictParameters?: boolean | undefined
 }
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults. Where they stay undefined, the seed decides. */
+/** The options with their defaults. If one is undefined, the seed decides. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>

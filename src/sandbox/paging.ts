@@ -54,7 +54,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   }
 }
 
-/** With the fault `short-page` the second page ends early, and all later pages begin earlier: no row is lost. */
+/** Returns where a page begins and ends. With the fault `short-page`, page 2 is shorter, and no row is lost. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0
@@ -70,7 +70,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number without a common divisor with `total`: its multiples reach every position once. */
+/** Returns a number that has no divisor in common with `total`: its multiples reach every position once. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

@@ -11,7 +11,7 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  /** With `cents`, converted amounts have two decimals. */
+  /** `cents`: converted amounts have two decimals. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n

@@ -36,7 +36,7 @@ export class Reporting {
     this.#faults = faults
   }
 
-  /** `enquiryId`: the number in the path of the enquiry audit. */
+  /** Answers a report request. `enquiryId`: the number in the path of the enquiry audit. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -127,7 +127,7 @@ const isIn =
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
-/** The summary shape of an event (spec §2): `totalChanges` counts the modifications recorded in the period. */
+/** Returns the summary shape of an event (spec §2). `totalChanges`: the modifications recorded in the period. */
 function summaryText(world: World, row: Row, values: Values): string {
   const entries = world.auditEntries(ENTITY_IDS.events, row.key).filter(isIn(values, 'modifiedSince', 'modifiedUntil'))
   const name = world.tables.events.raw(row, 'name') ?? 'null'
@@ -136,8 +136,8 @@ function summaryText(world: World, row: Row, values: Values): string {
 }
 
 /**
- * Malformed fields of the fault `bad-rows`, chosen by the row's number. An empty text removes the field. Text that
- * continues after the value adds a second member of the same name.
+ * Malformed fields for the fault `bad-rows`, chosen by the row's number. An empty text removes the field. A text that
+ * goes on after the value adds a second field with the same name.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

@@ -6,7 +6,7 @@ import type { Value } from './validate.ts'
 type Test = (row: Row) => boolean
 type Values = ReadonlyMap<string, Value>
 
-/** Parameters that are no filters. */
+/** Parameters that do not filter rows. */
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
 /** Returns the rows that match every filter (spec §4, rule 3), in the order of the table. */
@@ -18,8 +18,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Events match by either modification time (spec §4, rule of the events report); other rows have only one. Without a
- * modification filter, rows that were never edited match too.
+ * Returns the test for the window. An event matches by either modification time (spec §4, events report); other rows
+ * have one. Without a filter, rows that were never edited match too; then undefined is returned.
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
@@ -53,7 +53,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Text is compared without case, as in most databases. An array matches any of its values. */
+/** Returns whether the value matches. Case is ignored, as in most databases. One value of an array must match. */
 function isAsWanted(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

@@ -68,7 +68,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Returns true when a fault has sent the body or prevents it. */
+  /** Returns true if a fault has sent the body, or prevents that it is sent. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)

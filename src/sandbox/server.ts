@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** This long, so that a client that reuses an idle connection does not find it closed. */
+/** Milliseconds until an idle connection is closed: longer than clients keep one for the next request. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -58,7 +58,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
-/** Builds everything except the socket. */
+/** Creates all parts except for the socket. */
 function assemble(settings: Settings): Parts {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
@@ -96,7 +96,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // An internal error is also written as a warning, so that nobody takes it for a requested fault.
+      // An internal error is also printed, so that nobody believes that it is a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })
@@ -150,7 +150,7 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
   return { answer, problems: [] }
 }
 
-/** Returns undefined when the client disconnected, or sent more bytes than any specified request needs. */
+/** Returns the body; undefined if the client disconnected, or sent more bytes than any specified request needs. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

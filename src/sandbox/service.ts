@@ -86,7 +86,7 @@ export class Service {
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
 
-  /** `401-always@token` simulates wrong credentials for every token request. */
+  /** Returns the response of the fault `401-always@token`, which acts as if all credentials were wrong. */
   #tokenDenied(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
@@ -95,7 +95,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response of a fault that replaces the service's, before the request is checked. */
+  /** Returns the response of a fault that replaces the service's own; undefined if there is none. */
   async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)

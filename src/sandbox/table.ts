@@ -11,10 +11,10 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-/** Raw JSON text by field; an empty text means that the row does not have the field. */
+/** JSON text by field. A field with an empty text is not in the row. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** Raw text of the items, or one text for the whole collection. */
+/** The JSON text of each item, or one text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
@@ -26,10 +26,10 @@ export interface Row extends RowSource {
   deleted: boolean
   /** The amount in the row's own currency, in nano-units. */
   nano: bigint
-  /** Fields that were changed since the row was made. */
+  /** JSON text of the fields that were changed after the row was made. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** The generated fields of the row; removed when a modification time changes. */
+  /** The generated fields of the row; undefined after a modification time has changed, until they are needed. */
   made: ReadonlyMap<string, string> | undefined
 }
 
@@ -55,7 +55,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** An item's number is its id and the seed of its content. */
+/** Maximum number of items per row. The number of an item is its id and the seed of its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -63,11 +63,11 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly history: History
-  /** Rows from before the start, whose past is in `history`. */
+  /** Number of rows from before the start of the sandbox. Their past is in `history`. */
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** Kept sorted between changes, because sorting an almost sorted list is fast. */
+  /** The rows in order. They stay sorted between changes, because sorting an almost sorted list is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -92,7 +92,7 @@ export class Table {
     }
   }
 
-  /** Every row that the report can return, by modification time; rows that were never edited come first. */
+  /** Returns all rows that the report can return, by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -130,7 +130,7 @@ export class Table {
     return `{${members.join(',')}}`
   }
 
-  /** Returns the raw text of a field, or undefined when the row does not have it. */
+  /** Returns the JSON text of a field; undefined if the row does not have it. */
   raw(row: Row, field: string): string | undefined {
     return row.changed[field] ?? this.#made(row).get(field)
   }
@@ -160,7 +160,7 @@ export class Table {
     row.collections.set(field, content)
   }
 
-  /** Returns a new item with its own identifier, for the end of a collection. */
+  /** Returns a new item with an identifier that no other item of the row has. */
   newItem(row: Row, field: string): string {
     const number = this.#nextItem
     this.#nextItem += 1
@@ -238,5 +238,5 @@ export class Table {
   }
 }
 
-/** Subtraction would fail for the time of rows that were never edited, which is minus infinity. */
+/** Compares without subtraction, which fails for rows that were never edited: their time is minus infinity. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

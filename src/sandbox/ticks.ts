@@ -20,7 +20,7 @@ const MS_PER_DAY = 86_400_000
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** How a date-time is written. Each of them denotes one instant; `mixed` changes from row to row. */
+/** How a date-time is written. All styles denote the same instant; `mixed` is another style in each row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>
@@ -56,7 +56,7 @@ const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bar
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 const dates = new Map<number, string>()
 
-/** Cached, because many rows share a day. */
+/** Returns the date. Dates are cached, because many rows are of the same day. */
 function dateText(day: number): string {
   const known = dates.get(day)
   if (known !== undefined) return known

@@ -14,16 +14,16 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** Date-times are ticks here. Parameters that were omitted or empty are missing. */
+  /** The parsed parameters: date-times are ticks. A parameter that was omitted or empty is not in the map. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
 
 export interface Checked {
   readonly request: ReportRequest
-  /** The errors, for the response that rejects the request. */
+  /** The errors for a response that rejects the request. */
   readonly errors: PropertyErrors
-  /** Parameters that the specification does not document; refused only when the service is strict. */
+  /** Parameters that are not in the specification. They are only refused if the service is strict. */
   readonly unknown: PropertyErrors
 }
 

@@ -14,12 +14,12 @@ import { type CollectionRules, type Row, Table } from './table.ts'
 import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
 
 export interface WorldOptions {
-  /** Number of events; the other reports follow. */
+  /** Number of events. The numbers of rows of other reports depend on it. */
   readonly rows: number
   readonly seed: number
-  /** Returns the service's time, including the fault `skew`. */
+  /** Returns the service's time, changed by the fault `skew`. */
   readonly now: () => Ticks
-  /** How far stamps of edits lie in the past. Default: not at all. */
+  /** Returns how far before the present the modification time of an edit is. Default: 0. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -48,17 +48,17 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Keys of every row that the report can return with deleted rows included. */
+  /** Returns the keys of all rows that the report can return, including deleted ones. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }
 
-  /** Keys of the rows that the report returns by default. */
+  /** Returns the keys of the rows that the report returns by default. */
   liveKeys(report: WorldReport): number[] {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the row as the service would return it now; undefined when it would not. */
+  /** Returns the row as the service returns it now; undefined if it does not return it. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

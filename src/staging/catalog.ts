@@ -5,20 +5,20 @@
  */
 import type { Kinds } from '../plan/kinds.ts'
 
-/** A trie with more nodes is dropped: its field names are data, as in a map by identifier. */
+/** A trie with more nodes than this is dropped: its field names are probably data, as in a map by identifier. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** The name in the staged file: unique without regard to case, since DuckDB's column names are. */
+  /** The name in the staged file. No two names differ only by case, since DuckDB's column names ignore case. */
   readonly stagedName: string
-  /** The staged name as JSON, when it differs from the name that was sent. */
+  /** The staged name as JSON; undefined if it equals the name that was sent. */
   readonly respelled: Buffer | undefined
   readonly id: number
   kinds: Kinds
-  /** The fields of a collection's elements; only for declared collections. */
+  /** The catalogue of a collection's elements; undefined for other fields, and for undeclared collections. */
   readonly elements: ObjectCatalog | undefined
-  /** Kinds of a collection's elements that are no objects. */
+  /** Kinds of those elements of a collection that are not objects. */
   elementKinds: Kinds
 }
 
@@ -37,11 +37,11 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as sent, with both quotes. */
   readonly quoted: Buffer
-  /** The name of a field that is on the path to this node twice. */
+  /** The name of a field that is twice on the path to this node; undefined if none is. */
   readonly twice: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child of the previous step, which is probably the next one too. */
+  /** The child that followed this node last time. It will probably follow again. */
   likely: TrieNode | undefined
   shape: number | undefined
 }
@@ -75,7 +75,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Returns the catalogue of `toText` with the same staged names and shape numbers, for loading, not for scanning. */
+  /** Returns the catalogue from `toText`, with the same staged names and shape numbers. Usable to load, not to scan. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -117,7 +117,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair must be changed in each row, so it must not be recognised by its bytes alone.
+    // Half a surrogate pair has to be changed in each row, so such a name must not be recognised by its bytes alone.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }
@@ -127,7 +127,7 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large. Fields, kinds and shapes stay. Called between pages. */
+  /** Drops a trie that is too large, and keeps fields, kinds and shapes. Must be called between pages. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()
@@ -177,7 +177,7 @@ export class ObjectCatalog {
 
 const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
 
-/** Parses a name. Half a surrogate pair is no character and stays as the six characters of its escape. */
+/** Returns the name as text. Half a surrogate pair is no character, so it stays as the six characters of its escape. */
 function nameFrom(quoted: string): string {
   const name = JSON.parse(quoted) as string
   if (name.isWellFormed()) return name

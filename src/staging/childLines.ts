@@ -11,8 +11,8 @@ import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 /**
- * Whether the items have identifiers. `none`: no item has one. `unique`: each has one, and none occurs twice in its
- * collection. `unsure`: neither is certain, and the load has to check.
+ * Whether the items of a collection have identifiers. `none`: no item has one. `unique`: each item has one, and no two
+ * are equal. `unsure`: neither is certain, so the load has to check.
  */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
@@ -33,7 +33,7 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to this many items are compared one by one, and up to this many bytes are copied one by one: faster for few. */
+/** Up to this number of items are compared one by one, and this number of bytes copied one by one, which is faster. */
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
@@ -49,7 +49,7 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** `end` is negative if the value contains escapes. */
+  /** Records the position of a field's value. `end` is negative if the value contains escapes. */
   saw(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -58,13 +58,13 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** Returns the position of a field; 0 if the item does not have it. */
+  /** Returns the position of a field's value; 0 if the item does not have the field. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/** Bytes of a collection's lines on the previous page, as the first buffer size for the next page. */
+/** Number of bytes of a collection's lines on the previous page: the size of the buffer for the next page. */
 const bytesBefore = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
@@ -75,7 +75,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** Row of each item, and the beginning of its line. */
+  /** The row number of each item, and the position at which its line begins. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -95,7 +95,7 @@ class Collection implements CollectionPage {
   }
 
   add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
-    // Each field's value is part of the item and may need two more quotes or the mark for a missing value.
+    // The value of each field is also part of the item. It may need two more quotes, or the mark of a missing value.
     this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
     const { bytes } = this.#json
     const start = this.#end
@@ -114,7 +114,10 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a text without its quotes, and resolves escapes in it. */
+  /**
+   * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
+   * it was sent. Returns the position after the value.
+   */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
     const { bytes } = this.#json
@@ -136,7 +139,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of one row's items: null without one, undefined for one that is no plain number. */
+  /** Records the identifiers of one row's items: null for an item without one, undefined if it is no plain number. */
   sawIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -151,7 +154,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // It is unknown how many of the removed items had identifiers.
+      // It is unknown how many of the removed items had identifiers, so nothing is certain about the others.
       this.#unsure = true
     }
   }

@@ -1,20 +1,20 @@
 /**
- * A digest of bytes as two whole numbers of 31 bits. It replaces a collection in a staged row, so that the row differs
- * when its collection differs. It is not cryptographic.
+ * A digest of bytes: two whole numbers of 31 bits. It replaces a collection in a staged row, so that rows with
+ * different collections differ. Not cryptographic.
  */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {
   readonly first: number
   readonly second: number
-  /** True for an object, false for an array. */
+  /** True if the collection is an object, false if it is an array. */
   readonly isObject: boolean
 }
 
 const POSITIVE = 0x7fffffff
 const OPEN_OBJECT = 0x7b
 const IN_OBJECT = Buffer.from('{"~":')
-/** Two numbers of up to ten digits, with brackets, comma and the wrapper of an object. */
+/** Maximum length of a digest as JSON: two numbers of up to ten digits, brackets, a comma and the object around it. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
 /** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
@@ -30,7 +30,7 @@ export function writeDigest(out: Buffer, at: number, { first, second, isObject }
   return end + 1
 }
 
-/** Returns the digest of the bytes between two positions. */
+/** Returns the digest of the bytes from `from` to `to`. */
 export function digestOf(view: DataView, from: number, to: number): Digest {
   let first = (to - from) | 0
   let second = ~first
@@ -49,7 +49,7 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
   return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE, isObject }
 }
 
-/** Multiply and rotate, as MurmurHash3 does for each word. */
+/** Returns the state after one word, multiplied and rotated as in MurmurHash3. */
 function mixed(state: number, word: number, factor: number): number {
   const scrambled = Math.imul(word, factor)
   const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)
@@ -57,7 +57,7 @@ function mixed(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** Mixes the bits, so that each bit of the state changes each bit of the result (MurmurHash3's finalizer). */
+/** Returns the state with its bits mixed, so that each one influences the whole result (MurmurHash3's finalizer). */
 function spread(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)

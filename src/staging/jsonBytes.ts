@@ -1,16 +1,16 @@
 /**
- * Parses JSON in bytes: finds the end and the kind of each value without building it. Functions take the position of a
- * token and return the position after it. The parser also finds values that DuckDB's reader would reject or change:
- * half surrogate pairs, numbers with more digits than a double can store, and very small ones.
+ * Parses JSON in bytes: finds the end and the kind of each value without building the value. Functions get the position
+ * of a token and return the position after it. The parser also finds values that DuckDB's reader would reject or
+ * change: half surrogate pairs, numbers with more digits than a double can store, and very small numbers.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { MalformedJson } from './malformedJson.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const DEPTH_MAX = 200
-/** Digits of a number that stay exact when it is converted to a double. */
+/** A number of up to this many digits does not change when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** Up to this power of ten, a double can store a number with all of those digits. */
+/** Up to this power of ten, a double can store a number of `DOUBLE_DIGITS` digits. */
 const DOUBLE_POWER_MAX = 290
 /** A double of at least this size, and zero, is written without an exponent. */
 const DOUBLE_PLAIN_MIN = 1e-4
@@ -42,10 +42,10 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** Inserted before half of a surrogate pair, so that it stays as the text of its escape. */
+/** Inserted before the escape of half a surrogate pair, so that the escape becomes ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns the maximum number of bytes by which the splices (replacements in the page) make it longer. */
+/** Returns by how many bytes the splices (replacements in the page) may lengthen it at most. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
@@ -53,7 +53,7 @@ export function spliceBytes(splices: readonly Splice[]): number {
 }
 
 /**
- * Copies `from` to `to` and applies the splices, which must be in order. Returns the position after the written bytes.
+ * Copies the bytes from `from` to `to` with the splices, which must be in order. Returns the position after the copy.
  */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
@@ -75,7 +75,7 @@ export function copySpliced(
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes so far. */
+  /** Number of escapes found so far. */
   escapes = 0
   /** Kind of the last value. */
   kind: Kinds = 0
@@ -84,7 +84,7 @@ export class JsonBytes {
   readonly #markOpen: Buffer
   readonly #markClose = Buffer.from('"')
 
-  /** `mark` is put before every number that a double cannot store, so that it is read as text and stays exact. */
+  /** `mark` is written before each number that a double can't store, so that it is read as text and stays exact. */
   constructor(bytes: Buffer, mark: string) {
     this.bytes = bytes
     this.#markOpen = Buffer.from(`"${mark}`)
@@ -92,7 +92,7 @@ export class JsonBytes {
 
   /** Removes the splices (replacements in the page) from the given index on. */
   dropSplices(from: number): void {
-    // Setting a length is slow, even to the same value.
+    // Setting the length is slow even if the length does not change.
     if (this.splices.length > from) this.splices.length = from
   }
 
@@ -101,8 +101,8 @@ export class JsonBytes {
   }
 
   /**
-   * Skips white space and replaces it by blanks, because staged files have one row per line and tabs between columns.
-   * Never reads after the last byte: V8 makes such a loop permanently slower after one read out of bounds.
+   * Skips white space and replaces it by blanks, because staged files have one row per line, with tabs between columns.
+   * Never reads after the last byte: a single read out of bounds makes V8 run such a loop slower for good.
    */
   space(from: number): number {
     const bytes = this.bytes
@@ -141,9 +141,7 @@ export class JsonBytes {
     }
   }
 
-  /**
-   * Returns the bytes from `from` to `to` as text. Half surrogate pairs stay as their escapes, according to `splices`.
-   */
+  /** Returns the bytes from `from` to `to` as text. Half surrogate pairs stay as escapes, as in `splices`. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const halves = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -184,7 +182,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // Half a pair is no valid character. It is stored as the text of its escape, so that the page does not fail.
+    // Half a pair is no valid character. It is stored as the text of its escape; otherwise the whole page would fail.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -247,7 +245,7 @@ export class JsonBytes {
     return i
   }
 
-  /** Returns whether a double needs an exponent, which DuckDB writes in different forms as text and as JSON. */
+  /** Returns whether a double needs an exponent. DuckDB writes exponents in different forms as text and as JSON. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

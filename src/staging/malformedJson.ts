@@ -1,4 +1,4 @@
-/** The error of bytes that are not the expected JSON. The walk turns it into an error with report and page. */
+/** The error for bytes that are not the expected JSON. The walk converts it to an error that names report and page. */
 export class MalformedJson extends Error {
   readonly position: number
   readonly size: number
@@ -12,7 +12,7 @@ export class MalformedJson extends Error {
     this.expected = expected
   }
 
-  /** True when the bytes end before the JSON does: the response was cut off. */
+  /** Returns whether the bytes end before the JSON does, because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }

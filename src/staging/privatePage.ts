@@ -1,7 +1,7 @@
 /**
- * Removes private values from a page before other code reads its rows: hashed values become text, dropped ones null. It
- * writes a new page, so that keys, fingerprints, staged files, rejected rows and messages cannot contain the values.
- * Not used for a report without such rules.
+ * Removes private values from a page before other code reads its rows. Hashed values become text, dropped ones null. A
+ * new page is written, so keys, fingerprints, staged files, rejected rows and messages can't contain the values. Not
+ * used if a report has no such rules.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
@@ -12,7 +12,7 @@ import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
   readonly rules: RowRules
-  /** Required if a rule hashes. */
+  /** The key for hashes; undefined if no rule hashes. */
   readonly hashKey: Secret | undefined
 }
 
@@ -24,11 +24,11 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
-/** Number of values whose hash is cached, since the same persons occur often. */
+/** Maximum number of values whose hash is cached, because the same persons occur often. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
-/** Returns a hash as in the tables: HMAC-SHA-256 of the value as sent, in hexadecimal digits. */
+/** Returns the hash that is stored in tables: HMAC-SHA-256 of the original value, in hexadecimal digits. */
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
@@ -111,7 +111,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** An item that is no object has no fields that rules could name, so it is dropped. */
+  /** Drops an item that is no object: it has no fields that a rule could name. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)
@@ -121,7 +121,7 @@ class PageEdits {
     })
   }
 
-  /** A null reveals nothing and stays. */
+  /** Replaces the value as the rule requires. A null stays, because it reveals nothing. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === NULL_LETTER) return end
@@ -129,7 +129,7 @@ class PageEdits {
     return end
   }
 
-  /** Returns the text to hash: a string without quotes and escapes, any other value as sent. */
+  /** Returns the text to hash: a string without quotes and escapes, any other value in its original form. */
   #sent(at: number, end: number): string {
     const written = this.#bytes.toString('utf8', at, end)
     return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written

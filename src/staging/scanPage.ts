@@ -13,17 +13,17 @@ import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 
-/** The key of a row, for comparison: a number for safe integers, else the JSON text. */
+/** A row's key, for comparison: a number if it is a safe integer, else its JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Names of the key fields that are in the row; empty for audit entries. */
+  /** Names of the key fields that the row itself contains; empty for audit entries. */
   readonly key: readonly string[]
-  /** Wire name of the deletion flag; undefined: no row has one. */
+  /** The service's name of the deletion flag; undefined if rows have none. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** The prefix of numbers that are staged as text. A random text that no service can send. */
+  /** The prefix of numbers that are staged as text: a random text that no service can send. */
   readonly mark: string
 }
 
@@ -37,17 +37,17 @@ export interface RejectedRow {
   /** Position of the row on its page, from 0. */
   readonly row: number
   readonly reason: string
-  /** The row as it was sent. */
+  /** The row in its original form. */
   readonly text: string
-  /** The row's key, if it could be read: the row exists in the service, although it cannot be stored. */
+  /** The row's key; undefined if it can't be read. The row exists in the service although it can't be stored. */
   readonly key?: RowKey | undefined
 }
 
 export interface ScannedPage {
   readonly envelope: Envelope
-  /** Rows on the page, rejected ones included. */
+  /** Number of rows on the page, including rejected ones. */
   readonly rowCount: number
-  /** The key of each row that has one, in the page's order, rejected rows included. */
+  /** The keys of all rows that have one, in the page's order, including rejected rows. */
   readonly keys: readonly RowKey[]
   /** The keys of rows without the deletion flag. */
   readonly unflagged: readonly RowKey[]
@@ -56,9 +56,9 @@ export interface ScannedPage {
   readonly stagedRows: number
   /** Bytes of the longest row of the page. DuckDB's reader needs it as its limit. */
   readonly rowBytesMax: number
-  /** The items of the rows' collections, which have lines of their own. */
+  /** The items of the rows' collections. They are staged in separate lines. */
   readonly collections: readonly CollectionPage[]
-  /** Returns the rows to load, one per line with `pageIndex`. The caller owns the buffer. */
+  /** Returns the rows to load, one per line, numbered with `pageIndex`. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -91,7 +91,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return step.value
 }
 
-/** Scans a page in slices. No other scan with the same catalogue may run between two slices. */
+/** Returns a generator that scans the page slice by slice. No other scan may use the catalogue meanwhile. */
 export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
@@ -104,7 +104,7 @@ interface RowRefusal {
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** A slice takes two to five milliseconds. */
+/** Number of bytes per slice, for which a scan takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -113,7 +113,7 @@ const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
-  /** The same bytes, read four at a time. */
+  /** The page's bytes, to read four of them at a time. */
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
@@ -177,7 +177,7 @@ class PageScan {
       } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Some services write an empty list as null. Without a total, null could also mean a list that could not be read.
+    // Some services send null for an empty list. Without a total, null could also stand for a list that can't be read.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1
@@ -186,7 +186,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written, so replacements outside of rows are not needed.
+    // Only rows are written, so replacements outside of them are not needed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
@@ -242,7 +242,7 @@ class PageScan {
 
   readonly #flagged: (boolean | undefined)[] = []
 
-  /** Asked for each row. */
+  /** Returns whether rows of this shape have the deletion flag. */
   #isFlagged(shape: number): boolean {
     const { flag, catalog } = this.#plan
     return (this.#flagged[shape] ??= flag === undefined || catalog.shapes[shape]?.includes(flag) === true)
@@ -318,8 +318,8 @@ class PageScan {
   }
 
   /**
-   * Parses a declared collection and catalogues the fields and kinds of its items. The items go to lines of their own.
-   * In the row, the collection is replaced by a digest with its kind, but stays as sent if it has no items.
+   * Parses a declared collection, and records the fields and kinds of its items. The items are written to separate
+   * lines. In the row, a digest of the collection's kind replaces it; a collection without items stays unchanged.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
@@ -352,7 +352,7 @@ class PageScan {
     return i + 1
   }
 
-  /** Number of items of the present collection so far, and their identifiers. */
+  /** Number of items of the present collection so far. Next: their identifiers. */
   #position = 0
   #ids: (number | undefined | null)[] = []
   /** The identifier of the present item: null without one, undefined if it is no plain number. */
@@ -381,7 +381,7 @@ class PageScan {
     return end
   }
 
-  /** Rejects a row, and removes its items and the replacements in it. */
+  /** Rejects a row, and removes its items and its replacements. */
   #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]

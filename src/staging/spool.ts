@@ -15,9 +15,9 @@ import { stagedMissing } from './stagedFiles.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The maximum of the first load in bytes. Each later load may be twice as large as the previous one. */
+  /** The maximum size of the first load in bytes. Each later load may be twice as large as the one before. */
   readonly firstLoadBytesMax?: number
-  /** While it returns false, a segment ends only at a call of `cutWhenFull`: its rows must be loaded together. */
+  /** While it returns false, segments only end at a call of `cutWhenFull`, because their rows must be in one load. */
   readonly cutsBetweenPages?: () => boolean
 }
 
@@ -25,11 +25,11 @@ export interface SpoolLimits {
 export interface PageTimes {
   /** The time of the response. */
   readonly observedAt: Instant
-  /** A lower bound of the time of the request. */
+  /** The service's time of the request, or an earlier time. */
   readonly askedAt: Instant
 }
 
-/** What all rows of a page have in common: its times, and values from the request. */
+/** What applies to all rows of a page: its times, and the values that come from the request. */
 export interface StagedPage extends PageTimes {
   readonly index: number
   /** The values of columns that come from the request, by column. Example: `{ currency: 'EUR' }`. */
@@ -42,7 +42,7 @@ export interface StagedReject {
   readonly text: string
 }
 
-/** The items of one collection of a load's rows, in a file of their own, one item per line. */
+/** The items of one collection in one load. They are in a separate file, one item per line. */
 export interface StagedCollection {
   readonly field: string
   readonly file: string
@@ -71,7 +71,7 @@ export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collectio
   ...collections.map((collection) => collection.file),
 ]
 
-/** A position in the open segment, to return to with `takeBack`. */
+/** A position in the open segment. `takeBack` removes what was added after it. */
 export interface SpoolPoint {
   readonly segments: number
   readonly rows: number
@@ -103,7 +103,7 @@ interface OpenSegment extends Segment {
 
 const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
 
-/** Writes are appended, also after `takeBack` has shortened the file. */
+/** Opens files for appending, which also works after `takeBack` has shortened the file. */
 const APPENDING = 'a'
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
@@ -117,7 +117,7 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** `directory` belongs to the spool, which removes it at its end. */
+  /** The spool creates `directory`, and removes it at its end. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog
@@ -129,7 +129,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
 
-  /** Returns the end of the open segment. */
+  /** Returns the position at the end of the open segment. */
   async point(): Promise<SpoolPoint> {
     await this.#tail
     const open = this.#open
@@ -140,12 +140,12 @@ export class Spool implements AsyncDisposable {
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Removes all rows of the open segment after `point`. Segments that were completed since then stay. */
+  /** Removes the rows of the open segment that were added after `point`. Segments completed since then are kept. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Called where rows that belong together end. */
+  /** Ends the segment if it is full. Called after rows that must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
@@ -229,7 +229,7 @@ export class Spool implements AsyncDisposable {
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
-    // The first load is small, so that it begins during the walk. Large loads write whole row groups only once.
+    // The first load is small, so that it begins soon. Later loads are large, so that full row groups are written once.
     const bytesMax = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
   }
@@ -257,7 +257,7 @@ export class Spool implements AsyncDisposable {
     const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
       collection.rows === 0 ? [] : [collection],
     )
-    // The walk continues while the segment is loaded, and all statements of the load need the same catalogue.
+    // The segment gets a copy: the walk changes the catalogue during the load, whose statements all need the same one.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }
@@ -270,7 +270,7 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   return length
 }
 
-/** Frees a buffer's memory at once. V8 alone would keep the lines of about ten pages before its next collection. */
+/** Frees the buffer's memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
   // A small buffer shares its memory with others.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

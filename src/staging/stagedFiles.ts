@@ -1,6 +1,6 @@
 /**
- * Checks staged files before they are loaded, because another program may have emptied the staging directory. DuckDB's
- * error would be the same as for rows that it cannot read.
+ * Checks staged files before they are loaded, because another program may have removed them. DuckDB's own error for a
+ * missing file looks like that for rows that it can't read.
  */
 import { stat } from 'node:fs/promises'
 import { SyncError } from '../errors.ts'

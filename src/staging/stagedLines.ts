@@ -1,14 +1,14 @@
 /**
- * Writes a page's rows as the lines that DuckDB reads. A line is the row as it was sent, with its position and its shape
- * added in front, and with splices where DuckDB would lose digits or characters. A collection is replaced by a digest; its
- * items are in lines of their own.
+ * Writes a page's rows as the lines that DuckDB reads. A line is the original row with its position and its shape added
+ * at the beginning, and with replacements where DuckDB would lose digits or characters. A collection is replaced by a
+ * digest, and its items are in separate lines.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Positions of `{` and after `}`. */
+  /** Position of the row's `{`. Below: the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
@@ -21,7 +21,7 @@ const COMMA = 0x2c
 const NEWLINE = 0x0a
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Both leads, their numbers, a comma and a line break. */
+/** Maximum number of bytes that are added to a row: both leads, their numbers, a comma and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 export class StagedLines {

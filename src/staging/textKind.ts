@@ -1,9 +1,9 @@
-/** The kind of a JSON string by its form: a text, a date or a date-time. */
+/** Finds the kind of a JSON string from its form: text, date or date-time. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const isDigit = (c = 0): boolean => c >= 0x30 && c <= 0x39
 
-/** Recognises dates and date-times by their form. Whether they exist is checked when they are cast. */
+/** Returns the kind of a string. Dates are recognised by form only; the cast checks whether they exist. */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const length = end - at - 2
   if (length < 10 || length > 40 || bytes[at + 5] !== 0x2d || bytes[at + 8] !== 0x2d) return Kind.text

@@ -36,8 +36,8 @@ export async function openCoverage(
 }
 
 /**
- * Records the configuration if a backfill stores rows before the first run of their scope. That run can then tell under
- * which privacy rules they were stored. Stored values that have become private are removed.
+ * Called when a backfill stores rows of a scope that no run has read yet. Records the present configuration, so that
+ * the first run knows under which privacy rules these rows were stored. Removes stored values that have become private.
  */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context

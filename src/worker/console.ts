@@ -1,7 +1,7 @@
 /**
- * The console of a worker. The log contains its address; standard error shows a generated token once. Of several
- * workers on one machine, only one can have the port. The others work without a console, and one of them takes the port
- * when that worker ends.
+ * The console of a worker. Its address is logged, and a generated token is printed once on standard error. If several
+ * workers are on one machine, only one can have the port. The others work without a console until that one ends, and
+ * then one of them takes the port.
  */
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Clock } from '../clock.ts'
@@ -91,8 +91,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
 }
 
 /**
- * Returns whether the store answers, the schedulers are set (role `schedule`), and this process owns the warehouse or
- * has seen that another process does (role `load`).
+ * Returns whether the store responds, the schedule is set (role `schedule`), and it is known whether this process or
+ * another one owns the warehouse (role `load`).
  */
 async function isReady({
   requests,

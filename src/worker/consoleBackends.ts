@@ -61,10 +61,10 @@ const nobody = (): SyncError =>
 
 const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
 
-/** Milliseconds to wait for the warehouse during a load, for a person who waits. Then the published copy is read. */
+/** Milliseconds for which a person waits for the warehouse during a load. Then the published copy is read. */
 const BUSY_MS_MAX = 2_000
 
-/** Reads the warehouse, or the published copy while a load occupies the warehouse. */
+/** Returns a reader of the warehouse. During a load it reads the published copy instead. */
 function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -74,7 +74,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
       const reading = warehouse.rows<T>(sql)
       const rows = await within(BUSY_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // At most one query waits for the warehouse; meanwhile, further queries read the copy.
+      // Only one query waits for the warehouse. Further queries read the copy meanwhile.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)
@@ -83,7 +83,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
   }
 }
 
-/** Opens the copy for each query, because the file is replaced at each publication. */
+/** Returns a reader of the copy. It opens the copy for each query, because each publication replaces the file. */
 const publishedReader = (config: Config): Reader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)

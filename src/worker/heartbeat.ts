@@ -12,10 +12,10 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A load of many rows may block the event loop for some seconds, but not for this long. */
+/** Maximum age of a heartbeat (ms). A large load may block the event loop for some seconds, but not so long. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the two possible paths. All workers of a warehouse on one machine share them: one live worker is enough. */
+/** Returns the two possible paths. All workers of a warehouse on a machine share them: one live worker is enough. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
@@ -29,7 +29,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // A failure, such as a full disk, is ignored: the next beat tries again.
+    // If this fails, for instance on a full disk, the next heartbeat tries again.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)
@@ -45,7 +45,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   }
 }
 
-/** Returns the milliseconds since the last heartbeat of a worker of this warehouse; undefined when there is none. */
+/** Returns the milliseconds since the last heartbeat of any worker of this warehouse; undefined if there is none. */
 export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
   const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
   const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)

@@ -1,13 +1,13 @@
 /**
  * Whether this process owns the warehouse, as a table of states. While it does, the console reads from the warehouse.
- * `/ready` reports whether the state is decided.
+ * `/ready` reports whether it is known which process is the owner.
  */
 import type { ConsoleBackend } from '../console/backend.ts'
 import { assert } from '../errors.ts'
 
 export type OwnerState = 'opening' | 'standby' | 'owner'
 
-/** Each allowed move and its cause. A process that ends or dies leaves the table. */
+/** The allowed changes of state, each with its cause. A process that ends or dies has no state any more. */
 export const OWNER_MOVES: readonly (readonly [OwnerState, OwnerState, string])[] = [
   ['opening', 'standby', 'another process has the file open'],
   ['opening', 'owner', 'the file is free'],
@@ -19,12 +19,12 @@ export class WarehouseOwnership {
   #state: OwnerState = 'opening'
   #backend: ConsoleBackend | undefined
 
-  /** Where the console reads and sends commands while this process is the owner; undefined otherwise. */
+  /** Returns the console's source of data and target of commands; undefined if this process is not the owner. */
   get backend(): ConsoleBackend | undefined {
     return this.#backend
   }
 
-  /** Whether this process owns the warehouse or has seen that another process does. */
+  /** Returns whether this process owns the warehouse, or has found that another process does. */
   get isDecided(): boolean {
     return this.#state !== 'opening'
   }
@@ -38,7 +38,7 @@ export class WarehouseOwnership {
     this.#move('standby')
   }
 
-  /** Does nothing in a process that never became the owner. */
+  /** Records that this process is no longer the owner. Does nothing if it never was. */
   leave(): void {
     this.#backend = undefined
     if (this.#state === 'owner') this.#move('opening')

@@ -33,13 +33,13 @@ export interface OwnerContext extends ConsumersOptions {
   readonly observe: Observe
   readonly ownership: WarehouseOwnership
   readonly runLogs: Pick<RunLogs, 'trim'>
-  /** The token for readers of the live server; undefined when nothing is served. */
+  /** The token for readers of the live server; undefined if there is none. */
   readonly serveToken: Secret | undefined
-  /** The address of this process's console; undefined while it does not listen. */
+  /** Returns the address of this process's console; undefined if it has none. */
   readonly consoleAddress: () => string | undefined
 }
 
-/** Runs until the signal aborts or the warehouse has to be opened again, and closes the warehouse. */
+/** Runs until the signal aborts, or the warehouse has to be opened again. Closes the warehouse. */
 export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
@@ -74,7 +74,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       console: context.consoleAddress,
     })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logged last, so that commands already reach this process when the line appears.
+    // Logged last: when this line appears, commands already reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
@@ -94,7 +94,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   }
 }
 
-/** Sends notices to the webhook, where one is configured, until the signal aborts. */
+/** Sends notices to the webhook until the signal aborts. Does nothing if none is configured. */
 async function sendNotices(
   { config, clock, log, metrics }: OwnerContext,
   { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
@@ -133,12 +133,12 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
 }
 
-/** Returning jobs and closing the file normally take a second or two. */
+/** Time limit (ms) for returning jobs and closing the file, which normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /**
- * Ends the process when the work takes longer than `ENDING_MS_MAX`. Otherwise a process that cannot close the warehouse
- * would keep every standby out. Committed rows are safe, and the queue recovers the jobs as after any death.
+ * Ends the process if the work takes longer than `ENDING_MS_MAX`. Otherwise a process that can't close the warehouse
+ * would prevent every standby from taking over. Committed rows are safe, and the queue recovers the jobs.
  */
 async function inTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {

@@ -11,7 +11,7 @@ import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
-/** Returns the token that readers need; undefined when nothing is served. Prints a generated token once. */
+/** Returns the token for readers; undefined if nothing is served. Prints it once if it is generated. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },
@@ -28,11 +28,11 @@ export function openServeToken(
 }
 
 export interface LiveServing extends AsyncDisposable {
-  /** Serves the new copy. */
+  /** Serves the new copy. Must be called after each publication. */
   readonly onPublished: () => Promise<void>
 }
 
-/** Starts the live server where it is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
+/** Starts the live server; undefined if none is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
 export async function startServing(
   config: Config,
   { token, log }: { token: Secret | undefined; log: Log },

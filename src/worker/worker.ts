@@ -40,7 +40,7 @@ export interface WorkerShell {
 export interface WorkerOptions {
   /** Roles separated by commas; undefined: all of them. */
   readonly roles?: string
-  /** For tests: how long a job's lock is valid, in milliseconds. */
+  /** Only for tests: milliseconds for which a job's lock is valid. */
   readonly lock?: number
 }
 
@@ -83,7 +83,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // On the embedded queue no other process pulls, so the owner empties the staging directory before it begins to pull.
+  // With the embedded queue there is no other puller, so the owner empties the staging directory before it pulls.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
@@ -94,10 +94,10 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** The number of times that the store checks for lost locks while one lock is valid. */
+/** How often the store looks for lost locks during the time for which one is valid. */
 const LOOKS_PER_LOCK = 3
 
-/** Tests set `lock` so that they need not wait for the production intervals. */
+/** Returns the intervals. If `lock` is set, as in tests, they are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, healMs: HEAL_MS, standbyMs: STANDBY_MS }

@@ -257,14 +257,14 @@ export const MUTANTS: readonly Mutant[] = [
     to: '`CASE WHEN ${isWrong} AND false THEN',
   },
   {
-    name: 'found: a row that names a field twice has no key',
+    name: 'found: a row with the same field twice is taken for one without a key',
     needs: 'malformedRows',
     file: 'src/staging/scanPage.ts',
     from: 'if (own !== undefined) this.#keys.push(own)',
     to: 'if (own !== undefined && reason === undefined) this.#keys.push(own)',
   },
   {
-    name: 'found: columns that a load made are not looked up when it fails behind its COMMIT',
+    name: 'found: a load that fails after its COMMIT does not look up the columns that it has made',
     needs: 'diskFull',
     file: 'src/warehouse/warehouse.ts',
     from: '    this.#discovered = undefined\n    const place',

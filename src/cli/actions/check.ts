@@ -14,7 +14,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
-/** Fewer attempts than a run has, since a person waits; a permanent error shows after two. */
+/** Number of attempts. Less than in a run, because a person waits; a permanent error is clear after two. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {

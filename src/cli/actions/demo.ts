@@ -34,7 +34,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker's schedule has already read most reports, so the table includes all runs since the start.
+  // The worker's schedule has already read most reports, so the printed table includes all runs since the start.
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -59,7 +59,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   return 0
 }
 
-/** On a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
+/** If standard output is a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
 async function looking({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()
@@ -68,7 +68,7 @@ async function looking({ out, stop }: Shell, console: string, token: string): Pr
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes only files that a demo writes, since the folder may contain others. */
+/** Removes the files of an earlier demo, and no others that are in the folder. */
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']

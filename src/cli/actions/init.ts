@@ -54,7 +54,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID, before the first question, when files would be replaced and the user does not confirm it. */
+/** Throws USAGE_INVALID before any question if files would be replaced and the user does not confirm that. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
@@ -69,7 +69,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns the findings of the checks, or undefined when the user does not want the files written. */
+/** Returns the findings of the checks; undefined if the user does not want the files to be written. */
 async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)

@@ -10,7 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** Parquet can't be printed, so it needs `output`. */
+  /** Parquet is not printed, so it requires `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number

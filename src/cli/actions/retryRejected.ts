@@ -10,7 +10,7 @@ import { known } from '../wanted.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads the rows again. Rows that stay rejected are no failure; a report that is switched off may be named. */
+/** Loads the rows again. Rows that are rejected again are no failure. Reports that are switched off are accepted. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
@@ -41,7 +41,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Rows of which only a fingerprint was kept (`exclude_payload`): they can't be loaded again. */
+/** Returns a line about rows of which only a fingerprint is stored (`exclude_payload`): they can't be loaded again. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

@@ -1,4 +1,4 @@
-/** Checks the disk: is there space to publish, and after how many days will it be full at the present growth? */
+/** Checks the disk: whether there is space to publish, and after how many days it will be full if growth continues. */
 import { existsSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** Files that exist at once during a publication: the warehouse, the published copy, and its replacement. */
+/** Number of files of the warehouse's size during a publication: the warehouse, the copy, and the new copy. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -31,7 +31,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface Room {
   readonly free: number
   readonly size: number
-  /** Bytes per day; undefined for a warehouse younger than `PACE_DAYS`. */
+  /** Bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
   readonly growth: number | undefined
 }
 
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** Returns the bytes per day that new rows of the last days added, by their share of all rows. Updates reuse space. */
+/** Returns how many bytes new rows added per day, by their share of all rows. Updates reuse space and do not count. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined

@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // The log, staged rows, queue and socket are created next to the warehouse.
+    // Log, staged rows, queue and socket are created next to the warehouse.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Warns when the lake does not exist yet: the first sync makes it, if its catalogue can be reached. */
+/** Returns a warning if the lake does not exist yet: the first sync creates it if its catalogue can be reached. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)
@@ -68,7 +68,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // The file is replaced by a rename, which needs permission for the folder only.
+    // A rename replaces the file, so only the folder has to be writable.
     await mayWrite([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
@@ -90,7 +90,7 @@ const sizeOf = async (file: string): Promise<string> => sizeText((await stat(fil
 
 const MAKES_FILES = constants.W_OK | constants.X_OK
 
-/** Throws WAREHOUSE_MISSING when a place can't be written; opening the files to read does not show that. */
+/** Throws WAREHOUSE_MISSING if a place can't be written. That a file can be read does not show whether it can. */
 async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
     const refused = await refusalOf(place, rights)
@@ -108,7 +108,7 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns the folders with staged rows and spilled memory, which the next owner must be able to remove. */
+/** Returns the existing folders with staged rows and spilled memory. The next owner must be able to remove them. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
@@ -118,7 +118,7 @@ async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
 /** Checks the nearest existing folder above a file that does not exist yet: it must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // A dangling link is in the way, too.
+  // A symbolic link without a target also prevents the file from being created.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))

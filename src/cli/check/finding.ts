@@ -8,9 +8,9 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly found: string
-  /** What the operator should do; undefined when nothing. */
+  /** What the operator should do; undefined if nothing. */
   readonly cure?: string
-  /** The code of the error, if the check failed with one. */
+  /** The code of the error; undefined unless the check failed with one. */
   readonly code?: string
 }
 

@@ -26,7 +26,7 @@ export async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // The checks of the files report a file that can't be read.
+    // A file that cannot be read has a line of its own in the result of `check`. Only an unexpected error is new here.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

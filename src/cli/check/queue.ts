@@ -1,4 +1,4 @@
-/** Checks the queue store: its connection, its version, that it evicts nothing, and whether it keeps its data. */
+/** Checks the queue store: whether it responds, its version, whether it drops keys, and whether it persists data. */
 import { existsSync } from 'node:fs'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { StoreFinding } from '../../../jobs/stores/store.ts'
@@ -11,7 +11,7 @@ const CHECK = 'queue'
 
 export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
   const directory = `${warehouse}.queue`
-  // Opening would create the embedded queue, and a check creates nothing.
+  // Opening the embedded queue would create it, but a check must not create anything.
   if (queue === 'embedded' && !existsSync(directory))
     return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
   try {
@@ -24,7 +24,7 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
-/** Returns one finding for everything that is in order, and one for each problem. */
+/** Returns one finding for all that is in order, and one for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>

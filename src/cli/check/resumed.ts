@@ -1,4 +1,4 @@
-/** Resumes paused reports that pass their check (product contract §5.9). */
+/** Ends the pauses of reports that pass their check (product contract §5.9). */
 import { isReportName } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
@@ -9,13 +9,13 @@ import { openWarehouse } from '../../wiring/openContext.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** Resumes reports that the service refused before and that may be read now. Reports that an operator paused stay paused. */
+/** Ends pauses of reports that the service had refused and now allows. Pauses by an operator stay. */
 export async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const reports = [
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opening for writing would migrate the warehouse, so it is opened only when a report can be resumed.
+    // Opening for writing may migrate the warehouse, so that is only done if there is a pause to end.
     if (!mayExist(config) || !(await holdsRefused(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** A token with a shorter life is requested so often that the limit for token requests may be reached. */
+/** Minimum lifetime of a token. Shorter ones are requested so often that the limit of token requests may be reached. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -65,10 +65,10 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     const declaration = reportOf(report)
     const config = asking.config.reports[report]
     const question = questionOf(declaration, asking)
-    // A single row first, since a full page is costly and the client may lack the permission.
+    // Only one row at first, because a full page is expensive and the client may lack the permission.
     const first = (number: number) => ({ declaration, question, size: 1, number })
     const readFirst = (number: number) => readPage(asking, first(number)).then(() => number)
-    // A service that counts pages from 0 may refuse page 1.
+    // A service whose first page has the number 0 may refuse page 1.
     const number = await orUnlessRefused(
       () => readFirst(1),
       () => readFirst(0),
@@ -86,7 +86,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** Returns a query from the report's beginning to now, without collections. Audit reports are queried for record 1. */
+/** Returns a request from the report's beginning to now, without collections. Audit reports: for record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -130,23 +130,23 @@ function parsed(bytes: Buffer, report: Declaration): ScannedPage {
   }
 }
 
-/** Returns the real page size when the service returns fewer rows than requested. */
+/** Returns the service's page size if it is smaller than requested; undefined otherwise. */
 async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < asked.size) return pageSize
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total, so a second page with other rows shows that page 1 was cut.
+  // A bare array has no total. If page 2 has other rows, page 1 was cut.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
-/** Rows may move between two responses, so a finding is reported only if each attempt shows it. */
+/** Number of attempts. Rows may move between two responses, so a finding must be the same in all of them. */
 const PAGING_TRIES = 3
 
-/** Returns whether page 2 contains the same rows as page 1, so that the service ignores page numbers. */
+/** Returns whether page 2 has the same rows as page 1, which means that the service ignores page numbers. */
 async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const first = await readPage(asking, asked)
@@ -182,7 +182,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** A larger difference makes logs hard to compare. */
+/** Maximum difference of the clocks without a warning. With a larger one, logs are hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -198,7 +198,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** The Date header has whole seconds and the response takes time, so a smaller difference cannot be measured. */
+/** Differences below this can't be measured: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns the finding. `aheadMs`: milliseconds that this machine's clock is ahead of the service's. */

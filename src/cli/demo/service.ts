@@ -1,6 +1,6 @@
 /**
- * The demo's reporting service: `tidemark sandbox` as a process of its own, so that the demo shows HTTP between
- * processes. It ends when its channel to this process closes, so it never outlives this process.
+ * The demo's reporting service: `tidemark sandbox` in a process of its own, so that the demo shows HTTP between
+ * processes. It ends when the channel to this process closes, so it never runs longer than this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ export interface ChangeMade {
   readonly field?: string
 }
 
-/** How long the service may take to end before it is killed. */
+/** Milliseconds after which the service is killed if it has not ended. */
 const END_MS_MAX = 2_000
 
 export async function startService(shell: Shell, rows: number): Promise<DemoService> {
@@ -70,7 +70,7 @@ async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
   })
 }
 
-/** Kills the service when the demo is asked to stop before the first line arrived. */
+/** Kills the service if the demo is stopped before the service has printed its address. */
 function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
   const kill = () => child.kill()
   signal.addEventListener('abort', kill)

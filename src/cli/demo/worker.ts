@@ -1,6 +1,6 @@
 /**
- * The demo's worker: `tidemark worker` as a process of its own, as in production. It ends when its channel to this
- * process closes, so it never outlives this process. Its log is a file next to the warehouse.
+ * The demo's worker: `tidemark worker` in a process of its own, as in production. It ends when the channel to this
+ * process closes, so it never runs longer than this process. Its log is a file next to the warehouse.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface DemoWorker extends AsyncDisposable {
 }
 
 const LOOK_EVERY_MS = 100
-/** Long enough for the first start, which creates the queue's store. */
+/** Time limit (ms) for the start. The first one takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
 const END_MS_MAX = 5_000
 
@@ -27,7 +27,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // Ignores the environment, like the configuration.
+    // Without the other variables, so that for example TIDEMARK_WAREHOUSE cannot change the demo's configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)

@@ -32,15 +32,13 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the settings in the existing file that a new file would drop. */
+/** Returns the settings of the existing file that the new file will not have. */
 export function replacedIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/**
- * Returns the text of `.env` with the secret, or with the name of its file. Other lines of an existing file are kept.
- */
+/** Returns the text of `.env` with the secret or the name of its file. Keeps the other lines of an existing file. */
 export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -53,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Quotes the text with a quote that is not in it. The format of `.env` has no escape for a text with all three. */
+/** Returns the text in quotes of a kind that it does not contain. `.env` has no escape if it has all three kinds. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
@@ -67,7 +65,7 @@ export async function contentOf(folder: string, name: string): Promise<string | 
   return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
 }
 
-/** Writes the file, readable by this user only, also when an existing file had wider permissions. */
+/** Writes the file so that only this user can read it, even if an existing file had wider permissions. */
 export async function writeSecrets(folder: string, text: string): Promise<void> {
   const file = path.join(folder, SECRETS_FILE)
   await chmod(file, 0o600).catch(() => undefined)

@@ -1,6 +1,6 @@
 /**
- * Checks each request before its route runs. The check uses the matched route, never the text of the address, and every
- * route without `open` needs a login: unknown paths, paths with dots and slashes, and routes of plugins too.
+ * Checks each request before its route runs. The check uses the matched route, and never the text of the address. Every
+ * route without `open` needs a login, also unknown paths, paths with dots and slashes, and routes of plugins.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -13,11 +13,11 @@ import type { Sessions } from './sessions.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True: the route needs no login. */
+    /** True if the route needs no login. */
     readonly open?: boolean
   }
   interface FastifyRequest {
-    /** Identifier of the login session; empty without a login, and for a program that sends the token. */
+    /** Identifier of the login session; '' if there is no login, or if a program sends the token. */
     session: string
   }
 }
@@ -31,7 +31,7 @@ export interface GateOptions {
   readonly guesses: Guesses
 }
 
-/** A header that forms and images of other pages cannot send. */
+/** The header of the page's own requests. Forms and images of other pages can't send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READING: readonly string[] = ['GET', 'HEAD']
@@ -40,13 +40,13 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
     const failure = failureOf(gate, request)
-    // Fastify continues with the route unless a response was sent before this hook returns.
+    // Fastify calls the route unless a response was sent before this hook returns.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns why the request is rejected; undefined if it may pass. Not thrown: plugins have their own error handlers. */
+/** Returns the error if the request is rejected, else undefined. Does not throw, as plugins have own error handlers. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -56,7 +56,7 @@ function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'log
   return wantsPage(request) ? 'login' : loginNeeded()
 }
 
-/** Returns false if the route needs a login. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
+/** Returns false if a login is needed and missing. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
 function pass(gate: GateOptions, request: FastifyRequest): boolean {
   if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
   const machine = bearerOf(request)
@@ -105,10 +105,10 @@ export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toStri
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Compares digests in constant time, because they have the same length for every guess. */
+/** Returns whether the guess is right. Compares digests, because they have the same length for every guess. */
 export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))
 
-/** Throws CONSOLE_REFUSED unless the request comes from the console's own page or from a machine with the token. */
+/** Throws CONSOLE_REFUSED unless the request is from the console's own page, or from a program with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refused('it came from another site')
@@ -118,8 +118,8 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
 }
 
 /**
- * Returns whether the origin is the console's page: its host is that of the request, or the host before the proxy, from
- * a header that pages of other sites cannot set.
+ * Returns whether the origin is the console's page. Its host must be that of the request, or that of a proxy before it,
+ * from a header that pages of other sites can't set.
  */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''

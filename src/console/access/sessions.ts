@@ -7,13 +7,13 @@ import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** Above this number, the oldest session ends. */
+/** Maximum number of sessions. If there are more, the oldest one ends. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Digest → end on the monotonic clock. The oldest session is first. */
+  /** The end of each session on the monotonic clock, by digest. The oldest session is first. */
   readonly #open = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -1,4 +1,4 @@
-/** Routes that act. Each sends the same request to the owner as the command of that name. */
+/** Routes that change something. Each sends the same request to the owner as the command with its name. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 /**
- * The API as Fastify routes with zod schemas. The schemas check each request, and the OpenAPI document is made from them,
- * so the document cannot differ from the routes.
+ * The API as Fastify routes with zod schemas. The schemas check each request, and the OpenAPI document is made from
+ * them, so it always describes the routes as they are.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import swagger from '@fastify/swagger'
@@ -22,7 +22,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Returns the instance to which routes are added; serves the document of all routes with a schema. */
+/** Returns the instance to which routes are added. Serves the OpenAPI document of all routes with a schema. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {

@@ -9,7 +9,7 @@ import type { Definition, Fields, RowSource } from './definition.ts'
 
 interface Booked {
   readonly key: string
-  /** Statuses are numbered from 1. */
+  /** Number of statuses. Their values begin with 1. */
   readonly statuses: number
   readonly arrival: string
   readonly departure: string

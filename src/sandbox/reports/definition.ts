@@ -24,7 +24,7 @@ export const created = { createdSince: 'date-time', createdUntil: 'date-time' } 
 export const stay = { startDate: 'date-time', endDate: 'date-time' } as const
 export const booker = { bookerEmail: 'string', bookerCompany: 'string', bookerName: 'string' } as const
 
-/** Values by field; undefined leaves the field out. */
+/** Values by field. A field whose value is undefined is left out. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** What a row is generated from: its key, its times and its random values. */
@@ -33,7 +33,7 @@ export interface RowSource {
   readonly dice: Dice
   readonly created: Ticks
   readonly modified: Ticks
-  /** Events only; for other reports the same as `modified`. */
+  /** The time of the last change in the event or its children; for other reports, the same as `modified`. */
   readonly aggregate: Ticks
   readonly deleted: boolean
 }
@@ -43,22 +43,20 @@ export interface Definition {
   /** The field with the row's identifier, and the identifier of the first row. */
   readonly key: string
   readonly firstKey: number
-  /** Rows for each event of the world. Example: 0.5. */
+  /** Number of rows per event of the world. Example: 0.5. */
   readonly rowsPerEvent: number
-  /** The row's entity in the audit. The specification defines no numbers, so these are ours. */
+  /** The row's kind in the audit. The specification defines no numbers, so these are arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
-  /**
-   * True: rows have a modification time from their creation on, and deleted ones are returned with `includeDeleted`.
-   */
+  /** True: rows always have a modification time, and deleted rows are returned if `includeDeleted` is set. */
   readonly keepsDeleted: boolean
   readonly fields: (row: RowSource) => Fields
-  /** Fields that an edit may change, each with a function that returns a new value. */
+  /** Fields that an edit may change, with a function that returns a new value for each. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The field with an amount in the currency of the request, next to `currencyCode`. */
   readonly amount?: string
   /** The range of that amount in euros, where amounts are believable ones (`cents`). */
   readonly amountEuros?: Range
-  /** For parameters whose name is not the field's: the field with which the parameter is compared. */
+  /** The field that a parameter is compared with, if their names differ. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }

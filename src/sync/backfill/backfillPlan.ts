@@ -30,7 +30,7 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** What the warehouse, or its published copy, contains of the report. */
+  /** What the warehouse, or its published copy, has already stored of the report. The plan starts from it. */
   readonly basis: BackfillBasis
 }
 

@@ -113,7 +113,7 @@ export class Handover implements Loader {
   }
 }
 
-/** Reads the manifest in a `PulledWindow`'s `directory`, which another process wrote. Throws STAGED_MISSING. */
+/** Reads the manifest that another process wrote into `directory`. Throws STAGED_MISSING if there is none. */
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
   const path = join(staging, basename(directory), MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -145,6 +145,6 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes the folder of a window. It is no longer used after the window was loaded. */
+/** Removes the folder of a window, which is used for one load only. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })

@@ -29,8 +29,9 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
  * Merges the staged entries. It needs the temporary table `asked_windows` (record columns, since, until): the windows
- * that this load replaces. For a window whose end is before its beginning, nothing is deleted and missing entries are
- * added.
+ * that this load replaces. A window with `until` before `since` means "only add": missing entries of the record are
+ * added and none is deleted. Rejected entries are loaded again this way, because the others of their record were not
+ * read.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts

@@ -177,7 +177,7 @@ export class FieldSql {
     return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the condition, on the row's shape, that the row contains at least one of the fields. */
+  /** Returns an SQL condition: the row has at least one of the fields. It tests the number of the row's shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.flatMap((shape, number) =>
@@ -209,7 +209,7 @@ export class FieldSql {
     return this.#parts.discovered.find((column) => column.field === field.name)?.type
   }
 
-  /** Returns SQL of the value, as JSON text, where it has no column; NULL row by row where it has one. */
+  /** Returns SQL of the value as JSON text, NULL for rows whose value has a column; undefined if each value has one. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {

@@ -60,7 +60,7 @@ export interface StagedRows {
   /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
   readonly earlier: readonly Earlier[]
-  /** Returns the SQL condition that a row `r` contains the service's field. */
+  /** Returns an SQL condition on a row `r`: it contains this field of the service. */
   carries(field: string): string
 }
 
@@ -141,7 +141,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL of a hash of the row's shape. It depends on the shape's fields alone, so it is equal in every load. */
+/** Returns SQL of a hash of the row's shape. It depends only on the names of the fields, so all loads have the same. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()

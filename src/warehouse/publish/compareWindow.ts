@@ -24,7 +24,7 @@ export interface WindowComparison {
   readonly missing: Deviation
   /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
   readonly different: Deviation
-  /** Rows of the tables with a stamp in the window that the service did not return; none where rows have no stamp. */
+  /** Rows whose stored modification time is in the window, but that were not returned. None without such times. */
   readonly extra: Deviation
   /** False if rows have no modification time: extra rows can't be found then. */
   readonly seesExtra: boolean

@@ -135,7 +135,7 @@ async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Prom
 
 interface Range {
   readonly keys: string
-  /** Undefined for the single file of a table without rows, which contains the columns. */
+  /** The first key of the range. Undefined for a table without rows: its single file has the columns only. */
   readonly first: string | undefined
   readonly rows: number
   readonly deleted: number

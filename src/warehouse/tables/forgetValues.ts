@@ -15,12 +15,15 @@ import { discoveredColumns } from './tables.ts'
 
 export interface Forgetting {
   readonly report: Declaration
-  /** The currency, the scope prefix of an audited entity, or ''. */
+  /**
+   * The part of the report with new rules: a currency; for audited records of one entity the beginning of their scopes,
+   * such as `3:`; '' for the whole report.
+   */
   readonly scope: string
   readonly now: NowPrivate
 }
 
-/** Removes the values, in the transaction of the new rules. Throws CONFIG_INVALID for a rule that removes nothing. */
+/** Removes the values in the transaction that stores the rules. Throws CONFIG_INVALID for a rule without effect. */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)
@@ -48,7 +51,7 @@ interface Place {
   readonly now: NowPrivate
 }
 
-/** Returns the assignments of the update: private columns and columns that contain private fields as sent. */
+/** Returns the assignments of the update: for private columns, and columns with the original text of such fields. */
 async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[]> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''

@@ -206,7 +206,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Renames discovered columns whose names versions need. Call it before the history is switched on. */
+/** Renames discovered columns whose names versions use. Must be called before the history is switched on. */
 export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)

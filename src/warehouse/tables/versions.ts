@@ -12,7 +12,7 @@ import { name, text, time } from '../database/sqlText.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time at which the history was switched on again; no open version is valid from an earlier time. */
+  /** SQL of the time when the history was switched on again: no open version is valid before that. */
   readonly reopened: string
 }
 
@@ -51,7 +51,7 @@ const validFrom = (alias: string, { reopened }: History): string =>
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** SQL of a query with `tid`, the rowid of a row, and `until`, the service's time of the version that replaces it. */
+  /** SQL of a query with `tid`, a row's rowid, and `until`, the service's time of the version that replaces it. */
   readonly rows: string
 }
 

@@ -88,7 +88,7 @@ export async function probeBehindLast(
   return false
 }
 
-/** Returns the span in two parts, before and after the first row of `seen`; undefined if pages are not sorted. */
+/** Returns the span in two parts, cut where the page `seen` begins; undefined if pages are not sorted by time. */
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
   const { report } = source.pages
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), slice.span)
