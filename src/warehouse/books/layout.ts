@@ -11,10 +11,7 @@ const MIGRATIONS = [
   '0001_books.sql',
   '0002_asked_scopes.sql',
   '0003_first_numbers.sql',
-  '0004_whole_responses.sql',
-  '0005_skipped_records.sql',
-  '0006_asked_at.sql',
-  '0007_counting.sql',
+  '0004_versions_and_counts.sql',
 ] as const
 
 /**

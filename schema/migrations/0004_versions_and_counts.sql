@@ -1,3 +1,27 @@
+-- When a version was asked for decides which of two is newer where stamps go back. What a load before has asked for, and
+-- when, is not known.
+ALTER TABLE tidemark.loads ADD COLUMN asked_at TIMESTAMPTZ;
+COMMENT ON COLUMN tidemark.loads.asked_at IS 'Service time of the first request of its rows, at the earliest; null: not known';
+ALTER TABLE tidemark.loads ADD COLUMN unflagged BIGINT;
+COMMENT ON COLUMN tidemark.loads.unflagged IS 'Rows without the deletion flag that the report has; null: not known, or the report has none';
+
+-- A service may ignore page numbers and cut every response without a sign.
+ALTER TABLE tidemark.page_sizes ADD COLUMN whole_max BIGINT;
+COMMENT ON COLUMN tidemark.page_sizes.whole_max IS 'Rows of the largest response that narrower requests proved to be whole; null: none';
+
+CREATE TABLE tidemark.skipped_records (
+  report VARCHAR NOT NULL,
+  scope VARCHAR NOT NULL,
+  code VARCHAR NOT NULL,
+  reason VARCHAR NOT NULL,
+  attempts BIGINT NOT NULL,
+  ask_again_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE tidemark.skipped_records IS 'Records whose audit trail could not be read although others could. A record leaves the list when its trail is read';
+COMMENT ON COLUMN tidemark.skipped_records.code IS 'Code of the error (docs/ERRORS.md)';
+COMMENT ON COLUMN tidemark.skipped_records.reason IS 'What the service answered';
+COMMENT ON COLUMN tidemark.skipped_records.ask_again_at IS 'When a run requests the trail again; the time between two attempts doubles, up to a day';
+
 CREATE TABLE tidemark.creations (
   report VARCHAR NOT NULL,
   scope VARCHAR NOT NULL,
