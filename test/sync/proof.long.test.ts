@@ -42,7 +42,6 @@ describe('on a quiet service', () => {
     ['events', 50, 60],
     ['events', 300, 40],
     ['budgets', 300, 20],
-    ['merf_submissions', 50, 60],
     ['merf_submissions', 300, 40],
   ] as const)(
     'a young window of %s costs at most 1.4 times its pages (%i rows a page, %i pages)',
