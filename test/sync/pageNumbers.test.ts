@@ -56,7 +56,7 @@ it.each([
   expect(held).toEqual([{ action: 'a' }, { action: 'b' }, { action: 'c' }])
 })
 
-it('a trail alone arrives, too, and a quiet run costs one request for each walk', async () => {
+it('a trail alone arrives, too, and a quiet run costs one request for each walk and one that counts', async () => {
   await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count: 1, pageRows: 2 }))
   await tide.warehouse.rows('INSERT INTO enquiries BY NAME SELECT 1 AS enquiry_id, false AS is_deleted')
   await tide.sync('enquiry_audit_entries')
@@ -64,7 +64,7 @@ it('a trail alone arrives, too, and a quiet run costs one request for each walk'
   await tide.sync('enquiries')
   tide.asked.length = 0
   await tide.sync('enquiries')
-  expect(tide.asked).toHaveLength(2)
+  expect(tide.asked).toHaveLength(3)
 })
 
 it.each([
