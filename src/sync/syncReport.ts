@@ -4,6 +4,7 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
+import { SyncError } from '../errors.ts'
 import { type Instant, millisBetween } from '../instant.ts'
 import { previousRead, type LastWindow } from '../plan/lateness.ts'
 import { marksAfter, marksFrom, marksOf } from '../plan/marks.ts'
@@ -75,6 +76,10 @@ async function openReading(
   { before, clock }: { readonly before: Before; readonly clock: Instant },
 ): Promise<Reading> {
   const config = context.settings.reports[run.report]
+  if (declaration.window.required && config.start > clock)
+    throw new SyncError('REQUEST_INVALID', `the start of ${run.report} is later than the service's clock`, {
+      cure: 'Check start (it must not be in the future).',
+    })
   const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
   const profile = await context.warehouse.pagingProfile(run.report, config.pageSize)
   const soFar = { pages: run.pages, rows: run.figures.rows }

@@ -39,7 +39,7 @@ it('status shows what is covered, a gap, and what is read again because the conf
   expect(first.stdout).toMatch(/^events: covered 2000-01-01T00:00:00Z … 20\d\d-\S+Z$/m)
   expect(first.stdout).toMatch(/^enquiries: covered everything up to 20\d\d-\S+Z$/m)
   expect(first.stdout).not.toContain('again')
-  expect(first.stdout).toContain('late rows can not be measured, for want of a stamp: enquiries')
+  expect(first.stdout).toContain('late rows can not be measured, for want of a stamp: enquiry_audit_entries')
   const gap = `'2021-03-01 00:00:00+00' AS since`
   await change(
     world,
