@@ -314,7 +314,13 @@ export class Warehouse implements AsyncDisposable {
   /** What a comparison of counts reads and writes. */
   get counts(): CountBooks {
     return countBooks(this.#database, (fence, work) =>
-      this.#afterOtherLoads(() => this.#fenced(fence, work).finally(() => this.#database.run(DROP_TEMPORARY))),
+      this.#afterOtherLoads(async () => {
+        try {
+          return await this.#fenced(fence, work)
+        } finally {
+          await this.#database.run(DROP_TEMPORARY)
+        }
+      }),
     )
   }
 

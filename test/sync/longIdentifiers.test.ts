@@ -6,6 +6,10 @@ const LONG = '9007199254740993'
 
 const isAudit = ({ path }: Asked): boolean => path.includes('Audit')
 const auditPath = (id: string): string => `/reportingapi/v1/EnquiryReport/${id}/Audit`
+const MODIFIED = '2026-01-01T10:00:00Z'
+const isInWindow = ({ body }: Asked): boolean =>
+  Date.parse(String(body['modifiedSince'])) <= Date.parse(MODIFIED) &&
+  Date.parse(MODIFIED) <= Date.parse(String(body['modifiedUntil']))
 const first = ({ body }: Asked): boolean => body['pageNumber'] === 1
 
 it('an enquiry beyond 2^53 is asked about by its own number, beside the others, and once', async () => {
@@ -28,10 +32,13 @@ it('an enquiry beyond 2^53 is asked about by its own number, beside the others, 
 })
 
 it('an event beyond 2^53 is asked about by its own number, and what is read again replaces its entries', async () => {
-  const events = [LONG, '5'].map((id) => `{"eventId":${id},"name":"x","recordModified":"2026-01-01T10:00:00Z"}`)
+  const events = [LONG, '5'].map(
+    (id) => `{"eventId":${id},"name":"x","recordModified":"${MODIFIED}","isDeleted":false}`,
+  )
   const entry = '{"timestamp":"2026-01-01T10:00:00Z","userId":1,"action":"Updated"}'
   await using tide = await aTideAnsweredBy(
-    (asked) => (isAudit(asked) ? envelope(entry, entry) : `[${first(asked) ? events.join(',') : ''}]`),
+    (asked) =>
+      isAudit(asked) ? envelope(entry, entry) : `[${first(asked) && isInWindow(asked) ? events.join(',') : ''}]`,
     { reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } } },
   )
   await tide.sync('events', 'audit_entries')
