@@ -38,7 +38,7 @@ import {
 } from './books/auditRecords.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
-import { DROP_TEMPORARY, load, type LoadInput, type LoadPlace, type LoadResult } from './load/load.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult } from './load/load.ts'
 import { loadBesideOthers } from './load/loadBesideOthers.ts'
 import { stagedBytes } from './load/recordLoad.ts'
 import { makeFile, OwnFile } from './database/warehouseFile.ts'
@@ -313,15 +313,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** What a comparison of counts reads and writes. */
   get counts(): CountBooks {
-    return countBooks(this.#database, (fence, work) =>
-      this.#afterOtherLoads(async () => {
-        try {
-          return await this.#fenced(fence, work)
-        } finally {
-          await this.#database.run(DROP_TEMPORARY)
-        }
-      }),
-    )
+    return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
   }
 
   /** What a backfill plan reads from the warehouse. */

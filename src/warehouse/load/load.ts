@@ -62,19 +62,8 @@ function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
 }
 
-/** Frees the memory of temporary tables at once. */
-export const DROP_TEMPORARY = [
-  'staged',
-  'newest',
-  'fresh',
-  'kids',
-  'numbered',
-  'held',
-  'refusals',
-  'gone_keys',
-  'noted',
-  'absent',
-]
+/** Frees the memory of the staged rows at once. */
+const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
