@@ -115,7 +115,7 @@ export class SyncError extends Error {
 /** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // An error during cleanup hides the error before it; that earlier error is the cause.
+  // An error during cleanup hides an earlier error, which is the real cause.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {

@@ -1,12 +1,13 @@
-/**
- * Creates and removes folders. A folder that cannot be used is an operator's mistake: its error has a code and a cure.
- */
+/** Creates and removes folders. If a folder cannot be used, the error has a code and a cure for the operator. */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/** No permission, a read-only file system, a file in place of a folder, a path that does not exist. */
+/**
+ * Error codes of an operator's mistakes: no permission, a read-only file system, a file in place of a folder, a missing
+ * path.
+ */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',

@@ -87,7 +87,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   return Object.assign(pino(options, masking), { guard })
 }
 
-/** Each line begins with its level. */
+/** pino writes the level at the beginning of each line. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
 /** Credentials in addresses (a queue's, a proxy's) are masked without a call of `guard`. */

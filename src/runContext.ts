@@ -11,7 +11,7 @@ export interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Runs `work` as part of that run. */
+/** Runs `work` as part of the run. Its log lines then have the run's identifier and report. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
 /** Returns the present run, or undefined outside of runs. */

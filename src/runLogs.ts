@@ -11,12 +11,12 @@ import { formatInstant, type Instant } from './instant.ts'
 /** Returns the folder of a warehouse's run logs. */
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
-/** Later lines of a run are not stored. */
+/** The maximum number of stored lines per run. Later lines are not stored. */
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
-/** Above this, the files of the oldest hours are removed. */
+/** The maximum size of all files in bytes. Above it, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** At most this many runs are counted. Above it, the run with the oldest line is forgotten. */
+/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is forgotten. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -92,7 +92,7 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lines of the same moment are written in one call.
+    // Waits for the code that is running now, so that its lines are written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
@@ -138,7 +138,7 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** `info`. A run that was skipped has only `debug` lines. */
+/** pino's number of the level `info`. A run that was skipped has only `debug` lines. */
 const INFO_LEVEL = 30
 
 /** Returns the last run of a report with an `info` line, else the last run with any line, else undefined. */

@@ -24,7 +24,6 @@ export class Secret {
     return true
   }
 
-  /** Returns the value itself. */
   reveal(): string {
     return this.#value
   }

@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // An abort may destroy the stream while nobody reads it. The caller then gets the error from `raced`.
+  // Ignores an error of the stream, which an abort may destroy before it is read. `raced` throws the abort's reason.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()

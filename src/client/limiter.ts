@@ -15,7 +15,7 @@ export interface LimiterRules {
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Disposing of it gives the right to the next one. */
+/** The right to send one request. Disposing of it lets the next request begin. */
 export interface Permit extends Disposable {
   /** Reports a success, after which more concurrent requests may be allowed. */
   succeeded(): void
@@ -155,9 +155,7 @@ const inLongPause = (pause: LongPause): SyncError =>
 /** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/**
- * After this number of `first` requests in a row, a waiting `behind` one is sent: a backfill gets at least an eighth.
- */
+/** After this many `first` requests in a row, one `behind` request is sent: backfills get at least one in eight. */
 const FIRST_IN_A_ROW_MAX = 7
 
 /** A queue with two priorities, in which no item waits without end. */
@@ -201,7 +199,7 @@ const START = 2
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** While the limit is lower than this, each success raises it by one. From here on, it needs `limit` successes. */
+  /** Below this value, each success raises the limit by one. Above it, that takes as many successes as the limit. */
   #slowFrom: number
   #halvings = 0
 
@@ -228,7 +226,7 @@ export class AdaptiveConcurrency {
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit once per overload: concurrent requests with the same number of halvings meet the same one. */
+  /** Halves the limit once per overload. Requests that began with the same `halvings` report the same overload. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1

@@ -1,4 +1,4 @@
-/** The client's limits. All that it waits for, reads or repeats has a limit with a name, a unit and a reason. */
+/** The limits of the client: all that it waits for, reads or repeats has a maximum with a name, a unit and a reason. */
 import { assert } from '../errors.ts'
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
@@ -38,7 +38,7 @@ export const DEFAULT_LIMITS: ClientLimits = {
   answerMs: 5 * MINUTE_MS,
   // Enough for 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
-  // With the delays below, six attempts take more than half a minute. Later, the next run tries again.
+  // Without Retry-After, the delays between six attempts are 15 seconds at most. Then the next run tries again.
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
@@ -56,7 +56,7 @@ export const TOKEN_MARGIN_SHARE = 0.2
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** A token response has a JWT and two fields. Proxies refuse longer headers than this anyway. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** Number of tokens with which a request is tried after a 401. The token in a shared store may be outdated too. */
+/** Maximum number of tokens to try if the service answers 401: the token in a shared store may be outdated too. */
 export const TOKENS_TRIED_MAX = 3
 /** Maximum number of bytes that are read of a refusal's body, which is only used for the error text. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024

@@ -21,7 +21,7 @@ export class Redactor {
     this.#clientSecret = clientSecret
   }
 
-  /** From now on, masks this token. */
+  /** Masks this token in all later texts. */
   hide(token: Secret): void {
     this.#tokens.add(token)
     const [oldest] = this.#tokens

@@ -113,7 +113,7 @@ export interface ReportingClient extends AsyncDisposable {
   serviceNow(): Instant | undefined
   /** True when answers have no Date header, so that our own clock is used. */
   readonly clockIsOurs: boolean
-  /** Returns the token's end and its scopes. Requests a token if none is cached. */
+  /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
   /** After an operator's action: forgets refusals of the report (undefined: of all) and of the credentials. */
   resume(report?: string): Promise<void>
@@ -155,7 +155,7 @@ class Client implements ReportingClient {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error by report, if the service refuses it. No request is sent for that report until an operator acts. */
+  /** By report, the error with which the service refused it. No request for it is sent until an operator acts. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {

@@ -66,7 +66,7 @@ function extended({ code, message, cure, data, cause, report }: SyncError, addit
   return new SyncError(code, message + addition, details)
 }
 
-/** Token requests within an attempt were already retried, so their errors are not retried again. */
+/** True for errors of a token request within the attempt: it was already retried, so the error is not retried again. */
 const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {

@@ -140,7 +140,10 @@ export class TokenCache {
     }
   }
 
-  /** The process whose turn was before may have stored a token or a refusal, so the store is read first. */
+  /**
+   * Requests a token in this process's turn. Reads the store first: the process before may have stored a token or a
+   * refusal.
+   */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared

@@ -1,18 +1,16 @@
 /**
- * Divides the range of a backfill into windows with about equally many rows, as far as the distribution of rows over
- * time is known. Then several windows can be pulled at once, and each one fits about one load. Pure. A wrong estimate
- * makes windows uneven but loses no row, because each window is proven by itself.
+ * Divides the time range of a backfill into windows with about equally many rows. Then several workers can read windows
+ * at once, and each window fills about one load. If the distribution of rows over time is unknown, windows are equally
+ * long. A wrong estimate makes windows uneven but loses no row, because each window is proven complete by itself.
  */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** The maximum number of windows. Each window is a row in the books and a job. */
+/** The maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** The number of windows to aim for, if there are enough rows: several pullers then finish at about the same time. */
+/** The number of windows to aim for if there are enough rows, so that several workers finish at about the same time. */
 const WINDOWS_WANTED = 32
-/**
- * The minimum number of pages per window. Smaller windows waste more on half-empty last pages than parallel work saves.
- */
+/** The minimum number of pages per window. Half-empty last pages make smaller windows too expensive. */
 const PAGES_A_WINDOW_MIN = 4
 /** The length of a window in days if the number of rows is unknown; longer if the plan would have too many windows. */
 const DAYS_A_WINDOW = 30
@@ -23,7 +21,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the range. `rows` has its number of rows by modification time and, if read so too, by creation time. */
+/** A part of the range. `rows` has its number of rows by modification time and, if requested too, by creation time. */
 export interface Counted extends Range {
   readonly rows: readonly number[]
 }
@@ -48,7 +46,7 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
   return Math.max(1, Math.min(Math.max(wanted, least), loadRowsMax))
 }
 
-/** Returns windows of about `rowsEach` rows, earliest first. The parts must be adjacent, and the windows are too. */
+/** Returns adjacent windows of about `rowsEach` rows each, earliest first. `parts` must be adjacent and sorted too. */
 export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[] {
   const merged: Counted[] = []
   for (const piece of parts.flatMap((part) => evenParts(part, rowsEach))) {
@@ -72,11 +70,11 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** The search for the last page of a bare array sends this number of requests each time the number of pages doubles. */
+/** Without a total, the search for the last page takes this many more requests each time the pages double. */
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 
-/** Returns about how many requests a window needs; the minimum if its number of rows is unknown. */
+/** Returns the estimated number of requests for a window; the minimum if its number of rows is unknown. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,
@@ -97,7 +95,7 @@ function evenParts(part: Counted, rowsEach: number): Counted[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Returns `wanted` parts of equal length; one per microsecond if the range has fewer microseconds than that. */
+/** Returns the range as `wanted` parts of equal length; one part per microsecond if the range is shorter. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

@@ -1,4 +1,4 @@
-/** Conditions of the judge's rules, the parts into which a rule cuts a span, and what a case adds to the profile. */
+/** Functions for the rules in judge.ts: conditions, parts into which a rule cuts a span, and new paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case } from './slice.ts'
@@ -8,7 +8,7 @@ import type { Walk } from './walk.ts'
 
 /** A part that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
-/** The largest page that is requested, as a multiple of the usual page size: the service fails for larger responses. */
+/** The largest page size to request, as a multiple of the usual one. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
 /** The largest `page_size` that the specification allows. */
 const ROWS_A_PAGE_MAX = 10_000
@@ -19,13 +19,13 @@ const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
 /** Returns whether page 1 of the first walk was just read and has a total (spec §2: an envelope). */
 export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether only page 1 or 2 of the first walk was read, and there is no total (as in a bare array). */
+/** Returns whether only page 1 or pages 1 and 2 of the first walk were read, and page 1 has no total (a bare array). */
 export const isUntold = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Returns the two parts of a span without a lower bound, else undefined. The later part has a bound. */
+/** Cuts a span without a lower bound in two, so that the later part has a bound. Returns undefined for other spans. */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
@@ -36,7 +36,7 @@ export const isTooMuch = (given: Case): boolean => {
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the old and the young part of the span if the old one probably has more rows than a page; else undefined. */
+/** Returns the parts of the span before and after `youngFrom` if the earlier one probably has more rows than a page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -46,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the old and the young part of the span if the old one is long enough to be read alone, else undefined. */
+/** Returns the parts of the span before and after `youngFrom` if the earlier one is not shorter than the later one. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -56,11 +56,14 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut instead of read to its end: bounded, longer than one instant, and no heap. */
+/** Returns whether the slice may be cut: it has bounds, is longer than one instant and has no heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/** Returns whether rows may follow page 2. None do if it has no new row, or all rows of page 1 and a few more. */
+/**
+ * Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers, and the
+ * other rows of page 2 were added meanwhile.
+ */
 export const isFollowed = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -73,7 +76,10 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Returns whether the service shows page 1 only: page 1 is full, and page 2 repeats it or is refused. */
+/**
+ * Returns whether the service returns only page 1 although more rows may exist: page 1 is full, and page 2 repeats it
+ * or is refused.
+ */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -84,8 +90,9 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page, but may lack rows: page 2 has nothing new, and no response of that
- * many rows was proven complete before. A service that ignores page numbers and shortens every response looks the same.
+ * Returns whether page 1 seems to be the only page, but may lack rows: page 2 has nothing new, and no response with
+ * that many rows was proven complete before. A service that ignores page numbers and shortens every response would look
+ * the same.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given
@@ -97,7 +104,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns the parts of a span whose rows page 1 does not show completely; undefined if the slice has no heap. */
+/** Returns the parts into which to cut a slice with a heap. Without a heap, undefined: the queue chooses the parts. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 
@@ -108,7 +115,10 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
 
-/** Returns the profile after a walk. Only an envelope's first walk over several pages without repeats changes it. */
+/**
+ * Returns the paging profile after a walk. Only the first walk of an envelope with several pages and no repeats changes
+ * it.
+ */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -129,12 +139,12 @@ export function learnCounted(given: Case): PagingProfile {
 
 /**
  * Returns the maximum number of rows in a span whose rows are counted by the number of its last page. A part that was
- * planned as one load may have more rows: it is then loaded in two pieces.
+ * planned as one load may have more rows and is then loaded in two pieces.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back from the last page has as many rows as fit on all pages, and no page was longer. */
+/** Returns whether the walk back from the last page has exactly the rows for which its pages have room. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -156,15 +166,15 @@ export const isShort = (given: Case): boolean => {
 }
 
 /**
- * Returns whether, in the last of the allowed walks of a bare array, the page after a full page was refused. The refused
- * page may have rows, for any page size.
+ * Returns whether even the last allowed walk of a bare array ended at a refused page after a full one. The refused page
+ * may have rows, and other page sizes did not help.
  */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the two halves of the span, to add up their totals. They are 1 µs apart, so that no row counts twice. */
+/** Returns the two halves of the span, whose totals are added. They are 1 µs apart, so that no row counts twice. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
@@ -176,7 +186,7 @@ export function countedParts(given: Case): readonly Span[] {
   ]
 }
 
-/** Returns parts that should each fit into one response, for a new walk; undefined if the span can't be cut. */
+/** Returns parts of the span that should each fit into one response; undefined if the span can't be cut. */
 export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
   const { span, heap } = given.slice
   if (!mayCut(given) || span === undefined) return undefined
@@ -208,7 +218,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total is believed although page 1 is not full: no page of the service was ever longer. */
+/** Returns whether a span can be cut by its total: no page of this report was ever longer than page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -220,7 +230,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts so short that the service does not refuse their last page; undefined if the span can't be cut. */
+/** Returns parts with so few rows that the service returns all their pages; undefined if the span can't be cut. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { totalCount = 0, distinct } = given.seen.walk

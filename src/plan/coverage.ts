@@ -1,7 +1,7 @@
 /**
  * Compares the configuration of earlier requests with the present one (product contract §3). Rows that were requested
- * with fewer collections, other filters or a later start have to be read again. Pure: it decides whether rows are read
- * again, and in which order.
+ * with fewer collections, other filters or a later start have to be read again. This file decides whether, and in which
+ * order.
  */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -34,11 +34,11 @@ export interface Coverage {
   readonly asked: Asked
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
-  /** The settings whose change is the reason for it. */
+  /** The changed settings that make it necessary to read these rows again. */
   readonly because: readonly Change[]
 }
 
-/** Returns the settings in which `wanted` requests more than `held`; empty if the rows of `held` are enough. */
+/** Returns the settings that make `wanted` request more than `held`; empty if rows read with `held` are enough. */
 export function outgrown(held: Asked, wanted: Asked): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),
@@ -52,8 +52,8 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`: what was read, and up to which time it has
- * to be read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held`
+ * Returns the coverage to store for a run with the configuration `wanted`, with the time up to which rows have to be
+ * read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held`
  * itself if nothing has changed.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {

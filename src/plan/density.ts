@@ -1,10 +1,10 @@
 /**
- * Estimates how many rows there are per microsecond, from the slices read so far, and so how long the next slice may
- * be. This affects only the cost: a slice with too many rows costs one more request, and a half-empty slice wastes half
- * a request.
+ * Estimates the number of rows per microsecond from the slices read so far. The length of the next slice follows from
+ * it. The estimate affects only the cost: a slice with too many rows costs one more request, and a half-empty slice
+ * wastes half a request.
  */
 
-/** How much the number of rows varies from slice to slice at first, as a multiple of pure chance; corrected later. */
+/** First estimate of the variance of rows per slice, as a multiple of pure chance. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
@@ -14,7 +14,7 @@ const DISPERSION_MEMORY = 0.8
 /** After a slice with this many times more or fewer rows than expected, earlier slices are ignored. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** A margin below one standard deviation would shrink as the variation grows, so the margin is at least that long. */
+/** Keeps the margin at one standard deviation or more. A smaller margin would shrink as the variation grows. */
 const WORTH_MIN = Math.exp(0.5)
 /** Share of a slice's deviation from the expected rows that counts as a trend; smaller if chance explains it. */
 const TREND_SHARE = 0.25
@@ -77,7 +77,7 @@ export class Density {
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the density from another source than slices, such as a total. */
+  /** Replaces the estimate by `rows` rows in `length` µs. (0, 0) makes it unknown, so earlier slices are ignored. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

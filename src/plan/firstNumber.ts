@@ -1,6 +1,6 @@
 /**
- * Chooses a row that can be requested by itself, in order to find whether pages are counted from 0 or 1, which the
- * specification does not define (spec §4, rule 2). Pure.
+ * Chooses a row that can be requested by itself, in order to find whether pages are counted from 0 or 1. The
+ * specification does not define that (spec §4, rule 2).
  */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
@@ -21,12 +21,10 @@ interface Stamp {
   readonly row: number
 }
 
-/** A row has at most two modification times, so one of two neighbours on the same side belongs to another row. */
+/** Neighbours to compare in the sorted times. A row has at most two times, so one of two on a side is another row's. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/**
- * Returns a modification time of one row that is more than `nearMicros` from all other rows' times; undefined if none.
- */
+/** Returns a row's modification time that is more than `nearMicros` µs from all times of other rows, if one exists. */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

@@ -35,8 +35,8 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
 }
 
 /**
- * Returns the end of the time from `from` on that the spans cover without a gap; `from` itself if no span touches it.
- * If `from` is undefined, the time begins with the span that has no lower bound, or else with the earliest span.
+ * Returns the time up to which the spans cover all time from `from` on; `from` itself if no span contains it. If `from`
+ * is undefined, the covered time begins with the earliest span.
  */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)

@@ -4,11 +4,14 @@
  */
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/** What earlier windows have read. A row in that time is late if it is returned for the first time now. */
+/**
+ * The time that earlier windows have read. A row from that time is late if the service returns it now for the first
+ * time.
+ */
 export interface PreviousRead {
   /** Rows with a modification time up to this one were requested by an earlier window. */
   readonly until: Instant
-  /** The service's time of that request. A late row became visible only after it. */
+  /** The service's clock at the request of that window. A late row became visible only after this time. */
   readonly at: Instant
 }
 
@@ -34,7 +37,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns how long after its modification time a late row became visible: at least this many milliseconds. */
+/** Returns the least time in milliseconds between a late row's modification and the moment when it became visible. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** The steps to which the advised overlap is rounded up. */
@@ -49,12 +52,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The largest step is used that fits into the overlap at least this many times, so that rounding adds little. */
+/** The advised overlap is rounded up to the largest step that fits into it at least this many times. */
 const STEPS_MIN = 2
 
-/**
- * Returns the overlap to advise (milliseconds) if rows were late by more than half of the present one; else undefined.
- */
+/** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

@@ -10,7 +10,10 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The marks that are times: everything up to them was read, for a windowed report or for one record's audit trail. */
+/**
+ * The marks that mean: everything up to this time was read. One is for windowed reports, one for each record's audit
+ * trail.
+ */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 /** Returns the names of the marks that a proven window of the report moves. */

@@ -6,13 +6,13 @@
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows of the shortest page that others followed. Less than requested: the service reduces the page size. */
+  /** Rows on the shortest page that had a next page. Less than requested if the service shortens pages. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page so far. The service's page size is not the reason why a shorter page ended. */
+  /** Number of rows on the longest page so far. A shorter page did not end because of the service's page size. */
   readonly longestPageRows: number
-  /** Rows of the longest page of this run. Not stored, since the service may reduce its page size between two runs. */
+  /** Number of rows on the longest page of this run. Not stored: the service may shorten its pages between two runs. */
   readonly longestOfRun: number
-  /** Rows of the longest response that narrower requests have proven complete. A shorter one needs no such proof. */
+  /** Number of rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
   /** For audit entries that look alike: whether a page after the last one has rows. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
@@ -55,13 +55,13 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after narrower requests have shown that a response with `rows` rows lacks none. */
+/** Returns the profile after requests for parts of the span have shown that a response with `rows` rows lacks none. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile after the first page number was found; undefined: the known number was refused. */
+/** Returns the profile with the number of the first page; undefined if the service refused the known number. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -80,8 +80,8 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response of `rows` rows has everything when `asked` were requested. False for `asked` rows, even if
- * longer pages were seen: a service that raised its page size may return to the requested size.
+ * Returns whether a response with `rows` rows is complete if `asked` rows were requested. One with `asked` rows never
+ * is, even if longer pages were seen: a service that raised its page size may return to the requested size.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
@@ -119,8 +119,8 @@ export interface FirstPage {
 }
 
 /**
- * Returns the claim of page 1. `checks`: true if the profile may be outdated. A response is then believed only if
- * another page of this run was longer, or if it has very few rows, as in most runs.
+ * Returns what page 1 shows about further rows. `checks` is true if the profile may be outdated. Page 1 then counts as
+ * complete only if another page of this run was longer, or if it has very few rows, as in most runs.
  */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'

@@ -29,7 +29,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for items, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields that may have arrays and objects, which are then stored; undefined: all fields. */
+  /** Fields whose arrays and objects are stored; undefined: those of all fields are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 

@@ -1,6 +1,4 @@
-/**
- * Builds the path and the body of a request from a declaration (spec §4). Only parameters of the declaration are sent.
- */
+/** Builds the path and the body of a request from a report's declaration (spec §4), with declared parameters only. */
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 

@@ -23,7 +23,7 @@ export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
   readonly pageSize: number
-  /** Rows with a time from here on are young: further rows of that time may still appear. */
+  /** Rows modified at this time or later are young: further rows with such times may still appear. */
   readonly youngFrom: Instant
   /** The time at which a span without a lower bound is cut in two. */
   readonly floor: Instant
@@ -41,7 +41,7 @@ export interface Findings {
   readonly counted?: Walk
   /** Whether there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
   readonly hidden?: boolean
-  /** The result of narrower requests, which show whether a response that seems complete lacks rows. */
+  /** The result of requests for parts of the span, which show whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
   /** Sum of the totals of the parts of the span. */
   readonly partTotals?: number
@@ -54,7 +54,7 @@ export interface Findings {
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
-  /** The number of rows up to the last page, at most. */
+  /** The maximum number of rows on all pages. */
   readonly total: number
   readonly number: number
   /** Whether the last page has fewer rows than the others. */
@@ -69,7 +69,7 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** What page 1 showed about further rows, judged when it was read. */
+  /** What page 1 showed about further rows, by the profile at that time. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
@@ -95,7 +95,7 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-/** Which pages to read next. The pages that a total requires are read several at once. */
+/** Which pages to read next. The pages that a total requires are read in parallel. */
 export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
 
 export type Verdict =

@@ -15,19 +15,20 @@ const STEADY = 0.2
 /** While later rows are known to exist, each slice after `SPARSE_PATIENCE` sparse ones is this many times longer. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
-/** A heap is assumed after this many overfull slices in a row, the last at most `HEAP_SHARE` of the good length. */
+/**
+ * A heap (many rows at one instant) is assumed after this many slices in a row with too many rows, if the last of them
+ * has at most `HEAP_SHARE` of the length of the last good slice.
+ */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/**
- * After more overfull slices in a row, the length shrinks by at least a fixed factor, even if the sample advises less.
- */
+/** After more slices in a row with too many rows, each next slice is shorter by at least a fixed factor. */
 const HINTED_FAILURES_MAX = 3
 /** A slice is stuck if it is shorter than the one before and still has this share of its rows, as with a heap. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** Slices with more pages than this are cut by themselves, and are not joined with the rest that follows them. */
+/** A slice with more pages than this is cut alone. Other slices are joined with the rest of the span after them. */
 const FAR_OVER = 6
 /** Share of the page that is left empty for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
@@ -51,7 +52,7 @@ export interface Overfull {
 export interface QueueOptions {
   /** Number of rows on a full page, as far as it is known. */
   readonly pageRows: number
-  /** Spans that end at this time or before are not cut, as long as their pages can be read one by one. */
+  /** Spans that end at this time or earlier are returned uncut, until `cut` is called for one of them. */
   readonly wholeUntil?: Instant | undefined
 }
 
@@ -88,9 +89,9 @@ export class SpanQueue {
   #sparse = 0
   /** Length of the last slice that was neither sparse nor overfull. */
   #goodLength = 0
-  /** End of the shortest overfull slice; undefined: none. Dense rows are known to be before it. */
+  /** End of the shortest slice with too many rows; undefined: none. Many rows are known to be before it. */
   #tooFar: Instant | undefined
-  /** The value of `#tooFar` that one slice has already reached in one step. */
+  /** The value of `#tooFar` up to which one slice was already extended in one step. */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -154,7 +155,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#stuck = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // A proven span with more rows than a page contained a heap, whose density says nothing about its neighbours.
+    // A proven span with more rows than a page contained a heap. Its density is not that of its neighbours.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)

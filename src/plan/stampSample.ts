@@ -34,7 +34,7 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of the planned rows for the next slice, by overfull slices in a row. Rows before the cut may be missing. */
+/** Share of the planned rows to put into the next slice, by overfull slices in a row. The sample may lack rows. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */
@@ -120,9 +120,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the time at which the page `later` begins: its earliest time, if by one kind of time all of its rows are
- * after those of the page `first`. Undefined if they are not, or if that time is a bound of the span. Before that time
- * are about the rows of the pages before `later`, and rows whose other time is earlier.
+ * Returns the earliest time on the page `later`, if all its rows are later than those of the page `first` by one kind
+ * of time. Undefined otherwise, or if that time is a bound of the span. The rows of the pages before `later`, and rows
+ * with another, earlier time, are before the returned time.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -137,8 +137,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Returns the parts of the span in which rows after the last page would be: later than the first and the last page, or
- * earlier if the last page is earlier than the first. If rows have two times, a second, narrower part is returned too.
+ * Returns the parts of the span in which rows after the last page would be: later than both pages, or earlier if pages
+ * go backwards in time. If rows have two times, a second, smaller part is returned too.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

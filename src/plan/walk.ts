@@ -1,5 +1,5 @@
 /**
- * What one walk over the pages of a slice has seen, and what follows from these pages alone (spec §4, rule 2). Other
+ * Records the pages of one walk over a slice, and computes what follows from these pages alone (spec §4, rule 2). Other
  * code reads the pages. src/plan/judge.ts decides what the walks of a slice prove.
  */
 import type { SyncError } from '../errors.ts'
@@ -135,9 +135,9 @@ export class Walk {
   }
 
   /**
-   * Records a page that repeats the previous one: some services return the last page for all higher numbers. Its rows
-   * count as repeats, unless the rows before it are as many as the total. Without a total, a repeated page 1 counts as
-   * well, since the service may ignore page numbers.
+   * Records a page that repeats the previous one: some services return the last page for all higher numbers. With a
+   * total, its rows count as repeats unless the pages before it have as many rows as the total. Without a total, they
+   * count only if page 2 repeats page 1, since the service may ignore page numbers.
    */
   #sawAgain({ rowCount, totalCount }: PageSeen): void {
     const isBehindLast =
@@ -180,7 +180,7 @@ export class Walk {
     return true
   }
 
-  /** Returns the rows of a full page: the requested number, or that of the shortest page that others followed. */
+  /** Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. */
   #fullRows({ fullPageRows }: PagingProfile): number {
     const { rowsAsked } = this
     return Math.min(rowsAsked, rowsAsked === this.#kind.rowsUsual ? (fullPageRows ?? rowsAsked) : rowsAsked)
@@ -211,7 +211,7 @@ export class Walk {
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind
-    // A page that was requested larger must have more rows than usual; otherwise the service may have shortened it.
+    // A page that was requested with a larger size must have more rows than usual. Otherwise it may be shortened.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))

@@ -1,4 +1,4 @@
-/** The policies of walks. The reason for which rows are read decides which one applies. */
+/** The policies of walks. Which one applies depends on why rows are read. */
 
 export interface WalkPolicy {
   /** Whether a span may be cut. `never`: a row without a key on the shared bound of two parts would count twice. */

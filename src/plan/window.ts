@@ -76,8 +76,8 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
 }
 
 /**
- * Returns the mark after a proven window. It is the window's end, but at most its clock minus `settleMs`, because the
- * service needs time to show a change. It is never before the previous mark or the beginning of the window.
+ * Returns the mark after a proven window: its end, but at most its clock minus `settleMs`, because the service needs
+ * time to show a change. The mark is never before the previous mark or the beginning of the window.
  */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))

@@ -1,4 +1,4 @@
-/** Reads a report without bounds of time: in its first run, and again after some changes of the configuration. */
+/** Reads all rows of a report, without bounds of time: in its first run, and after some configuration changes. */
 import { KeySet } from '../plan/keySet.ts'
 import { splitAt } from '../plan/spans.ts'
 import { WALK_POLICIES } from '../plan/walkPolicy.ts'
@@ -21,7 +21,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if some may have none. `total`: the total of the first response. */
+/** Reads all rows by creation time; undefined if some may lack that time. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms

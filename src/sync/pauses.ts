@@ -10,10 +10,10 @@ import type { SyncContext, SyncSettings } from './context.ts'
 
 const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
-/** Errors after which a report is paused, or which report that it is. */
+/** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
 
-/** Returns the paused reports with their errors. First ends pauses of reports that another client was refused. */
+/** Returns the paused reports with their errors. First ends pauses that were caused by a refusal of another client. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
   // True if the pause remains: an operator made it, or the service refused the report to the present client.
@@ -51,13 +51,13 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 }
 
 /**
- * Pauses the report if the error shows that further requests are useless. Ignores a `PauseError`, since it may be the
- * error of another report's pause.
+ * Pauses the report if the error shows that further requests are useless. Ignores a `PauseError`, which is the error of
+ * an earlier pause and perhaps of another report.
  */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // If an operator has paused the report during the run, that pause stays: a successful check only ends the service's.
+  // If an operator has paused the report during the run, that pause stays: a successful `check` would end the new one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -19,7 +19,7 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 
-/** Returns what the configuration of a report allows its loads: which columns may change, what may be kept as sent, and when a later request shows the newer version. */
+/** Returns the settings that a load needs: contract for columns, `settle`, and whether original texts are stored. */
 export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({
   contract,
   settleMs,

@@ -16,7 +16,7 @@ import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
-/** How far into the future rows are requested: a wrong clock may have given rows such times. */
+/** How far into the future rows are requested, because a wrong clock may have given rows such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
@@ -33,7 +33,7 @@ export interface ReconcileFound {
   readonly missed: number
   /** Number of stored rows that differed from the service's although their modification time was the same. */
   readonly differed: number
-  /** Number of stored rows that the service did not return, for the first time. */
+  /** Number of stored rows that this reconcile is the first not to find. They are not marked as deleted yet. */
   readonly absent: number
   readonly deleted: number
 }
@@ -102,7 +102,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads all rows: first the slices of time, then rows that changed during that. */
+/** Reads all rows: first in slices of time, then the rows that were changed during that read. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required

@@ -37,7 +37,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rows that are read at once, and the maximum number of rows of a page. */
+/** The number of rejected rows to read from the warehouse at once, and so the maximum number of rows of a page. */
 const ROWS_AT_ONCE = 500
 /** A batch with this number of rows is full. Rows that the same load rejected are always in the same batch. */
 const ROWS_A_LOAD = 5_000

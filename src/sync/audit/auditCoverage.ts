@@ -1,7 +1,8 @@
 /**
- * Coverage of audit trails: with which configuration the trails of each followed entity were read. If the present one
- * requests more, or an entity is configured again after a pause, the trails of all its records are read again from the
- * start. Each run reads some of them, after the trails of changed records (product contract §3).
+ * Coverage of audit trails (all audit entries of one record): the configuration with which the trails of each followed
+ * entity were read. If the present one requests more, or an entity is configured again after a pause, the trails of all
+ * its records are read again from the start. Each run reads some of them, after the trails of changed records (product
+ * contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -9,15 +10,15 @@ import { type Asked, type Coverage, nextCoverage } from '../../plan/coverage.ts'
 import { privacyTextOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/** The trails of one followed entity that have to be read again. */
+/** The audit trails of one followed entity that have to be read again. */
 export interface Again {
   /** Trails that were last read at this time or before were read with another configuration. */
   readonly askedUntil: Instant
-  /** Records that the trails of all records were read again. */
+  /** Records in the warehouse that the trails of all records were read again. */
   readonly done: () => Promise<void>
 }
 
-/** Compares the earlier configuration with the present one per entity. Returns the trails to read again, by prefix. */
+/** Returns the trails to read again after a change of the configuration, by the scope prefix of their entity. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

@@ -1,7 +1,7 @@
 /**
- * Runs one backfill: plans and records its windows, pulls several at once, newest first, loads each with its proof, and
- * reports the windows that failed. Windows that are `done` in the books are not read again, so a stopped backfill can
- * continue. A backfill moves no mark (product contract §7).
+ * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads each one with its
+ * proof. Windows that are `done` in the warehouse are not read again, so a stopped backfill can continue. A backfill
+ * moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
@@ -31,7 +31,7 @@ export interface BackfillOptions {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** Number of windows that are pulled at the same time. */
+  /** Number of windows that are read at the same time. */
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void
@@ -63,7 +63,7 @@ const TRIES = 2
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // That the range ends in the past was checked when it was requested. Our clock may have been set back since then.
+  // The range was checked against the clock when it was requested. Since then, the clock may have been set back.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
@@ -79,7 +79,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Returns the windows in the books, to continue. If there are none, plans the windows and records them first. */
+/** Starts the backfill or continues it. For a new one, plans the windows and records them first. */
 async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -116,7 +116,7 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Pulls and loads one window. Tries once more after a temporary error. */
+/** Reads and loads one window. Tries once more after a temporary error. */
 async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

@@ -1,7 +1,6 @@
 /**
- * Plans the windows of a backfill before anything is pulled. An envelope has a total, so a few small requests show how
- * rows are distributed over time. For a bare array, the stored rows show it. Without stored rows, all windows are
- * equally long.
+ * Plans the windows of a backfill. An envelope has a total, so a few small requests show how rows are distributed over
+ * time. For a bare array (without a total), the stored rows show it. Without stored rows, all windows are equally long.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { reportOf } from '../../../schema/index.ts'
@@ -30,7 +29,7 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** What the warehouse, or its published copy, has already stored of the report. The plan starts from it. */
+  /** Queries on the rows that are already stored, in the warehouse or its published copy. The plan is based on them. */
   readonly basis: BackfillBasis
 }
 
@@ -40,7 +39,7 @@ export interface BackfillPlan {
   readonly asked: number
 }
 
-/** Maximum number of requests for totals. There is also at most one for each `PAGES_A_QUESTION` pages of the range. */
+/** Maximum number of requests for totals. There is also at most one for each `PAGES_A_QUESTION` pages in the range. */
 const QUESTIONS_MAX = 16
 const PAGES_A_QUESTION = 4
 
@@ -112,9 +111,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /**
-   * Returns the parts of the range with their totals. Halves the part with most rows as long as a request is worth it.
-   */
+  /** Returns the parts of the range with their totals. Halves the part with most rows while a request is worth it. */
   async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
@@ -134,7 +131,7 @@ class Planning {
     return parts
   }
 
-  /** Returns the range with its totals by modification and, if read so too, by creation; undefined without totals. */
+  /** Returns the range with its totals by modification and, if requested too, by creation; undefined without totals. */
   async #count(scope: string, range: Range): Promise<Counted | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]

@@ -9,7 +9,7 @@ export interface BackfillRequest {
   readonly report: ReportName
   /** Start of the range; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
-  /** End of the range; undefined: now or, if a backfill continues, its end. */
+  /** End of the range; undefined: the end of the open backfill with the same start, or else now. */
   readonly to: Instant | undefined
 }
 

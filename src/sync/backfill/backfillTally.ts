@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Number of planned requests of the windows that this run has read, and of the remaining windows. */
+  /** Number of planned requests: of the windows that this run has read, and of the windows that remain. */
   #plannedDone = 0
   #plannedLeft: number
 

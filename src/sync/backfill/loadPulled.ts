@@ -1,6 +1,7 @@
 /**
- * Loads a pulled window into the warehouse, with one load for each staged segment. The transaction of the last load
- * also closes the window and marks it as `done` in the backfill. A window of an outdated run (fence) is rejected.
+ * Loads the staged rows of one window of a backfill into the warehouse, one load for each staged segment. The
+ * transaction of the last load also closes the window and marks it as `done`. A window of an outdated run (fence) is
+ * rejected.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -71,7 +72,7 @@ async function loadOne(
   try {
     await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
   } catch (error) {
-    // If a file is missing, that is the real cause. The database error only shows its effect.
+    // If a staged file is missing, throws STAGED_MISSING, which is the real cause, instead of the database's error.
     if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
     throw error
   }

@@ -1,4 +1,4 @@
-/** A puller's job: one window of a backfill. Only plain values and no secrets, because a queue stores it. */
+/** The job to read one window of a backfill. It has plain values only and no secrets, because a queue stores it. */
 import { createHash } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -17,9 +17,9 @@ export interface PullAsk {
   readonly until: Instant
   /** The right to commit the window's rows. */
   readonly fence: Fence
-  /** Fingerprint of the configuration of requests (`questionOf`). A puller with another one refuses the job. */
+  /** Fingerprint of the configuration of requests (`questionOf`). A worker with another one refuses the job. */
   readonly question: string
-  /** The text by which the warehouse that loads the rows recognises marked long numbers. */
+  /** A staged number that a double can't store is a string with this prefix, which the loading warehouse has chosen. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }

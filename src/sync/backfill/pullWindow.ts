@@ -1,6 +1,6 @@
 /**
- * Pulls one window without a warehouse: reads it, proves it, and leaves its rows on disk for the process that owns the
- * warehouse. The coordinator of a backfill calls it directly. In other processes, it runs as a job.
+ * Reads and proves one window without a warehouse, and leaves its rows on disk for the process that owns the warehouse.
+ * The coordinator of a backfill calls this directly. In other processes it runs as a job.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -11,10 +11,10 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Pulls a window, in this process or in one that shares the staging directory. Rejects when the signal aborts. */
+/** Reads a window, in this process or in one that shares the staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
-/** Returns a `Pull` that pulls windows in this process. */
+/** Returns a `Pull` that reads windows in this process. */
 export const pullHere =
   (context: PullContext): Pull =>
   (ask, signal) =>
@@ -22,7 +22,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Pulls the window. Throws errors of walks and client, and CONFIG_INVALID if its configuration requests other rows. */
+/** Reads the window. Throws errors of walks and client, and CONFIG_INVALID if its configuration requests other rows. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

@@ -1,6 +1,9 @@
-/** Runs asynchronous work on many items, a limited number of them at a time. */
+/** Limits how much asynchronous work runs at the same time. */
 
-/** Calls `work` for all items, at most `atOnce` at a time. After an error no other item begins, and it is thrown. */
+/**
+ * Calls `work` for all items, at most `atOnce` at a time. After an error, no further item begins, and the error is
+ * thrown.
+ */
 export async function eachBounded<T>(
   items: readonly T[],
   atOnce: number,

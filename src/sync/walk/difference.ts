@@ -18,7 +18,7 @@ import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
 import type { SliceSource } from './walkPages.ts'
 
-/** How far into the future edited rows are searched for: a wrong clock may have set the time of an edit. */
+/** How far into the future edited rows are searched for, because a wrong clock may have set the time of an edit. */
 const FUTURE_MS = 366 * DAY_MS
 
 export interface DifferencePlan {

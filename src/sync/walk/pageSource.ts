@@ -1,4 +1,4 @@
-/** Requests pages by number, scans them while they arrive, and updates the paging profile. */
+/** Requests pages by number, scans their rows, and updates the paging profile. */
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -39,7 +39,7 @@ export class PageSource {
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in its first response; undefined before. Later rows may be missing in any walk. */
+  /** The service's clock in the first response; undefined before. A walk may lack rows that were modified later. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -66,9 +66,7 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /**
-   * Reads a page. Number 1 is the first page, even if the service calls it 0. Throws client errors and WALK_TOO_LONG.
-   */
+  /** Reads a page. Number 1 is the first page, even if the service calls it 0. May throw WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }

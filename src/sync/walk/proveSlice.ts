@@ -49,7 +49,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** The only loop with requests. Each verdict names the pages to read, or the probe to make, before the next verdict. */
+/** Reads what each verdict names, pages or a probe, until the slice is proven, has to be cut or is given up. */
 async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -84,7 +84,7 @@ async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   }
 }
 
-/** The pages of a slice so far. The first ones stay in memory until it is certain that the slice is not cut. */
+/** The pages of a slice that were read so far. The first ones stay in memory while the slice may still be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
@@ -113,7 +113,7 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds the first page to the rows, if it is still held in memory and belongs to the proven walk. */
+  /** Adds the first page to the rows, if it is still only in memory and belongs to the proven walk. */
   async keepHeld(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)

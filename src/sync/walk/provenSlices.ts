@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** If a span is at least this many times longer than its young part, its old part is read separately, page by page. */
+/** If a span's old part is more than this many times as long as its young part, the old part is read separately. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice once it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */
@@ -45,7 +45,7 @@ export async function* provenSlices(
   }
 }
 
-/** Returns the old and the young part of a span that is nearly all old, as in a first run; else the span itself. */
+/** Returns the span cut at `youngFrom` if nearly all of it is older, as in a first run; else the span itself. */
 function apart(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

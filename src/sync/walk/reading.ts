@@ -1,6 +1,6 @@
 /**
- * One run's reading of one report, in one currency or in all: its requests, its pages, and where its rows go. Used by
- * incremental runs, reconciles, backfills and verifications.
+ * Reads one report in one run (one currency of it, if it has currencies) and stages its rows. Used by incremental runs,
+ * reconciles, backfills and verifications.
  */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
@@ -25,7 +25,7 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Number of pages and rows that the run has read before this reading, for the progress. */
+  /** Number of pages and rows that the run has read before this reading, to be added to its progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
@@ -80,7 +80,7 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages read so far, with those of second reads. */
+  /** Returns the number of pages read so far, with those that budgets are read for a second time. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
@@ -90,7 +90,7 @@ export class Reading implements AsyncDisposable {
     return this.#rows.added
   }
 
-  /** Returns whether rows are also requested by creation time, because a row may never have been modified. */
+  /** Returns whether rows are also requested by creation time: rows that were never edited may lack the other time. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
@@ -106,15 +106,13 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /**
-   * Yields the span's slices by modification time. If rows may never have been modified, proves it by creation first.
-   */
+  /** Yields the span's slices by modification time. Before, reads it by creation time if rows may lack the former. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
   }
 
-  /** Keys of the rows that were read by their time of creation. Undefined: they are too many to compare counts. */
+  /** Keys of the rows that were read by creation time. Undefined if there are too many rows to compare counts. */
   get recent(): KeySet | undefined {
     return this.#recent
   }
@@ -126,7 +124,10 @@ export class Reading implements AsyncDisposable {
     if (recent.size > RECENT_MAX) this.#recent = undefined
   }
 
-  /** Reads everything without bounds in walks that agree, or in one response if the policy requires that. */
+  /**
+   * Reads all rows without bounds. Two walks must agree, or one response must have all rows if the policy requires
+   * that.
+   */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }

@@ -33,7 +33,7 @@ export async function serviceClock(
       },
       context.signal,
     )
-  // A service whose first page has the number 0 may refuse page 1.
+  // If the service's first page has the number 0, it may refuse page 1.
   const answer = await orUnlessRefused(
     () => read(1),
     () => read(0),

@@ -1,4 +1,4 @@
-/** Reads the pages of one walk over a slice, and records them. src/plan/judge.ts decides what they prove. */
+/** Reads and records the pages of one walk over a slice. src/plan/judge.ts decides what the pages prove. */
 import type { Observe } from '../../observe.ts'
 import type { WalkTerms } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
@@ -17,7 +17,7 @@ export interface RowSink {
   drop(): Promise<void>
 }
 
-/** What all walks over a report's slices need: its requests, the policy, and where the rows go. */
+/** What all walks over the slices of a report need: the request, the policy, and where the rows go. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question

@@ -12,7 +12,7 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0, after walks with fewer rows than their total. Returns undefined if page 0 does not decide it. */
+/** Reads page 0 after walks with fewer rows than their total. Returns the number of the first page if this shows it. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -25,9 +25,7 @@ export async function probePageZero(
   return isBefore(walk, zero, source.terms.keyed) ? 0 : undefined
 }
 
-/**
- * Requests a row of page 1 apart from others. Returns undefined if no row is far enough apart, or rows move meanwhile.
- */
+/** Requests a row of page 1 apart from others. Returns undefined if no row is far enough apart, or if rows move. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -72,7 +70,7 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
   return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
 }
 
-/** Requests pages of one row each, so that there are several. If there is only one row, nothing follows from it. */
+/** Requests pages of one row each, so that there are several pages. A single row shows nothing. */
 async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1

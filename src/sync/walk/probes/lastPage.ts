@@ -13,18 +13,18 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. A short one need not be read again, as no row had left it; a full one does. */
+/** The last page. If it is short, it shows by itself that it is the last one. If it is full, it is read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The span as two parts, the first of about one load, with the probable number of rows of each. */
+/** The span as two parts, the first of about one load, with the probable number of rows of each part. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
 /** Share of a load's rows to plan for a part, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the number of the first page to request, and the number after which there may be more than one load. */
+/** Returns the number of the first page to request, and the number of the page after which a load is full. */
 function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -38,7 +38,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Finds the last page. Returns undefined if the length of pages varies, so that no number of rows follows. */
+/** Finds the last page. Returns undefined if the length of pages varies: their number then limits no rows. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
