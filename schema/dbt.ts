@@ -1,6 +1,6 @@
 /**
- * dbt's `sources.yml` as a plain value: all tables with their meaning, columns, tests and freshness. Tests hold at
- * every moment. Only references between reports, which are read separately, may fail for a moment; they warn.
+ * Builds dbt's `sources.yml` as a plain value: all tables with descriptions, columns, tests and freshness. The tests
+ * pass after each load. Only references between reports may fail until both reports are loaded, so they only warn.
  */
 import type { WarehouseColumns, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
@@ -96,7 +96,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** Only a warning, because a report may have no changes for some days. `runTable` finds failing runs. */
+/** Freshness only warns, because a report may have no changes for some days. `runTable` detects failing runs. */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -115,7 +115,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns tests for a column, also a discovered one, that is named like another report's key, such as `event_id`. */
+/** Returns a reference test for a column with the name of another report's key, such as `event_id`; [] for others. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -179,7 +179,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Returns the report's successful runs as a source. It is stale if no run succeeded for several intervals. */
+/** Returns a dbt table of the report's successful runs. It is stale if no run succeeded for several intervals. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {

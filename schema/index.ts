@@ -28,10 +28,9 @@ const byName: ReadonlyMap<string, Declaration> = new Map(reports.map((report) =>
 
 export const isReportName = (name: string): name is ReportName => byName.has(name)
 
-/** Returns the declaration of a report. */
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
-/** Returns whether the report needs one request per record. The records are those of changed rows in other reports. */
+/** Returns whether each record of the report needs its own request. The records are changed rows of other reports. */
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
 export type { Declaration } from './report.ts'

@@ -48,30 +48,29 @@ export interface Declaration {
   /** Name of the report: on the command line, in YAML, and of its table. */
   readonly name: string
   readonly meaning: string
-  /** Path after `{base_url}/reportingapi`. `{enquiryId}` is replaced by that of the requested record. */
+  /** Path after `{base_url}/reportingapi`. `{enquiryId}` is replaced by the identifier of the requested enquiry. */
   readonly path: string
   readonly answer: 'envelope' | 'array'
   /** The OAuth scope that the report requires; undefined if the specification names none (spec §5.3). */
   readonly scope?: string
-  /** The key columns, in order. */
   readonly key: readonly string[]
-  /** Columns that the row lacks and the request fills: the requested currency, or the requested record. */
+  /** Columns that the request fills, because the row does not contain them: the requested currency or record. */
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
-   * Columns with the row's own modification time. The first one that a row has decides which version is newer. If there
-   * are none, the time of reading decides.
+   * Columns with the row's own modification time. The first one that a row has decides which of two versions is newer.
+   * Without such columns, the time of reading decides.
    */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
-  /** The parameters that bound the creation time, if any. They match rows that were never edited, unlike `window`. */
+  /** Parameters for a range of creation times, if any. Unlike `window`, they also match rows that were never edited. */
   readonly created?: Window
   readonly deletes: Deletes
   /** The field of the row with the deletion flag; undefined if rows have none. */
   readonly deletedFlag?: string
   /**
-   * The parameter that includes deleted rows. If rows have no flag, they are read with and without deleted rows: the
-   * difference is what was deleted.
+   * The parameter that includes deleted rows. If rows have no deletion flag, each window is read with and without the
+   * parameter: the difference is the deleted rows.
    */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
@@ -86,7 +85,7 @@ export interface Declaration {
 
 type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
-/** Returns a declaration with the defaults filled in. Keeps the literal types. */
+/** Returns the declaration, frozen and with defaults filled in. Its type keeps the literal values. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {

@@ -70,7 +70,7 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
 ]
 
-/** Columns that a version of a row has in addition to the columns of its table. */
+/** Columns of the tables in schema `history`, in addition to the columns of the report's table. */
 export const VERSION_COLUMNS: readonly Column[] = [
   { name: '_valid_from', type: 'TIMESTAMPTZ', comment: 'Service time at which this version was first seen' },
   {
@@ -130,14 +130,11 @@ export function documentedFields(report: Declaration): ReadonlySet<string> {
   return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
 }
 
-/** Returns the fields that contain a declared collection. */
 export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/**
- * Returns the columns of the row's own fields, without the deletion flag, which fills the system column `is_deleted`.
- */
+/** Returns the columns of the row's own fields. The deletion flag fills the system column `is_deleted` instead. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

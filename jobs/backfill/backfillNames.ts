@@ -1,6 +1,6 @@
 /**
- * Finds the backfill for a request. The request continues a backfill of the same range that is recorded in the
- * warehouse, waits in its queue, or was requested a moment ago. So two clicks on a button do not read the range twice.
+ * Finds the backfill for each request. A request joins a backfill of the same range that is recorded in the warehouse,
+ * waits in the queue, or was requested a moment ago. So two clicks on a button do not read the range twice.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -16,13 +16,13 @@ export interface BackfillNamesParts {
   readonly books: Pick<BackfillBooks, 'open'>
   readonly requests: Pick<Requests, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
-  /** Returns the start of the report in the configuration. */
+  /** Returns the report's setting `start`. */
   readonly startOf: (report: ReportName) => Instant
 }
 
 export class BackfillNames {
   readonly #parts: BackfillNamesParts
-  /** Backfills that this process has named and whose jobs may not be in the queue yet. */
+  /** Requested backfills whose jobs this process may not have added to the queue yet. */
   readonly #given = new Set<BackfillJob>()
   #giving: Promise<unknown> = Promise.resolve()
 
@@ -31,10 +31,11 @@ export class BackfillNames {
   }
 
   /**
-   * Names the requested backfills, and reserves the names during `work`. Throws USAGE_INVALID for an impossible range.
+   * Passes a job for each requested backfill to `work`. Until `work` ends, equal requests join the same backfill.
+   * Throws USAGE_INVALID for an impossible range.
    */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
-    // Requests are named one after the other, so that a request finds the names of those before it.
+    // Handles requests one after the other, so that each one finds the backfills of those before it.
     const giving = this.#giving.then(() => this.#name(asked))
     this.#giving = giving.catch(() => undefined)
     const named = await giving

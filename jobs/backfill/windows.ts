@@ -19,9 +19,9 @@ import type { Requests } from '../queue/requests.ts'
 /** Number of windows that a process pulls at once. They share the client's limit of requests. */
 const PULLED_AT_ONCE = 2
 
-/** Starts to take window jobs from the queue and to pull their windows. */
+/** Starts to take jobs of backfill windows from the queue, and pulls their windows. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** The epoch of the last pulled window, by report. */
+  /** The epoch (run number of the backfill) of the last pulled window, by report. */
   const epochs = new Map<ReportName, number>()
   consumers.consume({
     queue: 'windows',
@@ -31,7 +31,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A new epoch: the report was not paused when this backfill began, so an older refusal (403) is forgotten.
+      // A new epoch means a new run, before which the report was not paused. So an older refusal (403) is forgotten.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
@@ -49,9 +49,7 @@ const LOOK_WHETHER_WANTED_MS = 1_000
 /** After this number of polls, the coordinator checks whether there is still a puller. */
 const LOOKS_PER_COUNT = 25
 
-/**
- * Aborts the pull if the coordinator has marked the job as unwanted, since it can't cancel a job of another process.
- */
+/** Aborts the pull if the coordinator, which can't cancel another process's job, has marked the job as unwanted. */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -77,7 +75,7 @@ export interface QueuedPull {
   readonly requests: Requests
 }
 
-/** Returns a `Pull` by the queue's pullers or, if there are none, by this process. */
+/** Returns a function that pulls a window through the queue or, if the queue has no pullers, in this process. */
 export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
   const here = pullHere(context)
   return async (ask, signal) => {
@@ -102,7 +100,7 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   await queue.remove(jobId)
 }
 
-/** Repeats a call until the store can be reached again, so that windows do not fail meanwhile. */
+/** Repeats a call until the queue's store can be reached, so that an outage of the store fails no window. */
 async function whenBack<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,

@@ -72,7 +72,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
 }
 
-/** The values of the label: statuses of failed token requests (spec §4), and error codes if there was no response. */
+/** Values of the label `status`: statuses of failed token requests (spec §4) and, without a response, error codes. */
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 

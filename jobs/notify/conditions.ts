@@ -41,7 +41,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Returns whether the run stopped for a mass deletion. This is reported at the first failure, others are not. */
+/** Returns whether runs stopped before a mass deletion: reported after one failure, other errors after several. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -52,10 +52,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag is reported if the mark is late by more than this number of the report's intervals. */
+/** Lag of fewer intervals of the report than this (plus `settle`) is not reported. */
 const TICKS_BEHIND = 2
 
-/** Returns the condition of lag. None for audit reports, whose mark stays if nothing changes, and for cron lines. */
+/** Returns the lag condition. Audit reports, whose mark stays if nothing changes, and cron schedules have none. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

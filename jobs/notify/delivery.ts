@@ -12,7 +12,7 @@ const ANSWER_MS_MAX = 10_000
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** Sends the notice. Returns `ok`, or `why` the receiver did not accept it. Never rejects. */
+/** Sends the notice. Returns `ok: true`, or the reason of the failure in `why`. Never rejects. */
 export async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,

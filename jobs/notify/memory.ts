@@ -1,7 +1,7 @@
 /**
- * What the notifier needs after a restart: which conditions were reported, how many runs have failed in a row, and
- * which notices were not delivered yet. Stored in a small file next to the warehouse, which is always replaced as a
- * whole. If it is missing or unreadable, it counts as empty.
+ * The notifier's state after a restart: which conditions were reported, how many runs have failed in a row, and which
+ * notices were not delivered yet. It is in a small file next to the warehouse, which is always replaced as a whole. A
+ * missing or unreadable file counts as empty.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -20,7 +20,7 @@ const Notice = z.object({
   code: z.string().optional(),
   message: z.string(),
   cure: z.string(),
-  /** When the condition began or ended. */
+  /** ISO time at which the condition began or ended. */
   at: z.string(),
   /** Host of the service, for a receiver of notices from several installations. */
   service: z.string(),
@@ -51,7 +51,7 @@ const Memory = z.object({
 })
 export type Memory = z.infer<typeof Memory>
 
-/** Returns what a notifier knows at its first start. */
+/** Returns the state of a notifier that has never run. */
 export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
 
 export async function readMemory(file: string): Promise<Memory> {

@@ -44,7 +44,6 @@ const TRIES_MAX = 13
 /** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
 
-/** Returns the path of the notifier's file. */
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
 export class Notifier {
@@ -105,7 +104,7 @@ export class Notifier {
   /** Compares the conditions with those already reported, and queues a notice for each one that began or ended. */
   async #look(looksAtLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // The books may be busy or closed. They are read again at the next check.
+    // If the books are busy or closed, they are read again at the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -178,7 +177,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try; 0 if they exceed the longest delay: a wrong clock set the time. */
+/** Returns the milliseconds until the next try; 0 above the longest delay: a wrong clock has then set `dueMs`. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

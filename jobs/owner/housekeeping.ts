@@ -11,7 +11,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** What the owner opens once for all runs. Each run adds its signal, its progress callback and its fence. */
+/** The context that all runs of the owner share. Each run adds its signal, its progress callback and its fence. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingParts {

@@ -31,7 +31,7 @@ export interface OwnerParts {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called if DuckDB accepts no more statements. The caller closes the file and opens it again. */
+  /** Called if DuckDB accepts no more statements, so that the worker closes the file and opens it again. */
   readonly onBroken: () => void
 }
 
@@ -41,7 +41,7 @@ const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run of a job, and the name of its lease. */
+/** Identifies the run of a job, and the job itself for the lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -146,7 +146,7 @@ export class Owner {
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // All windows were read, and some of them failed. They would probably fail again at once, so the job ends.
+      // The backfill has tried all windows, and some failed. A retry would probably fail at once, so the job ends.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error

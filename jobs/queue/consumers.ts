@@ -44,7 +44,7 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** Time for jobs to return to the queue (ms). The queue recovers any other job when its lock expires. */
+/** Time limit (ms) for jobs to return to the queue. The queue recovers slower jobs when their locks expire. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {

@@ -31,7 +31,7 @@ export function verdictOf(
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does the work of this one. If so, followers wait for that run. */
+/** Returns whether another run does the work of this one. A caller that waits for this run then waits for that one. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -88,7 +88,7 @@ const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
  * Returns the milliseconds until the next attempt: 2 s, doubled up to 5 min, of which jitter removes up to a half. If
- * the service has requested a longer delay, that one.
+ * the service has requested a longer delay, returns that delay.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))

@@ -41,15 +41,13 @@ export const WindowJob = z.strictObject({
 })
 export type WindowJob = z.infer<typeof WindowJob>
 
-/** The folder of a pulled window, relative to the staging directory. */
+/** The result of a window's job: the folder with its rows, relative to the staging directory. */
 export const WindowResult = z.object({ directory: z.string() })
 
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/**
- * Number of attempts if errors are temporary, with delays of `retryDelayMs`. Later, the next tick requests a new run.
- */
+/** Attempts after temporary errors, with the delays of `retryDelayMs`. Then the next tick requests a new run. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

@@ -18,7 +18,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds until publication after rows have changed. Shorter than after marks alone have changed. */
+/** Milliseconds from a change to the publication: few if rows have changed, more if only marks have. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -51,7 +51,7 @@ export class Requests {
     return this.#once<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
   }
 
-  /** Requests a run at once, even if one is delayed until its next attempt. */
+  /** Requests a run that begins at once, also if a failed run waits for its next attempt. */
   async incrementalNow(report: ReportName): Promise<void> {
     await this.incremental(report)
     await this.#promote('incremental', report)
@@ -114,7 +114,7 @@ export class Requests {
   }
 
   /**
-   * Starts the jobs that were added while this machine's clock was ahead, and returns their number. Otherwise they
+   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise they
    * would wait until that time, and with them every job with the same deduplication key.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
@@ -125,7 +125,7 @@ export class Requests {
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // The job may begin by itself in the meantime.
+        // Promoting a job fails if it has begun by itself in the meantime.
         await job.promote().catch(() => undefined)
         hurried += 1
       }
@@ -146,7 +146,7 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // A job may begin by itself in the meantime.
+    // Promoting a job fails if it has begun by itself in the meantime.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

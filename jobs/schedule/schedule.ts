@@ -86,7 +86,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers that are overdue for the same tick as at the last check: the job of that tick was lost. */
+  /** Returns the schedulers whose overdue tick is the same as at the previous check: the job of that tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -97,7 +97,7 @@ export class Schedule {
   }
 }
 
-/** Returns whether the next tick is later than the interval allows: the clock was ahead when it was computed. */
+/** Returns whether the next tick is too late for the interval, because the clock was ahead when it was computed. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

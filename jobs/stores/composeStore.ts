@@ -41,7 +41,7 @@ export function composeStore(parts: StoreOptions): QueueStore {
   }
 }
 
-/** Resolves when the work is done, or after `CLOSING_MS_MAX`. Calls that are left fail when the store closes. */
+/** Resolves when the work is done, or after `CLOSING_MS_MAX`. Unfinished calls fail when the store closes. */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 const SQLITE_BUSY = 5
 
 /**
- * Takes the lock until disposed. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING for a folder or file that can't be opened.
+ * Takes the lock until disposal. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING for a folder or file that can't be opened.
  */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
@@ -44,7 +44,7 @@ function lockIn(directory: string): Disposable {
   try {
     // SQLite also opens a file that this user may only read, but such a lock would not exclude other processes.
     accessSync(file, constants.W_OK)
-    // Permissions are set before SQLite creates its journal, which inherits those of the file.
+    // Sets the permissions before SQLite creates its journal, because the journal inherits them.
     closeToOthers(file)
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     writeFileSync(holder, `process ${process.pid}`)
@@ -57,7 +57,7 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Gives the lock file the permissions of the directory, so that only this user can read and write it. */
+/** Lets only this user read and write the file. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)

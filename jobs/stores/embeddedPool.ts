@@ -90,7 +90,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Runs one statement when no other session has a transaction open. */
+  /** Waits until no other session has a transaction open, and runs the statement. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#speaker !== undefined && this.#speaker !== session) {
@@ -109,7 +109,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#speaker === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** PGlite, like pg, runs several statements of one text only if the statements have no values. */
+  /** Runs a text without values by `exec`, because only `exec` accepts several statements in one text. */
   async #answer<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

@@ -18,14 +18,14 @@ import {
 export interface QueueParts {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** The connection for adding jobs, where the backend has none. It soon fails if the store can't be reached. */
+  /** Redis only: the connection for adding jobs. Its calls fail soon if the store can't be reached. */
   readonly asking?: ConnectionOptions
-  /** The connection for taking jobs, where the backend has none. It waits for the store without a time limit. */
+  /** Redis only: the connection for taking jobs. It waits for the store without a time limit. */
   readonly waiting?: ConnectionOptions
   /** Name of a worker's session, if the store does not derive that name from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** Returns our error for an error of the driver. */
+  /** Returns Tidemark's error for an error of the driver. */
   readonly unwilling: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
   /** Maximum number of ended jobs in a queue; undefined: only their age decides how long they are kept. */

@@ -18,7 +18,7 @@ const RECONNECT_MS_MAX = 2_000
 /** Milliseconds after which a call fails. A frozen server closes no connection; it only does not respond. */
 const ANSWER_MS = 15_000
 
-/** Maximum number of ended jobs in a queue. They take memory, and runs at each second leave thousands per hour. */
+/** Maximum number of ended jobs in a queue. They take memory: one run per second leaves thousands per hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -80,9 +80,9 @@ export async function openRedisStore(
 }
 
 /**
- * Redis lists the connections of all of its databases. Workers of another installation on another database have the
- * same names but do not take our jobs, so they are not counted. If a server does not allow the list, a connection whose
- * database is unknown counts as ours.
+ * Returns whether a listed connection uses our database. Redis lists the connections of all databases, and workers of
+ * another installation have the same names but do not take our jobs. If a server hides the database, the connection
+ * counts as ours.
  */
 const isOf =
   ({ options }: Redis) =>
@@ -103,7 +103,7 @@ async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachable(address, why ?? error)
   } finally {
-    // The listener stays until then, because ioredis prints errors for which there is no listener.
+    // The listener stays until the connection is ready, because ioredis prints errors that have no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }

@@ -50,8 +50,6 @@ export class Seal {
   }
 }
 
-/**
- * Returns the identity as a hash for names in the store, so that its other users can read neither client id nor host.
- */
+/** Returns the identity as a hash for names in the store, because other users of the store can read these names. */
 export const nameOf = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

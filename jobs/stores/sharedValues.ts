@@ -14,13 +14,13 @@ export interface SharedValues {
   /** Returns the value, or undefined when it has expired. */
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value if the name is free, and returns whether it did. Of several callers one wins. */
+  /** Writes the value if the name is free. Of several callers, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Extends the value by `ms` from now if its text is still this one, and returns whether it is. */
+  /** If the value still has this text, it expires `ms` from now. Returns whether it has this text. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if its text is still this one. */
   remove(name: string, text: string): Promise<void>
-  /** Keeps a value under this name for at least `ms` from now. A longer time stays. */
+  /** Stores an empty value that expires `ms` from now. A value that expires later is not changed. */
   prolong(name: string, ms: number): Promise<void>
 }
 

@@ -31,7 +31,7 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
     const session = withBlockingConnection ? sessionName(name, worker) : blocking ? `${name}:qe` : undefined
     return new PostgresQueueBackend(new SharedPool(pool, schema), name, { ...options, connection: pool }, true, session)
   }) satisfies BackendFactory<PostgresQueueBackend>
-  // BullMQ's types assume a Redis backend. The calls that are used exist on both backends.
+  // BullMQ's types assume a Redis backend. The calls that Tidemark uses exist on both backends.
   return backend as unknown as BackendFactory<RedisQueueBackend>
 }
 

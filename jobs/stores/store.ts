@@ -1,5 +1,5 @@
 /**
- * What jobs need of a queue store: Redis, PostgreSQL, or the embedded one. Queues and workers are created only through
+ * The interface of a queue store: Redis, PostgreSQL, or the embedded one. Queues and workers are created only through
  * this interface, so that the same code runs on all three.
  */
 import type { Processor, Queue, Telemetry, Worker, WorkerOptions } from 'bullmq'
@@ -11,7 +11,7 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** One finding of `tidemark check` about a store: on its version, the loss of keys, or the persistence of its data. */
+/** One finding of `tidemark check` about a store: its version, the loss of keys, or the persistence of its data. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
@@ -45,7 +45,7 @@ export interface OpenOptions {
   readonly clock: Clock
   /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
-  /** How long the others wait after a process died while it refreshed the token (milliseconds). */
+  /** Milliseconds that other processes wait if a process dies while it refreshes the token. */
   readonly leaseMs?: number | undefined
   /** Passes the trace of a job to the jobs that the job adds. */
   readonly telemetry?: Telemetry | undefined

@@ -9,12 +9,10 @@ import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
-/** If a problem continues, it is logged again after this time. */
+/** Milliseconds after which a problem that continues is logged again. */
 const SAID_AGAIN_MS = MINUTE_MS
 
-/**
- * Matches the place in a Lua script, which Redis adds to its message. Removed, because one problem has a dozen places.
- */
+/** Matches the script position in a message of Redis. It is removed, because one problem occurs at many positions. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
@@ -36,7 +34,7 @@ export const unwilling = (shown: string, reason: string): SyncError =>
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
   })
 
-/** Returns an error's message. Node's AggregateError of several failed connections has none: its parts are joined. */
+/** Returns an error's message; for an AggregateError, which has none, the joined messages of its errors. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   if (!(error instanceof Error)) return String(error)

@@ -38,9 +38,7 @@ const PREFIX = 'tidemark.'
 /** Time limit (ms) for sending spans at a worker's end, since an unreachable collector must not delay the end. */
 const FLUSH_MS_MAX = 2_000
 
-/**
- * Returns undefined if no traces are requested. The exporter itself reads its variables (endpoint, headers, timeout).
- */
+/** Starts tracing; returns undefined if no traces are requested. The exporter reads its own OTEL variables. */
 export async function openTracing({ env, version, log }: TracingParts): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'

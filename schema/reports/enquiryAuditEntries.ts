@@ -1,6 +1,4 @@
-/**
- * Audit entries of enquiries: the same entries from a path of their own, without `entityType` (spec §4, Enquiry audit).
- */
+/** Audit entries of enquiries, from a path of their own and without `entityType` (spec §4, Enquiry audit). */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const enquiryAuditEntries = defineReport({

@@ -1,7 +1,7 @@
 /**
- * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set of
- * fields in a row: an absent field keeps the stored value, a null replaces it. Field names are in a trie in the order in
- * which rows send them, so a row with the fields of the row before costs one byte comparison per field.
+ * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set
+ * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in
+ * the order of the rows. So a row with the same fields as the previous row costs one byte comparison per field.
  */
 import type { Kinds } from '../plan/kinds.ts'
 
@@ -37,11 +37,11 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as sent, with both quotes. */
   readonly quoted: Buffer
-  /** The name of a field that is twice on the path to this node; undefined if none is. */
+  /** The name of a field that occurs twice on the path to this node; undefined if none does. */
   readonly twice: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child that followed this node last time. It will probably follow again. */
+  /** The child that followed this node in the previous row. It is compared first. */
   likely: TrieNode | undefined
   shape: number | undefined
 }
@@ -75,7 +75,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Returns the catalogue from `toText`, with the same staged names and shape numbers. Usable to load, not to scan. */
+  /** Restores a catalogue from its `toText`, with the same staged names and shape numbers: for loads, not for scans. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -102,7 +102,7 @@ export class ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
-  /** Returns the field of that name, if any object had it. */
+  /** Returns the field of that name; undefined if no object had it. */
   field(name: string): CatalogField | undefined {
     return this.#byName.get(name)
   }
@@ -166,7 +166,7 @@ export class ObjectCatalog {
   }
 
   #freeName(name: string): string {
-    // A statement must not contain NUL.
+    // SQL text must not contain NUL.
     const base = name === '' ? '~' : name.replaceAll('\0', '~')
     let candidate = base
     for (let n = 2; this.#stagedNames.has(candidate.toLowerCase()); n += 1) candidate = `${base}~${n}`

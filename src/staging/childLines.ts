@@ -16,7 +16,7 @@ import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonByt
  */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
-/** One collection of one page. */
+/** The items of one collection in one page. */
 export interface CollectionPage {
   readonly field: string
   readonly rows: number
@@ -33,11 +33,11 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to this number of items are compared one by one, and this number of bytes copied one by one, which is faster. */
+/** Up to these limits, a loop is faster: over items than a Set of identifiers, over bytes than `Buffer.copy`. */
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
-/** The positions of the present item's fields. If a field occurs twice, its first position counts. */
+/** The byte positions of the fields of the present item. If a field occurs twice, its first position counts. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)
@@ -95,7 +95,7 @@ class Collection implements CollectionPage {
   }
 
   add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
-    // The value of each field is also part of the item. It may need two more quotes, or the mark of a missing value.
+    // Each value is written twice: within the item, and as a field. A missing value needs the bytes of its mark.
     this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
     const { bytes } = this.#json
     const start = this.#end

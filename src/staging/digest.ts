@@ -30,7 +30,7 @@ export function writeDigest(out: Buffer, at: number, { first, second, isObject }
   return end + 1
 }
 
-/** Returns the digest of the bytes from `from` to `to`. */
+/** Returns the digest of the bytes from `from` up to, but not including, `to`. */
 export function digestOf(view: DataView, from: number, to: number): Digest {
   let first = (to - from) | 0
   let second = ~first

@@ -3,7 +3,7 @@ import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 const ZERO = 0x30
 
-/** Digits of the largest safe integer. */
+/** Number of digits of the largest safe integer. */
 export const DIGITS_MAX = 16
 
 /** Writes `value` at `at` and returns the position after it. The caller has reserved `DIGITS_MAX` bytes. */

@@ -64,7 +64,7 @@ export class PrivatePages {
   }
 }
 
-/** The changes to one page, in order. */
+/** Collects the replacements of private values in one page, in the order of their positions. */
 class PageEdits {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
@@ -111,7 +111,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** Drops an item that is no object: it has no fields that a rule could name. */
+  /** Applies the rules to an item's fields. An item that is no object has no fields, and is replaced as a whole. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)

@@ -12,7 +12,7 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
 
 export interface ScopeCoverage {
-  /** The currency, or ''; for audit reports, the first part of the records' scopes. */
+  /** A currency, or ''. For audit reports, the common start of the records' scopes. Example: `3:` for entity 3. */
   readonly scope: string
   /** False for a currency that was removed from the configuration. */
   readonly asked: boolean
@@ -22,13 +22,13 @@ export interface ScopeCoverage {
   readonly reread: Reread | undefined
 }
 
-/** The range that this run or the next one reads again. */
+/** The range of time that the present or next run reads again, because the configuration changed. */
 export interface Reread {
   /** Start of the range; undefined: the beginning of the report. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly because: readonly Change[]
-  /** Audit reports only: the number of records that are left to read again. */
+  /** Audit reports only: the number of records whose trails are still to be read again. */
   readonly records: number | undefined
 }
 
@@ -45,7 +45,7 @@ interface AskedRow {
   readonly asked: string
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The mark; for audit reports, when a record was last read. */
+  /** The mark; for audit reports, the time of the last request for any record. */
   readonly read_until: Instant | null
   readonly records: number
 }
@@ -54,7 +54,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Joins coverage with marks and records by their scopes, which begin with the scope of the coverage. */
+/** Joins coverage with the mark of the same scope, and with the records whose scopes begin with that scope. */
 const ASKED = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
@@ -64,7 +64,7 @@ const ASKED = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Returns the coverage of every report that was read before, for each scope. */
+/** Returns the coverage of each scope (currency or entity) of every report that was read at least once. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: AskingConfig,

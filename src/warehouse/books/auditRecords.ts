@@ -12,7 +12,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Records when the trails were read, in the transaction of the load. */
+/** Stores the times at which the trails were read. Must be called in the load's transaction. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -37,7 +37,7 @@ export interface SkippedRecord {
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
-/** Records the skipped records with the time of the next attempt for each. `now` is our clock, as in later reads. */
+/** Stores the skipped records, each with the time of its next attempt. `now` is this machine's clock. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -65,8 +65,8 @@ export interface DueRecord {
   /** The service's time when the trail was last read. */
   readonly askedAt: Instant | undefined
   /**
-   * When the run that last read the trail began, by our clock; if that run is no longer in the books, when the mark was
-   * written.
+   * Start of the run that last read the trail, by this machine's clock; when the mark was written if the books no
+   * longer contain the run.
    */
   readonly begunAt: Instant | undefined
   /** True if the trail was read with another configuration. Then all of its entries are read again. */
@@ -76,10 +76,10 @@ export interface DueRecord {
 }
 
 export interface RecordsRequest {
-  /** The present time by our clock. */
+  /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** The followed report's name, which is also that of its table, and its key column. */
+  /** Name of the report, and of its table, whose changed rows are the records; and its key column. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
@@ -98,13 +98,13 @@ export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> 
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns the records whose trail was read with another configuration. The last changed records are first. */
+/** Returns the records whose trail was read with another configuration, the most recently changed ones first. */
 export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, to test whether its trail can be read again; undefined: none. */
+/** Returns the record whose trail was read last, to test whether trails can be read; undefined if none was read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   return (
     await recordsWhere(
@@ -132,7 +132,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns when the last trail was read of the records whose scope begins with this prefix; undefined: none was. */
+/** Returns the last time at which a trail was read for a scope with this prefix; undefined if none was. */
 export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

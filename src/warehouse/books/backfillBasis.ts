@@ -1,6 +1,6 @@
 /**
- * What the plan of a backfill reads from a warehouse or the published copy: above all, how the report's rows are
- * distributed over time. A bare array has no total, so its windows follow from the stored rows' times.
+ * The facts for the plan of a backfill, from a warehouse or the published copy: above all, how the report's rows are
+ * distributed over time. A bare array (JSON without an envelope) has no total, so stored rows decide its windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -40,10 +40,10 @@ export const EMPTY_BASIS: BackfillBasis = {
   pauses: () => Promise.resolve([]),
 }
 
-/** A span is cut into about this number of parts, or fewer. */
+/** Maximum number of parts into which a span is cut, approximately. */
 const STRETCHES = 512
 
-/** Cuts the span into parts with about equally many stored rows; undefined when no row is stored in it. */
+/** Cuts the span into parts with about equally many stored rows; undefined if no row has a time in the span. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<Counted[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

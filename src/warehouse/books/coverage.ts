@@ -1,4 +1,4 @@
-/** The table `tidemark.coverage`: with which configuration each scope was read, and what has to be read again. */
+/** The table `tidemark.coverage`: the configuration with which each scope was read, and what has to be read again. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -22,7 +22,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** Returns the privacy rules with which each scope of the report is stored, as text; undefined for no rules. */
+/** Returns the different privacy rules, as text, with which the report's scopes are stored; undefined for no rules. */
 export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -31,7 +31,7 @@ export async function keptAs(sql: Sql, report: string): Promise<(string | undefi
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Records the configuration, and deletes stored values that have become private by it. */
+/** Stores the configuration, and deletes stored values that have become private by it. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },

@@ -1,7 +1,7 @@
 /**
- * The table `tidemark.covered`: the time of all windows that were read, as few intervals without overlaps. It is
- * updated when a window is closed, because a warehouse has millions of windows after a year. It has no audit reports,
- * because these have a window per record.
+ * The table `tidemark.covered`: the time ranges of all windows that were read, merged into intervals that do not touch.
+ * It is updated when a window is closed, because a warehouse has millions of windows after a year. It has no audit
+ * reports, because these have a window per record.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -14,7 +14,7 @@ export interface ScopedSpan extends Span {
   readonly scope: string
 }
 
-/** Adds the time of closed windows to the covered intervals. */
+/** Adds the time ranges of windows that were read completely. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
   const held = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)

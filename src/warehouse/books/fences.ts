@@ -13,7 +13,7 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit, until a newer run takes one. Has only plain values, as jobs and manifests contain it. */
+/** A run's right to commit, until a newer run takes a fence. A plain value, because jobs and manifests contain it. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
@@ -65,7 +65,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** Backfills and reconciles continue after this process has ended, so their fences must be written at once. */
+/** Returns whether a later process may continue the run (backfill, reconcile). Its fence is then written at once. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

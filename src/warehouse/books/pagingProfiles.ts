@@ -31,7 +31,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   }
 }
 
-/** Stores what a walk has learned. What other walks have stored since it began is kept too. */
+/** Stores the paging profile that a walk has learned, combined with what other walks have stored since it began. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

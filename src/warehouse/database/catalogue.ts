@@ -1,6 +1,6 @@
 /**
  * The tables and views of a database with their columns, types and comments, from DuckDB's own catalogue. So
- * documentation and exports also have discovered columns.
+ * documentation and exports also contain discovered columns.
  */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import type { Sql } from './duckdb.ts'

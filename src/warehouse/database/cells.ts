@@ -21,7 +21,7 @@ export const arrayOf = (items: readonly Cell[]): Cell => exact(`[${items.map(jso
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   exact(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** The years 0 to 9999, which have four digits. Other times, infinity included, have no cell. */
+/** The years 0 to 9999, in microseconds since 1970. Other times, infinity included, have no cell. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
@@ -33,8 +33,8 @@ export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
 }
 
 /**
- * Formats seconds and fraction separately: after the year 2255 the number of microseconds is above 2^53 and would lose
- * digits.
+ * Returns the time in ISO 8601. Seconds and fraction are formatted separately, because microseconds after 2255 exceed
+ * 2^53.
  */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)

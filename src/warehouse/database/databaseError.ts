@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to ours. DuckDB has no error codes, so the text of the message decides. */
+/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so the text of the message decides. */
 import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
 /** DuckDB's messages when its memory limit is reached. */
@@ -6,7 +6,7 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** Returns our error for an error that DuckDB has thrown. The texts are those of DuckDB 1.5. */
+/** Returns Tidemark's error for an error of DuckDB, which is recognised by the messages of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -63,7 +63,8 @@ export function databaseError(thrown: unknown, path: string): SyncError {
 }
 
 /**
- * Until a checkpoint, committed changes are in a log next to the file. This log belongs to a file that was replaced.
+ * Returns the error for a write-ahead log of another file: someone replaced the database file and left the log next to
+ * it.
  */
 const foreignLog = (message: string, path: string, cause: unknown): SyncError =>
   new SyncError('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, {
@@ -76,7 +77,7 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
-/** A message about a value, a statement or a staged line may quote any text. */
+/** Errors of these kinds may quote any text, also the word "checksum". They never mean that the file is corrupt. */
 const ABOUT_A_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

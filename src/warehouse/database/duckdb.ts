@@ -32,7 +32,7 @@ export interface DatabaseOptions extends FileOptions {
   readonly shared?: string
 }
 
-/** Calls `run` for each statement. A simulation delays a statement here, lets it fail, or loses its result. */
+/** Wraps `run`, which executes a statement. A simulation delays a statement here, lets it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 export type SqlValue = string | number | bigint | boolean | null
@@ -62,10 +62,10 @@ export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
   Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 
-/** Returns for a result how many row groups per table the COMMIT may compact (src/warehouse/database/settings.ts). */
+/** Returns how many row groups per table the COMMIT may compact, from the transaction's result (`clearedBy`). */
 export type Clears<T> = (result: T) => number
 
-/** Keeps the order of joins. DuckDB estimates 42 rows for any file of lines, so it would load it into memory. */
+/** Keeps the order of joins. DuckDB estimates 42 rows for any file of lines, and would load a large one into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -94,7 +94,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** The first WAREHOUSE_CORRUPT of a statement. */
+  /** The first WAREHOUSE_CORRUPT that a statement has thrown; undefined if none has. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
@@ -190,7 +190,7 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  /** Returns the statement that sets the limit of compaction; undefined if it is set, or can't be (live server). */
+  /** Returns the statement that sets the limit of compaction; undefined if the limit is set already. */
   #toClear(clears: number): string | undefined {
     if (clears === this.#clears) return undefined
     this.#clears = clears
@@ -238,8 +238,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Returns the statement for a COPY to Parquet. DuckDB would write 128-bit integers, such as sums, as doubles. It is
-   * passed as a string literal, so that it may end with a semicolon or a comment.
+   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they are
+   * cast to decimals. As a string literal, the query may end with a semicolon or a comment.
    */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
@@ -250,7 +250,7 @@ export class Database implements Sql, AsyncDisposable {
     return casts.length === 0 ? source : `SELECT * REPLACE (${casts.join(', ')}) ${source}`
   }
 
-  /** One connection runs one statement or transaction at a time; others wait in order. */
+  /** Runs `work` after all earlier work, because one connection runs only one statement or transaction at a time. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(isClosed(this.path))
@@ -320,7 +320,7 @@ function notOneStatement(sql: string, count: number): SyncError {
   )
 }
 
-/** The driver stores a struct's fields by name. Of several fields without a name, only the last one would be left. */
+/** Returns whether a struct has several unnamed fields. The driver stores fields by name, so it keeps only the last. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||

@@ -60,7 +60,7 @@ export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: Lak
   await sql.run(attachSql(place, as, true))
 }
 
-/** With SQLite's write-ahead log, readers do not block the commit of a writer. */
+/** Returns the ATTACH statement. With SQLite's write-ahead log, readers do not block the commit of a writer. */
 function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boolean): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
   const access = readOnly ? ', READ_ONLY, CREATE_IF_NOT_EXISTS false' : ''
@@ -68,7 +68,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's messages while another process creates the lake. For a reader, the lake then does not exist yet. */
+/** DuckLake's message while another process creates the lake. A writer tries again; a reader reports a missing lake. */
 const HALF_MADE = /does not exist/i
 
 async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

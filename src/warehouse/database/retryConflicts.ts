@@ -12,7 +12,7 @@ const WAIT_MS_MAX = 1_000
 /** Messages of DuckLake when another commit was first, and of SQLite when another process was writing. */
 const OUTRUN = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
 
-/** Runs `work` until it does not conflict. Throws LAKE_BUSY after `triesMax` conflicts. */
+/** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function untilFirst<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -19,7 +19,7 @@ export interface EntryMerge {
   readonly gone: GoneEntries
 }
 
-/** How the deletion of entries is recorded, with the service's time of the deletion. */
+/** The history that keeps deleted entries (undefined: none does), and the service's time of the deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant

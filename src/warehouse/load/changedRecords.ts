@@ -29,7 +29,7 @@ export interface ChangedRecords {
   readonly rereads: boolean
 }
 
-/** Records for each follower which rows of the load changed. */
+/** Stores for each follower (audit report) which rows of the load have changed. */
 export async function recordChangedRecords(
   sql: Sql,
   { report, staged, followers, rereads }: ChangedRecords,
@@ -37,7 +37,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // Times of observation are in whole seconds, so a trail is only newer than the row if it was read that much later.
+  // The service's clock has whole seconds, so a trail is newer than a row only if it was read `CLOCK_GRAIN_MS` later.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

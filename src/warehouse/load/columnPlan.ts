@@ -52,7 +52,7 @@ function withChanges(known: readonly DiscoveredColumn[], changes: readonly Colum
   return [...byField.values()]
 }
 
-/** Applies the changes of columns. Returns the changes that were not recorded before. */
+/** Applies the planned changes of columns. Returns the changes that were not recorded before. */
 export async function makeColumns(
   sql: Sql,
   plan: ColumnPlan,

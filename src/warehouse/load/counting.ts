@@ -1,6 +1,6 @@
 /**
- * Reads and writes for a comparison of counts: rows held, and the spans of creation in which the service returned them. It also
- * marks rows that are absent from a span that was read whole (product contract §4).
+ * The tables for comparisons of counts (the service's total against the stored rows): in which range of creation times
+ * the service returned each row, and which rows are absent from a range that was read completely (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -22,27 +22,27 @@ export interface CountPlace {
 
 type Keys = Iterable<string | number>
 
-/** Rows that were just read by their time of creation, and the end of the time before them. */
+/** Keys of the rows with recent creation times, which were just read. `until`: the end of the creation times before. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
 }
 
-/** A span of creation and the rows that the service returned for it. */
+/** A range of creation times, and the keys of the rows that the service returned for it. */
 export interface ReadSpan {
   readonly span: Span
-  /** The run that compares counts. */
+  /** Identifier of the run that compares counts. */
   readonly readBy: string
   readonly keys: Keys
 }
 
 export interface CountState {
   readonly countedAt: Instant
-  /** Rows that the service counts beyond those held, although no row is missing. */
+  /** Number of rows by which the service's total exceeds the stored rows, although no row is missing. */
   readonly unexplained: number
-  /** Comparisons in a row that found a difference and no row that explains it. */
+  /** Number of successive comparisons with a difference that no row explains. */
   readonly failures: number
-  /** Why rows are not counted. */
+  /** Why no counts are compared for a day; undefined if they are compared. */
   readonly stopped: string | undefined
 }
 
@@ -51,20 +51,20 @@ const aliveSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE NOT t.is_deleted${scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`}`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create `gone_keys` with the keys, as the table has them. */
+/** Returns the statements that create the table `gone_keys` with these keys, in the types of the report's table. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-/** Returns the number of rows that are not deleted. */
+/** Returns the number of stored rows that are not deleted. */
 async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> {
   const [row] = await sql.rows<{ held: number }>(`SELECT count(*) AS held FROM ${aliveSql(place)}`)
   return row?.held ?? 0
 }
 
-/** Returns the rows that are not deleted and not among `recent`, by the span of creation in which they were returned. */
+/** Counts the rows that are neither deleted nor recent, by the range of creation times in which they were returned. */
 async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
@@ -80,15 +80,16 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
   }))
 }
 
-/** Keys in one statement. */
+/** Maximum number of keys in one statement. */
 const KEYS_AT_ONCE = 10_000
 
-/** Stores that the service returned the rows for a span of creation. */
+/** Stores for each row the range of creation times in which the service returned it. */
 async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<void> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
-    // A row is in each of the spans for which it was returned. Where two of them are apart, the later answer counts.
+    // A row was created in all ranges in which it was returned. If two ranges do not overlap, the later response
+    // counts.
     await sql.run(`
       ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -105,21 +106,21 @@ async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }
 }
 
 export interface CellEnd extends CountPlace {
-  /** The span of creation that was read. */
+  /** The range of creation times that was read. */
   readonly cell: Span
-  /** The run has read rows of every time of creation. */
+  /** True if the run has read all creation times. */
   readonly isWhole: boolean
   readonly runId: string
-  /** The service's clock when the reading of the cell began, in whole seconds. */
+  /** The service's clock, in whole seconds, when the run began to read the range. */
   readonly startedAt: Instant
-  /** Our clock, for the books. */
+  /** This machine's clock, for the books. */
   readonly now: Instant
   readonly settleMs: number
 }
 
 /**
- * Marks rows as deleted that were created in the cell and that the run did not find in it, for the second time. Stores those that
- * are absent for the first time. Throws MASS_DELETE_STOPPED; then nothing is marked.
+ * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
+ * are absent for the first time. Throws MASS_DELETE_STOPPED before any row is marked.
  */
 async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, cell, isWhole, runId, startedAt, now, settleMs } = end
@@ -151,7 +152,7 @@ async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; delete
   return counts
 }
 
-/** Returns what the last comparison left; undefined where the counts were equal. */
+/** Returns the result of the last comparison; undefined if the counts were equal. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
   const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained, failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
@@ -167,11 +168,11 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
       ${unexplained}, ${failures}, ${word})`)
 }
 
-/** Runs work in a transaction behind other loads, if the fence permits. */
+/** Runs `work` in a transaction, after queued loads. Throws FENCED if a newer run has taken the fence. */
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 
-/** Returns the books of comparisons of counts. */
+/** Returns the functions that read and write the tables for comparisons of counts. */
 export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => ({
   heldRows: (place: CountPlace) => heldRows(database, place),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>

@@ -25,7 +25,7 @@ export interface DuplicateSearch {
   readonly settleMs: number
 }
 
-/** Leaves one row per key in `staged`. Returns the tables to merge before it, oldest first. */
+/** Leaves one row per key in `staged`. Returns the tables to merge before `staged`, oldest first. */
 export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
   const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
@@ -56,7 +56,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns pairs of shapes, of an earlier row and the newest row of a key, if the earlier shape has more fields. */
+/** Returns pairs (shape of an earlier row, shape of its key's newest row) if the earlier one has other fields too. */
 async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

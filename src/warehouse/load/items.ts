@@ -12,7 +12,7 @@ import { pointer, text } from '../database/sqlText.ts'
 /** The field of an item that fills `is_deleted`. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** DuckDB allocates several buffers of this size per thread, so the size is the minimum that the longest line needs. */
+/** Minimum bytes of a buffer. DuckDB allocates several per thread, so each is no larger than the longest line needs. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
@@ -27,8 +27,8 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
 }
 
 /**
- * Returns the same table expression without rows. Used if a load has no items, but its catalogue has the collection's
- * fields from earlier loads.
+ * Returns the table expression of `itemsSql` without rows. Used if a load has no items, but its catalogue has the
+ * collection's fields from earlier loads.
  */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
@@ -43,7 +43,7 @@ export function itemText(field: CatalogField, alias: string): string {
 }
 
 /**
- * Returns the condition that the field is an array or object. Decided by the item's JSON: the field's text has no
+ * Returns the condition that the field is an array or object. The item's JSON decides, because the field's text has no
  * quotes, so a string may also begin with a bracket.
  */
 export function itemIsNested(field: CatalogField, alias: string): string {

@@ -1,6 +1,6 @@
 /**
- * Counts late rows before a load writes. A row is late if earlier windows have read the time of its modification
- * without it (product contract §2, overlap). A row that is already stored with this time is not late.
+ * Counts late rows before a load writes. A row is late if an earlier window contained its modification time, but the
+ * service did not return it (product contract §2, overlap). A row that is already stored with this time is not late.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -17,7 +17,7 @@ export interface Late {
 
 export interface LateRowCount {
   readonly report: Declaration
-  /** The columns of the staged rows. Below: those of the report's table. */
+  /** The columns of the staged rows (`staged`) and of the report's table (`held`). */
   readonly staged: readonly string[]
   readonly held: readonly string[]
   /** The table, before the load writes to it. */

@@ -31,8 +31,8 @@ interface LoadBase {
 /** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
   /**
-   * The service's present time, which may be later. If a stored row was observed after this time, the service's clock
-   * was set back since then.
+   * The service's time when the rows are loaded. If a stored row was observed after this time, the service's clock was
+   * set back since then.
    */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
@@ -96,7 +96,7 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Returns the keys of rows that a second read showed to be deleted; undefined: deletions are found otherwise. */
+/** Returns the keys of rows that a second read showed to be deleted; undefined if no such read was made. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type { AuditedRecord, EntryWindow }

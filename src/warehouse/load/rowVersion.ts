@@ -1,8 +1,8 @@
 /**
- * Which of two versions of a row is newer (product contract §4): a staged row against the stored one, and rows of one
- * key in one load. A version that was asked for later than the other was observed, by more than the settle time, is
- * newer, also with an older stamp, since stamps go back. Otherwise the row's own stamp decides, then the time of observation. A
- * stamp later than the row's observation is wrong; then only the time of observation decides.
+ * Decides by SQL which of two versions of a row is newer (product contract §4): a staged or the stored row, or two rows
+ * of one load. A version that was requested more than the settle time after the other was observed is newer, even with
+ * an older stamp, because stamps can go back. Otherwise the row's own stamp decides, then the time of observation. If a
+ * stamp is later than the row's observation, it is wrong, and only the time of observation decides.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -54,8 +54,9 @@ export function isNewerSql(
 }
 
 /**
- * Returns the query of the `rowid` of the newest staged row of each key, when the rows are compared in the order of
- * their observation. A row after which another was asked for is not the newest. A row with a wrong stamp replaces all rows before it, and the next row replaces it.
+ * Returns the query of the `rowid` of the newest staged row of each key. A row is not the newest if another one was
+ * requested clearly after its observation. A row with a wrong stamp replaces all rows observed before it, and the next
+ * row replaces it.
  */
 export function newestOfKeySql(
   report: Declaration,

@@ -18,13 +18,13 @@ export interface Deviation {
 }
 
 export interface WindowComparison {
-  /** Rows that the service has in the window. */
+  /** Number of rows that the service returned for the window. */
   readonly rows: number
   /** Rows that the service returned and the readers' tables lack. */
   readonly missing: Deviation
   /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
   readonly different: Deviation
-  /** Rows whose stored modification time is in the window, but that were not returned. None without such times. */
+  /** Stored rows with a modification time in the window that were not returned. None if rows have no such time. */
   readonly extra: Deviation
   /** False if rows have no modification time: extra rows can't be found then. */
   readonly seesExtra: boolean
@@ -66,14 +66,14 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // One time of an event may be in the window, while the other shows an edit after the mark (spec §4, events).
+  // An event has two modification times (spec §4). If one is in the window and one after the mark, it was edited since.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // The service also returned the rejected rows.
+  // Rejected rows were returned by the service too, although the table lacks them.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${held} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

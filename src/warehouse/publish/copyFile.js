@@ -1,7 +1,7 @@
 /**
  * Copies the database argv[2] to argv[3], makes the copy durable, reads it back and prints the numbers of its damaged
- * blocks as JSON. A program of its own, so that the writer's process never opens its own database file. It dies with
- * its writer: the file may change from then on. Plain JavaScript: it starts faster.
+ * blocks as JSON. It is a separate program, so that the writer's process never opens its own database file. It ends
+ * with its writer, because the file may change from then on. It is plain JavaScript, which starts faster.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
@@ -16,18 +16,18 @@ process.stdin.on('end', () => {
 })
 process.stdin.resume().unref()
 
-/** A DuckDB file begins with three headers. Each of them and each block begins with a checksum of the rest. */
+/** A DuckDB file begins with three headers. Each header and block begins with a checksum of its other bytes. */
 const HEADER_BYTES = 4_096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Words of a database header: how often it was written, the number of blocks, the size of a block. */
+/** Positions of words in a database header: how often it was written, the number of blocks, the size of a block. */
 const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 
 const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the others. V8 computes with 64-bit integers here. */
+/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use 64-bit integers. */
 function isSound(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)

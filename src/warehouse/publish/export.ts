@@ -139,7 +139,7 @@ async function writeExport(database: Database, { order, before, source }: Writin
   return { to, manifest, replaced: true, written }
 }
 
-/** Returns the marks. For an audit report only the newest: it has one per record, which is too many for a manifest. */
+/** Returns the marks; for an audit report only the newest, because one per record is too much for a manifest. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

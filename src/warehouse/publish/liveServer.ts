@@ -116,7 +116,7 @@ export class LiveServer implements AsyncDisposable {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** Returns the server's own folder, in which readers can reach no other file. */
+/** Returns the server's own folder, the only one whose files readers can reach. */
 const folderOf = ({ published }: LiveServerSettings): string => `${published}.served`
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
@@ -125,7 +125,7 @@ const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${p
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })
-    // `link` does not follow a symbolic link.
+    // `link` does not follow a symbolic link, so `realpath` does.
     await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -18,7 +18,7 @@ import { name } from '../database/sqlText.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** A slow disk copies several gigabytes in this time. */
+/** Time limit (ms) for a copy. A slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 

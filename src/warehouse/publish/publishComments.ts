@@ -21,8 +21,8 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 }
 
 /**
- * Returns comments on columns whose present one is another: those of an older program, and of a discovered column, whose
- * type may have changed. Views without any comments get theirs below.
+ * Returns the comments to replace: those of an older program, and those of discovered columns whose type has changed.
+ * Views without any comments are left to `viewsOfTables`.
  */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
@@ -46,7 +46,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns comments on the `current` views: those of their tables. */
+/** Returns the comments of tables for their `current` views, as far as these have none. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -59,16 +59,14 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
     WHERE database_name = current_database() AND schema_name = 'main' AND comment IS NOT NULL
       AND table_name IN (${views.map(({ view }) => text(view)).join(', ')})
       AND column_name NOT IN (${SYSTEM_COLUMNS.map((column) => text(column.name)).join(', ')})`)
-  // The comment on the view is the last one. So if a view has it, its columns have theirs too.
+  // The comment on the view itself is written last. If a view has it, its columns have their comments too.
   return [
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),
   ]
 }
 
-/**
- * Returns comments on the columns of versions: the same as on their table. `history` has a view and a table for each.
- */
+/** Returns the comments of tables for the columns of their versions: `history` has a view and a table for each. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

@@ -51,7 +51,7 @@ interface Place {
   readonly now: NowPrivate
 }
 
-/** Returns the assignments of the update: for private columns, and columns with the original text of such fields. */
+/** Returns the assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
 async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[]> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''

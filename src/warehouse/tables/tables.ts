@@ -33,7 +33,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time, from those of its columns that exist; undefined if none does. */
+/** Returns SQL of a row's modification time, from the columns in `newerBy` that exist; undefined if none does. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -94,7 +94,7 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns the statements that give a column its wider type. */
+/** Returns the statements that change a column to its wider type. */
 type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
 
 const widerValue = (column: string, type: string): string =>
@@ -170,7 +170,7 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not recorded before. Each load reports fields without a column again. The maximum of
+ * Returns the changes that were not recorded before. Each load reports fields without a column again. The limit of
  * columns is recorded once per table, and a frozen field once.
  */
 async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
@@ -196,7 +196,7 @@ function historySql(change: ColumnChange): string {
   return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }
 
-/** Returns the discovered columns of each table. */
+/** Returns the discovered columns by table name. */
 export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
   const rows = await sql.rows<DiscoveredColumn & { table: string }>(
     'SELECT table_name AS "table", field, column_name AS name, type FROM tidemark.columns ORDER BY load_id, column_name',
@@ -206,7 +206,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Renames discovered columns whose names versions use. Must be called before the history is switched on. */
+/** Renames discovered columns that have the name of a version column (`_valid_from`), before versions are kept. */
 export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)

@@ -12,7 +12,7 @@ import { name, text, time } from '../database/sqlText.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was switched on again: no open version is valid before that. */
+  /** SQL of the time when the history was last switched off: no open version is valid before that. */
   readonly reopened: string
 }
 
@@ -42,9 +42,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { reopened: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/**
- * Returns SQL of the time from which a stored row is valid: when it was first read so, or when its deletion was found.
- */
+/** Returns SQL of the time from which a stored row is valid: its observation, or later that of its deletion. */
 const validFrom = (alias: string, { reopened }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
 
