@@ -147,7 +147,7 @@ const UNTOLD: readonly Rule[] = [
     learns: learnSingle,
   },
   {
-    name: 'The same, and no page of this run was longer; or page 1 is longer than requested',
+    name: 'As rule 10, and no page of this run was longer; or page 1 is longer than requested',
     verdict: 'read page 2',
     argued: ODD,
     gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
@@ -159,27 +159,27 @@ const UNTOLD: readonly Rule[] = [
     gives: (c) => mayHideRows(c) && c.seen.found.narrower === undefined && probe('narrower spans'),
   },
   {
-    name: 'They have no other row',
+    name: 'The narrower spans have no other row',
     verdict: 'proven by `single`',
     argued: SINGLE,
     gives: (c) => isUntold(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
     learns: learnWhole,
   },
   {
-    name: 'They have another row',
+    name: 'The narrower spans have another row',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
     gives: (c) => isUntold(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
     learns: learnFull,
   },
   {
-    name: 'They have a row that came meanwhile',
+    name: 'The narrower spans have a row that came after page 1 was read',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
     gives: (c) => isUntold(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
   },
   {
-    name: 'Page 2 then has nothing new',
+    name: 'Page 2 was read for rule 11 and has no new row',
     verdict: 'proven by `single`',
     argued: ODD,
     gives: (c) => isPage2(c) && isAllByPage2(c) && proven('single', c.seen.walk),
@@ -234,7 +234,7 @@ const UNTOLD: readonly Rule[] = [
       isUntold(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows behind the last page'),
   },
   {
-    name: 'And no row is behind it',
+    name: 'As rule 22, and no row is behind the last page',
     verdict: 'proven by `total`',
     argued: TOTAL,
     gives: (c) => {
@@ -252,7 +252,7 @@ const UNTOLD: readonly Rule[] = [
     },
   },
   {
-    name: 'Page 1 says nothing of the rest',
+    name: 'No other rule decides by page 1 alone',
     verdict: 'read page 2',
     argued: SINGLE,
     gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
@@ -296,7 +296,7 @@ const WALKED: readonly Rule[] = [
     gives: (c) => c.seen.isRefused === true && giveUp(c),
   },
   {
-    name: 'All pages of an old span told the total that the keys make up',
+    name: 'All pages of an old span have the same total, and as many keys came',
     verdict: 'proven by `total`',
     argued: TOTAL,
     gives: (c) => {
@@ -329,7 +329,7 @@ const WALKED: readonly Rule[] = [
     gives: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'An entry is there',
+    name: 'As rule 34, and an entry is outside of what came',
     verdict: 'give up',
     argued: AGREED,
     gives: (c) => {

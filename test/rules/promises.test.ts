@@ -1,4 +1,4 @@
-/** The tables of docs/PROMISES.md name tests that exist: a promise without a test is only a wish. */
+/** The sections of docs/PROMISES.md name tests that exist: a promise without a test is only a wish. */
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -12,9 +12,9 @@ interface Named {
   readonly titles: readonly string[]
 }
 
-/** The tests that a row of the table names. */
-const namedIn = (row: string): Named[] =>
-  [...row.matchAll(TEST_LINK)].map(([, file = '', titles = '']) => ({
+/** Returns the tests that a section names. */
+const namedIn = (section: string): Named[] =>
+  [...section.matchAll(TEST_LINK)].map(([, file = '', titles = '']) => ({
     file,
     titles: [...titles.matchAll(/"([^"]+)"/g)].map(([, title]) => title ?? ''),
   }))
@@ -28,18 +28,25 @@ function missing({ file, titles }: Named): string[] {
 }
 
 const promises = readFileSync(path.join(ROOT, 'docs/PROMISES.md'), 'utf8')
-const rows = promises.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| |'))
+const sections = promises.split(/^### /m).slice(1)
+
+const titleOf = (section: string) => section.split('\n', 1)[0]
 
 describe('the promises', () => {
-  it('are all nine in the table, in their order', () => {
-    const numbers = rows.flatMap((row) => /^\| (\d) \|/.exec(row)?.[1] ?? [])
-    expect(numbers).toEqual(Array.from({ length: PROMISES }, (_, n) => String(n + 1)))
+  it('are all nine on the page, in their order', () => {
+    const expected = Array.from({ length: PROMISES }, (_, n) => String(n + 1))
+    expect([...promises.matchAll(/^\| (\d) \|/gm)].map(([, number]) => number)).toEqual(expected)
+    expect(sections.flatMap((section) => /^(\d)\. /.exec(section)?.[1] ?? [])).toEqual(expected)
   })
 
   it('each name tests that are there, by file and title', () => {
-    const told = rows.filter((row) => !row.includes('| kept by |'))
-    expect(told.filter((row) => namedIn(row).length === 0)).toEqual([])
-    expect(told.flatMap(namedIn).flatMap(missing)).toEqual([])
+    expect(sections.filter((section) => namedIn(section).length === 0).map(titleOf)).toEqual([])
+    expect(sections.flatMap(namedIn).flatMap(missing)).toEqual([])
+  })
+
+  it('have a section for each row of the tables', () => {
+    const rows = [...promises.matchAll(/^\|(?: \d \|)? \[[^\]]+\]\(#/gm)]
+    expect(sections).toHaveLength(rows.length)
   })
 
   it('the rule bites', () => {
