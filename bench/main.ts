@@ -54,7 +54,7 @@ function sectionText(suite: Suite, lines: readonly Line[]): string {
   ].join('\n')
 }
 
-/** Replaces one suite's section in the file; the others are not changed. */
+/** Replaces one suite's section in the file of results. Keeps the other sections. */
 function keep(suite: Suite, text: string): void {
   const sections = known().filter((section) => !section.startsWith(`## ${suite.name}:`))
   const order = SUITES.map(({ name }) => name)

@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** Returns the value that the given share of all values does not exceed. */
+/** Returns the smallest value that at least the given share of all values does not exceed. Example: 0.99 for p99. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
@@ -22,7 +22,6 @@ export function medians<T extends Record<string, number>>(rounds: readonly T[]):
 
 export const told = (value: number, digits = 2): string => (Number.isFinite(value) ? value.toFixed(digits) : '–')
 
-/** One line of the table of results. */
 export interface Line {
   readonly what: string
   readonly measured: string

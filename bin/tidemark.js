@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The launcher. It runs the command line on the Node version that the project pins in node_modules, independently of
- * the Node that started it. It raises the number of threads, so that a long DuckDB statement never blocks reading
- * files. Plain JavaScript without syntax newer than Node 20, since it must start everywhere.
+ * The launcher. It runs the command line on the Node version that the project pins in node_modules, whichever Node has
+ * started the launcher. It raises the number of threads, so that a long DuckDB statement never blocks reading files.
+ * Plain JavaScript without syntax newer than Node 20, because every Node must be able to start it.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,17 +11,17 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The first Node that runs TypeScript files as they are, without a warning. */
+/** The first version of Node that runs TypeScript files without a warning. */
 const NODE_MIN = [24, 12]
-/** The source in a checkout, or the built files of an installed package, where Node does not strip types. */
+/** The source in a checkout, or the built files of an installed package, in which Node does not strip types. */
 const PROGRAMS = ['../src/cli/main.ts', '../src/cli/main.js', '../dist/src/cli/main.js']
-/** libuv creates its threads at the first use, so this must be set before the first asynchronous read of a file. */
+/** Must be set before the first asynchronous read of a file, when libuv creates its threads. */
 process.env.UV_THREADPOOL_SIZE ??= '16'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) {
-  // Starts need half the processor time with code that is compiled already. Node ignores a folder that it can't write.
+  // With compiled code, a start needs half the processor time. Node ignores the cache if it can't write the folder.
   nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/tidemark', import.meta.url)))
   const program = PROGRAMS.map((each) => new URL(each, import.meta.url)).find((each) => existsSync(each))
   const { main } = await import(program?.href ?? PROGRAMS[0])
@@ -43,7 +43,7 @@ function relaunch() {
     process.exitCode = 1
     return
   }
-  // Without this limit of V8's young generation, dead pages would stay in memory for long.
+  // Without this limit of V8's young generation, pages that were already stored would stay in memory for long.
   const flags = ['--max-semi-space-size=8']
   const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     // The IPC channel carries no messages; its end shows the program that the launcher has ended.
@@ -62,7 +62,7 @@ function relaunch() {
   })
 }
 
-/** Returns the binary in the package that npm has installed; undefined where there is none for this platform. */
+/** Returns the path of the pinned Node, which npm installs as a package; undefined if this platform has none. */
 function pinnedNode() {
   try {
     const packageFile = createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/package.json`)

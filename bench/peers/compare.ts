@@ -1,15 +1,15 @@
 /**
- * Reads what the service has at the end, and counts how far a copy differs from it. Uses plain HTTP requests, so that
- * no measured program judges itself.
+ * Reads all rows that the service returns at the end, and counts how far a copy differs from them. Uses plain HTTP
+ * requests, so that no measured program judges itself.
  */
 
-/** Key → modification time in milliseconds and the number of items in each list. */
+/** Maps a row's key to a text: its modification time in milliseconds and the length of each list. */
 export type Rows = ReadonlyMap<number, string>
 
 export interface Differences {
   /** Rows that the copy lacks. */
   readonly lost: number
-  /** Rows that the copy has in another version, or with other lists. */
+  /** Rows of which the copy has another version, or lists of another length. */
   readonly stale: number
   readonly doubled: number
   readonly extra: number
@@ -26,7 +26,7 @@ interface Row {
   readonly assignments?: readonly unknown[] | null
 }
 
-/** Reads all rows of a service that does not change, page by page. */
+/** Reads all rows of a service page by page. The rows must not change meanwhile. */
 export async function shown(url: string): Promise<Rows> {
   const ask = async (path: string, body: object, token = ''): Promise<unknown> => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
@@ -55,7 +55,7 @@ function versionOf({ aggregateRecordModified = '', meetingRooms, assignments }: 
   return [Date.parse(aggregateRecordModified), meetingRooms?.length ?? 0, assignments?.length ?? 0].join()
 }
 
-/** Compares the rows with those of a copy. `lines`: one row each, with key, milliseconds, lengths of lists. */
+/** Compares the rows with those of a copy. Each of `lines` is a row: key, milliseconds, lengths of the lists. */
 export function differences(rows: Rows, lines: readonly string[]): Differences {
   const held = new Map<number, string>()
   for (const line of lines) {

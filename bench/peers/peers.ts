@@ -1,4 +1,4 @@
-/** Tidemark and the programs it is compared with, behind one interface: run once, and return the stored rows. */
+/** Tidemark and the programs that it is compared with, behind one interface: sync once, and return the stored rows. */
 import { execFile } from 'node:child_process'
 import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -39,7 +39,7 @@ const HELD_SQL = `
 const tidemark: Peer = {
   name: 'tidemark',
   prepare: () => Promise.resolve(undefined),
-  // A process for each sync, as for the other programs, so that memory of one sync is not counted for the next.
+  // Each sync has its own process, as in the other programs, so that the peak memory is that of one sync.
   open: (url, folder) => {
     const once = async (order: Order): Promise<Done> => {
       await using tide = await startTide({ url, folder, expand: ['meetingRooms', 'assignments'] })
@@ -57,7 +57,7 @@ const tidemark: Peer = {
   },
 }
 
-/** Returns a program that is `<name>_peer.py` in this folder. */
+/** Returns the program whose adapter is `<name>_peer.py` in this folder. */
 function inPython(name: string): Peer {
   const python = join(ENVIRONMENTS, name, 'bin', 'python')
   const carryOut = async (...words: string[]): Promise<readonly string[]> => {
@@ -81,7 +81,7 @@ async function environment(name: string, python: string): Promise<string | undef
     await access(python)
     return undefined
   } catch {
-    // The folder is created below, once.
+    // The environment does not exist yet. It is created below.
   }
   try {
     await run('python3', ['-m', 'venv', join(ENVIRONMENTS, name)])

@@ -1,6 +1,6 @@
 /**
- * The least possible cost of a first sync, each part as a process of its own: downloading the same pages without using
- * them, and loading one file of rows into tables by DuckDB alone. Nothing is proven, checked or merged.
+ * The least possible cost of a first sync. Each part runs in a process of its own: downloading the same pages without
+ * using them, and loading one file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
  */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { tableOf } from '../../schema/tables.ts'
 
 export interface FloorDone {
   readonly ms: number
-  /** Processor time of this process on all cores. */
+  /** Processor time of this process over all cores, in milliseconds. */
   readonly cpuMs: number
   readonly peakMb: number
 }
@@ -51,7 +51,7 @@ async function eachPage(url: string, rows: number, take: (page: Buffer) => void)
   await pool.close()
 }
 
-/** Writes the file that the load reads, one row per line. Not part of the measurement. */
+/** Writes the file that the load reads, one row per line. This work is not measured. */
 async function fill(url: string, file: string, rows: number): Promise<void> {
   const out = createWriteStream(file)
   await eachPage(url, rows, (page) => {

@@ -1,6 +1,6 @@
 /**
- * Measures how long this thread's own work delays others: processor time between two calls of a short timer. Unlike the
- * event loop's delay, it does not grow when other programs use the cores.
+ * Measures how long this thread's own work delays other work: the processor time between two calls of a short timer.
+ * Unlike the event loop's delay, it does not grow when other programs use the cores.
  */
 import { quantile } from '../measure.ts'
 
@@ -11,7 +11,7 @@ export interface OwnTurns {
   readonly maxMs: number
 }
 
-/** Starts the measurement. The returned function ends it and returns the result. */
+/** Starts the measurement. The returned function ends the measurement and returns its result. */
 export function watchTurns(): () => OwnTurns {
   const turns: number[] = []
   let before = usedMs()

@@ -1,4 +1,4 @@
-/** Starts one of the bench's programs as a process with its own folder, which is removed at the end. */
+/** Starts a program of the bench as a process with a folder of its own, which is removed at the end. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ const TIDE = fileURLToPath(new URL('tide.ts', import.meta.url))
 
 export interface Tide extends AsyncDisposable {
   readonly folder: string
-  /** Sends an order to the program. Throws the error with which the program failed. */
+  /** Sends an order to the program and returns its result. Throws if the program has failed. */
   order(order: Order): Promise<Done>
 }
 
@@ -20,11 +20,11 @@ export interface TideSettings {
   readonly expand?: readonly string[]
   readonly limits?: Readonly<Record<string, unknown>>
   readonly pageSize?: number
-  /** The setting `overlap`; undefined: Tidemark's default. */
+  /** The setting `overlap`; undefined for Tidemark's default. */
   readonly overlap?: string
   readonly currencies?: readonly string[]
   readonly execArgv?: readonly string[]
-  /** True: warehouse and folder are kept, and the caller removes them. */
+  /** An existing folder, which the caller removes. If it is undefined, a temporary folder is created and removed. */
   readonly folder?: string
 }
 
@@ -43,7 +43,7 @@ export async function startTide(settings: TideSettings): Promise<Tide> {
   }
   const child = fork(TIDE, [folder, JSON.stringify(yaml)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // The same option as in bin/tidemark.js.
+    // The same option as in bin/tidemark.js, so that memory is measured as in production.
     execArgv: ['--max-semi-space-size=8', ...(settings.execArgv ?? [])],
     env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', ...process.env, UV_THREADPOOL_SIZE: '16' },
   })

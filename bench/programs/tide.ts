@@ -1,5 +1,5 @@
 /**
- * A whole Tidemark as a process of its own that receives orders over its channel. So peak memory and the event loop's
+ * A whole Tidemark in a process that receives orders over its IPC channel, so that peak memory and the event loop's
  * delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
  */
 import { statSync } from 'node:fs'
@@ -23,12 +23,12 @@ export type Order =
 
 export interface Done {
   readonly ms: number
-  /** Processor time of this process on all cores. Unlike wall time, it does not grow when other programs use them. */
+  /** Processor time of this process over all cores. Unlike wall time, it does not grow when other programs run. */
   readonly cpuMs: number
   readonly requests: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
-  /** The part of the event loop's delay that is this thread's own work. */
+  /** The part of the event loop's delay that this thread's own work causes (99th percentile). */
   readonly ownTurnMsP99: number
   readonly ownTurnMsMax: number
   readonly peakMb: number
@@ -104,7 +104,7 @@ async function obey(order: Order): Promise<Done> {
   }
 }
 
-/** Prints the statements that took longest, for a closer look; not part of the results. */
+/** Prints the statements that took longest, for a person who looks for causes. They are no part of the results. */
 function tellStatements(): void {
   const byText = new Map<string, { times: number; ms: number; cpu: number }>()
   for (const { sql, ms, cpuMs: cpu } of statements.splice(0)) {

@@ -1,7 +1,8 @@
 /**
- * The row texts that the bench's service sends: generated once by the sandbox, in the order of their modification
- * times, and cached in the temporary directory, so that no figure includes their generation. A larger report repeats
- * them with other identifiers. All identifiers have seven digits, so one replaces another without moving a byte.
+ * The texts of the rows that the bench's service sends. The sandbox generates them once, in the order of their
+ * modification times. They are cached in the temporary directory, so that no figure includes their generation. A larger
+ * report repeats the rows with other identifiers. All identifiers have seven digits, so that one replaces another in
+ * place.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,20 +13,20 @@ import { World } from '../../src/sandbox/world.ts'
 export const BASE_ROWS = 100_000
 export const FIRST_ID = 1_000_000
 export const ID_DIGITS = 7
-/** Position of the identifier: every row begins with `{"eventId":`. */
+/** Position of the identifier in a row: every row begins with `{"eventId":`. */
 export const ID_AT = 11
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const FOLDER = join(tmpdir(), 'tidemark-bench')
 
 export const FLAVOURS = { none: [], two: ['meetingRooms', 'assignments'], nine: undefined } as const
-/** Which collections the rows have: none, two, or all nine, with two items in each list. */
+/** The collections of the rows: none, two, or all nine. Each list has two items. */
 export type Flavour = keyof typeof FLAVOURS
 
 export interface BaseRows {
   readonly text: Buffer
-  /** Start of each row, and at the end the length of all. There is one comma between two rows. */
+  /** The start of each row in `text`, and at the end the total length. There is one comma between two rows. */
   readonly starts: Float64Array
-  /** Milliseconds since 1970, ascending. */
+  /** The modification time of each row in milliseconds since 1970, ascending. */
   readonly stamps: Float64Array
 }
 

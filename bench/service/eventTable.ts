@@ -1,7 +1,7 @@
 /**
- * One events report of any size in memory: base rows repeated with other identifiers, an index over modification times,
- * and the rows that changed since. Requests are answered as by the real service: inclusive bounds, one order, pages. If
- * the report fits into memory, its text is written once and a page is a slice of it, so that the service takes no
+ * An events report of any size in memory: base rows repeated with other identifiers, an index of modification times,
+ * and the rows that were changed since. Responses are as in the real service: inclusive bounds, a fixed order, pages.
+ * If the report fits into memory, its text is written once and a page is a slice of it. So the service takes almost no
  * processor time from the measured program.
  */
 import { BASE_ROWS, type BaseRows, FIRST_ID, ID_AT, ID_DIGITS } from './baseRows.ts'
@@ -11,7 +11,7 @@ const STAMP_END = 'Z"'
 const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
 const COMMA = Buffer.from(',')
-/** Up to this size the whole text is kept in memory. A larger report writes each page when it is requested. */
+/** Maximum size of a report whose text is kept in memory. A larger report writes each page when it is requested. */
 const KEPT_BYTES_MAX = 6_000_000_000
 
 interface Changed {
@@ -30,13 +30,13 @@ export interface Slice {
 export class EventTable {
   readonly rows: number
   readonly #base: BaseRows
-  /** Position of each base row's modification time in the row, and its number of characters up to the millisecond. */
+  /** Position of the modification time in each base row. `#stampLength` is its length up to the millisecond. */
   readonly #stampAt: Float64Array
   readonly #stampLength: Float64Array
-  /** Changed rows in the order of their times, which are later than those of all other rows. */
+  /** Changed rows by modification time. All of them are later than the unchanged rows. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
-  /** The unchanged rows, `BASE_ROWS` in each buffer. */
+  /** The text of the unchanged rows in buffers of `BASE_ROWS` rows each. */
   readonly #kept: readonly Buffer[]
   #revision = 0
 
@@ -55,7 +55,7 @@ export class EventTable {
     this.#kept = blocks.map((first) => this.#written(first, Math.min(BASE_ROWS, rows - first)))
   }
 
-  /** Returns the pieces of one page's JSON text. */
+  /** Returns the JSON text of one page, in pieces. */
   page({ sinceMs, untilMs, start, count }: Slice): Buffer[] {
     const first = this.#firstAt(sinceMs)
     const last = this.#firstAt(untilMs + 0.0001)
@@ -69,7 +69,7 @@ export class EventTable {
     return [Buffer.from('['), ...texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text])), Buffer.from(']')]
   }
 
-  /** Changes `count` rows: the time becomes `nowMs`, and one item of each list changes. Returns their keys. */
+  /** Changes `count` rows: sets their modification time to `nowMs`, and one item of each list. Returns their keys. */
   change(count: number, nowMs: number): number[] {
     this.#revision += 1
     const step = Math.max(1, Math.floor(this.rows / count))
@@ -92,7 +92,7 @@ export class EventTable {
     return Buffer.from(stamped)
   }
 
-  /** Returns texts of unchanged rows, to be joined by commas. `start` counts unchanged rows only. */
+  /** Returns the texts of unchanged rows, without the commas between them. `start` counts unchanged rows only. */
   #unchanged({ first, last }: { first: number; last: number }, start: number, count: number): Buffer[] {
     if (this.#changed.length === 0) return this.#baseTexts(first + start, count)
     const texts: Buffer[] = []
@@ -111,7 +111,7 @@ export class EventTable {
     return count
   }
 
-  /** Returns `count` unchanged rows from number `row` on. */
+  /** Returns the texts of `count` unchanged rows, beginning with number `row`. */
   #baseTexts(row: number, count: number): Buffer[] {
     const { starts } = this.#base
     const pieces: Buffer[] = []
@@ -125,7 +125,7 @@ export class EventTable {
     return pieces
   }
 
-  /** Returns the text of some rows of one block, with their own identifiers and times, separated by commas. */
+  /** Returns the text of rows of one buffer, with their own identifiers and times, separated by commas. */
   #written(row: number, count: number): Buffer {
     const { text, starts } = this.#base
     const base = row % BASE_ROWS
@@ -141,7 +141,7 @@ export class EventTable {
     return bytes
   }
 
-  /** Returns the time of a row. Rows between two base rows are evenly distributed over the time between them. */
+  /** Returns a row's modification time. Rows between two base rows are evenly distributed between their times. */
   #stampOf(row: number): number {
     const { stamps } = this.#base
     const place = (row / this.rows) * BASE_ROWS
@@ -151,7 +151,7 @@ export class EventTable {
     return from + (to - from) * (place - before)
   }
 
-  /** Returns the first row with a time at or after `ms`. */
+  /** Returns the number of the first row whose time is at or after `ms`. */
   #firstAt(ms: number): number {
     let low = 0
     let high = this.rows

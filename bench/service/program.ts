@@ -1,6 +1,6 @@
 /**
- * The bench's reporting service as a process of its own: token, pages of events, a way to change rows, and counters. It
- * only finds a slice of bytes and sends it, so that the measured time is that of the reader.
+ * The bench's reporting service, a program: token, pages of events, a way to change rows, and counters. It only finds a
+ * slice of bytes and sends it, so that the measured time is the reader's.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -30,13 +30,13 @@ function page({ modifiedSince, modifiedUntil, pageNumber = 1, pageSize = 100 }: 
   return body
 }
 
-/** Returns the milliseconds of a time, including digits after the millisecond. */
+/** Returns a time in milliseconds. Digits after the millisecond become a fraction. */
 function timeOf(text: string): number {
   const micros = /\.\d{3}(\d{1,4})/.exec(text)?.[1] ?? ''
   return Date.parse(text) + Number(`0.${micros}`)
 }
 
-/** Returns the pieces of the response's body. */
+/** Returns the response's body, in pieces. */
 async function answer(request: IncomingMessage): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)

@@ -1,4 +1,4 @@
-/** Starts the bench's service, which ends together with the process that started it. */
+/** Starts the bench's service. The service ends with the process that has started it. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL('program.ts', import.meta.url))
 
 export interface Service extends AsyncDisposable {
   readonly url: string
-  /** Changes this number of rows, distributed over the whole report. Returns their keys. */
+  /** Changes this number of rows, evenly distributed over the report. Returns their keys. */
   change(rows: number): Promise<number[]>
   counters(): Promise<{ readonly requests: number; readonly bytes: number }>
 }

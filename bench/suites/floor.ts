@@ -1,7 +1,6 @@
 /**
- * Compares a first sync with the least possible cost (download of the same pages, then DuckDB's CREATE TABLE AS over
- * the same rows), in alternation. Wall time is what users wait for. Processor time can be compared also on a busy
- * machine.
+ * Compares a first sync with the least possible cost: download of the same pages, then DuckDB's CREATE TABLE AS over
+ * the same rows. Both alternate. Wall time is what users wait for; processor time is comparable on a busy machine too.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

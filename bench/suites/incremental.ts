@@ -1,6 +1,6 @@
 /**
- * Measures what a change costs: the same 1,000 changed rows into a small table and into one a hundred times as large,
- * in alternation, with children; how much the file grows; and what a run costs that finds nothing.
+ * Measures the cost of a change: the same 1,000 changed rows in a small table and in one a hundred times as large, in
+ * alternation, with child rows. Also measures how much the file grows, and the cost of a run that finds nothing.
  */
 import { type Line, median, type Options, type Suite, told } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'
@@ -10,11 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const CHANGED = 1_000
 const SMALL_SHARE = 100
 /**
- * Short, so that each run reads the rows of one change. With the default of ten minutes it would read those of all
- * rounds again.
+ * A short overlap, so that each run reads the rows of one change. With the default of ten minutes, each run would read
+ * the changes of all rounds again.
  */
 const OVERLAP = '1s'
-/** The service's clock has whole seconds, so a change has to wait until the second of the last window is over. */
+/** The service's clock has whole seconds, so a sync after a change waits until the last window's second is over. */
 const SECOND_MS = 1_100
 
 interface Place {
@@ -39,7 +39,7 @@ async function quiet({ tide }: Place): Promise<{ requests: number; ms: number; b
   return { requests, ms, before, after: await books() }
 }
 
-/** Returns DuckDB's memory limit, which a load that ran out of memory has raised. */
+/** Returns DuckDB's memory limit. A load that runs out of memory raises it. */
 async function memoryLimit({ tide }: Place): Promise<string> {
   const { rows } = await tide.order({ do: 'rows', sql: `SELECT current_setting('memory_limit') AS limit` })
   return String(rows?.[0]?.['limit'])
@@ -55,7 +55,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   const small = { service: smallService, tide: smallTide }
   for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
   for (const { tide } of [small, large]) await tide.order({ do: 'checkpoint' })
-  // The first sync of a large table takes minutes. The next run has to read all of that time, so it is not measured.
+  // The first sync takes minutes, and the next run reads that time again. So that next run is not measured.
   await large.tide.order({ do: 'sync', reports: ['events'] })
   const tick = await quiet(large)
   const files: number[] = []

@@ -1,5 +1,6 @@
 /**
- * Measures the peak memory of a first sync with collections, and of one five times as large, each in its own process.
+ * Measures the peak memory of a first sync with collections, and of one with five times as many rows, each in its own
+ * process.
  */
 import { type Line, type Options, type Suite, told } from '../measure.ts'
 import { startTide } from '../programs/start.ts'

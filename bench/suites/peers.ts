@@ -1,7 +1,7 @@
 /**
- * Compares Tidemark with other programs on the same service and rows in one run: a first sync of events with two
- * collections, an incremental one after 1 % has changed, and both while rows change all the time. At the end, each copy
- * is compared with the service.
+ * Compares Tidemark with other programs on the same service and rows: a first sync of events with two collections, an
+ * incremental sync after 1 % of the rows has changed, and both while rows change all the time. At the end, each copy is
+ * compared with the service.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import { startService } from '../service/start.ts'
 const CHANGED_SHARE = 0.01
 const DRIFT_ROWS_MAX = 20_000
 const DRIFT_A_SECOND = 50
-/** The service's clock has whole seconds; after this time all changes are in the past. */
+/** Milliseconds after which all changes are before the service's clock, which has whole seconds. */
 const SETTLED_MS = 2_100
 
 interface Measured {
@@ -44,7 +44,7 @@ async function quiet(peer: Peer, rows: number): Promise<Measured> {
   })
 }
 
-/** Runs the program while rows change, then once more without changes, when it could find rows that it has missed. */
+/** Runs the program while rows change, then once more without changes, when it could find rows that it had missed. */
 async function drifting(peer: Peer, rows: number): Promise<Differences> {
   await using sandbox = await startSandbox({ rows, changesPerSecond: DRIFT_A_SECOND })
   return await inFolder(async (folder) => {

@@ -1,7 +1,7 @@
 /**
- * Measures what the published copy costs after a small change, by the size of the file, and when nothing has changed.
- * Files are made large by a table that can't be compressed. `BENCH_REFLINK` names a folder on a file system with
- * reflink (XFS, Btrfs), where everything is measured once more.
+ * Measures the cost of publishing after a small change, for several sizes of the file, and without a change. A table
+ * that can't be compressed makes the files large. `BENCH_REFLINK` names a folder on a file system with reflink (XFS,
+ * Btrfs), in which everything is measured again.
  */
 import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { type Service, startService } from '../service/start.ts'
 const FILES_MB = [100, 1_000, 5_000]
 const ROWS = 5_000
 const BALLAST_COLUMNS = 16
-/** The warehouse, its copy, and the copy that replaces it. */
+/** The number of files on the disk: the warehouse, its copy, and the copy that replaces it. */
 const COPIES = 3
 const SECOND_MS = 1_100
 
@@ -24,7 +24,7 @@ const ballastSql = (mb: number, offset: number): string => {
   return `SELECT ${columns.join(', ')} FROM range(${rows}) t(i)`
 }
 
-/** Commits piece by piece, so that memory does not grow. */
+/** Makes the file larger by `mb`. Commits piece by piece, so that memory does not grow. */
 async function grow(tide: Tide, mb: number): Promise<void> {
   const piece = Math.min(mb, 250)
   await tide.order({ do: 'rows', sql: `CREATE TABLE IF NOT EXISTS main.ballast AS ${ballastSql(0, 0)}` })

@@ -1,7 +1,7 @@
 /**
- * Measures the time from tick to committed rows: a worker in production settings, on Redis and on the embedded store,
- * with rows that change all the time. The schedule gives the time of the tick, and the worker's log line after the
- * commit gives the end.
+ * Measures the time from a tick to committed rows: a worker with production settings, on Redis and on the embedded
+ * store, while rows change all the time. The tick's time follows from the schedule, the end from the log line after the
+ * commit.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,16 +21,16 @@ const EVERY_MS = 2_000
 const RUNS = 20
 const ROWS = 2_000
 const CHANGES_A_SECOND = 20
-/** The first runs are left out: they read everything, compile code and open files. */
+/** The first runs are not measured, because they read everything, compile code and open files. */
 const WARM_UP = 3
 
 interface Ended {
-  /** Time of the log line. */
+  /** The time of the log line. */
   readonly time: string
   readonly ms: number
 }
 
-/** Returns the log lines of ended runs, as soon as there are enough. */
+/** Returns the log lines of ended runs, as soon as there are enough of them. */
 async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   const runs: Ended[] = []
   if (worker.stderr === null) return runs
@@ -43,8 +43,8 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
 }
 
 /**
- * Returns the milliseconds from the last tick before the run (events come first in jobs/schedule/schedule.ts) to its
- * end.
+ * Returns the milliseconds from the last tick before the run to the run's end. `offset` is the tick's delay for events
+ * (jobs/schedule/schedule.ts).
  */
 function sinceTick({ time, ms }: Ended): number {
   const offset = Math.floor((0.5 / reportNames.length) * EVERY_MS)

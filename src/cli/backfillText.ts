@@ -50,10 +50,10 @@ export function summaryText({ ends, published, publishError }: BackfillAnswer): 
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** Maximum number of failed windows that are printed. All are in `tidemark.backfill_windows`. */
+/** Maximum number of failed windows to print. The table `tidemark.backfill_windows` contains all of them. */
 const FAILURES_SHOWN = 5
 
-/** Lists the failed windows of a backfill that has ended, or the error that stopped the whole backfill. */
+/** Returns the failed windows of a backfill that has ended, or the error that prevented the backfill. */
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
   if (ended === undefined) return error === undefined ? [] : [problemText(report, error)]
   if (ended.state === 'done') return []
@@ -118,7 +118,7 @@ const PLAN_COLUMNS: readonly Column[] = [
   { head: 'scope' },
   ...rightColumns('rows', 'requests'),
 ]
-/** Maximum number of windows that a plan prints per report. `--json` prints all. */
+/** Maximum number of windows to print for each report of a plan. `--json` prints all windows. */
 const WINDOWS_SHOWN = 20
 
 export function planText(plans: readonly Planned[]): string {

@@ -1,6 +1,6 @@
 /**
- * All commands of the program as one table: what is typed, what help prints, and the action. The code of an action is
- * imported when its command is called, so that no command has to wait for the code of others.
+ * The table of all commands: their syntax, help and actions. The code of an action is imported when its command runs,
+ * so that each command starts fast.
  */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
@@ -16,13 +16,13 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Command lines that can be pasted, and hints. Help prints them after the options. */
+  /** Command lines that can be pasted, and hints. The help prints them after the options. */
   readonly examples: string
-  /** Imports the action. It takes the shell, the positional argument if there is one, and the options. */
+  /** Imports the action. Its arguments are the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 
-/** Adds all commands to the parser. Calls `done` with the exit code of the command that ran. */
+/** Adds all commands to the parser. After a command has run, calls `done` with its exit code. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
@@ -54,7 +54,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** Number of rows in a table unless `--limit` is given. csv and json have all rows. */
+/** Maximum number of rows that a table has without `--limit`. CSV and JSON have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

@@ -1,4 +1,4 @@
-/** Prints a failure (what happened, its code, what to do), and decides the exit code. */
+/** Prints an error (message, code, what to do), and decides the exit code. */
 import { styleText } from 'node:util'
 import { asSyncError, type SyncError } from '../errors.ts'
 import { createLog } from '../log.ts'
@@ -7,7 +7,7 @@ import type { ExitCode, Shell } from './shell.ts'
 
 export const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/** Prints the failure on standard error; with `--json`, as a document on standard output and as a line of the log. */
+/** Prints an error to standard error; with `--json`, as a document to standard output and as a line of the log. */
 export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {
@@ -17,7 +17,7 @@ export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boole
   return exitCodeOf(error)
 }
 
-/** Prints the document that `--json` requires. Without `--json` prints nothing: the message was already printed. */
+/** After a stop, prints the document that `--json` requires. Without `--json`, the message was already printed. */
 export function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

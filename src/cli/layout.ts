@@ -3,10 +3,10 @@ import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
 
-/** Returns the number with separators. Example: `12,345`. */
+/** Returns the number with thousands separators. Example: `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** Returns number and noun. Examples: `1 page`, `12 pages`. */
+/** Returns the number and the noun. Examples: `1 page`, `12 pages`. */
 export const counted = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 
 const MINUTE_S = 60
@@ -31,11 +31,11 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** Returns the time in whole seconds, for people. Documents for programs have all digits. */
+/** Returns the time in whole seconds for people. JSON output has all digits. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
 
-/** Returns a message of several lines as one line. */
+/** Replaces the line breaks of a message by spaces. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
@@ -61,7 +61,7 @@ const RULES_ONLY = {
   middle: '  ',
 }
 
-/** Returns a table: a line with the heads, a rule, and the rows. Ends with a line break. */
+/** Returns a table: a line with the headings, a rule, and the rows. Ends with a line break. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),
@@ -77,18 +77,17 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .join('\n')}\n`
 }
 
-/** Returns right-aligned columns for numbers. */
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
-/** Returns two lines: problem and code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
+/** Returns two lines: the problem with its code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
 export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
   `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Returns the message without the subject at its beginning, since the subject is printed before it. */
+/** Returns the message without the leading subject, which the caller prints itself. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
-/** Returns the line with the place where readers find the rows: the published copy, or the lake. */
+/** Returns a line that names where readers find the rows: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

@@ -1,10 +1,10 @@
-/** The program's entry: makes the shell from the process, runs the command, and sets the exit code. */
+/** The program's entry: creates the shell from the process, runs the command, and sets the exit code. */
 import { systemClock } from '../clock.ts'
 import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** Milliseconds by which an open connection may delay the end of the process. */
+/** Maximum delay (ms) of the process's end by open connections. */
 const LINGER_MS_MAX = 3_000
 
 /** Runs the command in `args`, which are the arguments after the program's name. Never throws. */

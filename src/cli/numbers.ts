@@ -1,8 +1,8 @@
-/** Parses numbers and times of the command line. An error names the expected form. */
+/** Parses numbers and times of the command line. Each error names the expected form. */
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The port that is used if it is free, so that the address stays the same and can be used in a configuration. */
+/** The sandbox's port if it is free, so that its address stays the same and can be written into a configuration. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

@@ -15,6 +15,5 @@ export function print({ out }: Shell, loudness: Loudness, { failed, document, te
   return failed ? 1 : 0
 }
 
-/** Prints a document as indented JSON. */
 export const printDocument = ({ out }: Pick<Shell, 'out'>, document: object): void =>
   out.write(`${JSON.stringify(document, undefined, 2)}\n`)

@@ -6,7 +6,7 @@ import { printFailure, printStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from '../wiring/version.ts'
 
-/** Runs the command that the arguments name. Failures are printed here and nowhere else. */
+/** Runs the command that the arguments name. All failures of commands are printed here. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -15,27 +15,27 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // Errors after a stop are only its consequences, and the message of the stop was already printed.
+    // After a stop, any error is a consequence of the stop, whose message was already printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
   }
 }
 
-/** Returns the arguments in a form that the parser understands. */
+/** Returns the arguments changed so that the parser understands them: help without arguments, and SQL after `--`. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // The parser suggests a name for an unknown command, but not for the argument of `help`.
+  // The parser suggests similar names for an unknown command, but not for an unknown argument of `help`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment. It can't be an option, because no option's name has white space. */
+/** Matches SQL that begins with a comment (`--`). No option matches, because option names contain no white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Returns the arguments with SQL moved after `--`, so that the parser does not read an option from it. */
+/** Returns the arguments with such SQL moved after `--`, so that the parser does not take it for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -43,7 +43,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser with all commands. It calls `done` with the exit code of the command. */
+/** Returns the parser with all commands. The parser calls `done` with the exit code of the command that ran. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')

@@ -1,6 +1,6 @@
 /**
- * The progress of runs on standard error. A terminal has one line per running report, which is redrawn in place. Any
- * other output has one line per report that has ended; with `--json`, log lines; with `--quiet`, nothing.
+ * Shows the progress of runs on standard error. A terminal has one line per running report, redrawn in place. Other
+ * output has one line per report that has ended. With `--json`, progress is logged; with `--quiet`, nothing is printed.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
@@ -11,12 +11,12 @@ import type { Output } from './shell.ts'
 
 export interface ProgressView extends Disposable {
   onProgress(progress: Progress): void
-  /** Called once for each report that has ended. */
+  /** Called once for each report when its run has ended. */
   onOutcome(outcome: Outcome): void
 }
 
 const REDRAW_MS = 100
-/** Milliseconds between two log lines of an active report, so that the log does not grow with its pages. */
+/** Minimum time (ms) between two log lines of a running report, so that the log does not grow with every page. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -24,7 +24,7 @@ interface Running {
   progress: Progress
 }
 
-/** One line per running report, redrawn in place. */
+/** Draws one line for each running report and redraws it in place. */
 export class LiveProgress implements ProgressView {
   readonly #out: Output
   readonly #clock: Clock
@@ -50,12 +50,12 @@ export class LiveProgress implements ProgressView {
     if (this.#running.delete(outcome.report)) this.#soon()
   }
 
-  /** Writes text of the log above the progress lines. */
+  /** Writes log text above the progress lines. */
   write(text: string): void {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }
 
-  /** Erases the progress lines. Nothing more is drawn. */
+  /** Erases the progress lines. Draws nothing after that. */
   [Symbol.dispose](): void {
     this.#callOff?.()
     this.#ended = true
@@ -83,7 +83,7 @@ export class LiveProgress implements ProgressView {
   }
 }
 
-/** Returns a report's line. Example: `events                    12 pages     6,000 rows     850 rows/s  40 s left`. */
+/** Returns a running report's line. Example: `events       12 pages     6,000 rows     850 rows/s  40 s left`. */
 export function progressLine({ report, pages, rows, rowsExpected, windows }: Progress, elapsedMs: number): string {
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
   const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
@@ -105,27 +105,27 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
-/** A view for `--quiet`, which prints nothing. */
+/** The view for `--quiet`. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,
   [Symbol.dispose]: () => undefined,
 }
 
-/** Returns a view with one line per ended report. */
+/** Returns a view that prints one line for each report when its run has ended. */
 export const lineProgress = (out: Output): ProgressView => ({
   ...silentProgress,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
 })
 
-/** Returns the line of a report that has ended. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
+/** Returns the line of an ended run. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
 export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: Outcome): string {
   if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
   if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`
   return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
 }
 
-/** Returns a view that writes to the log. */
+/** Returns a view that logs the progress and outcome of each report. */
 export function loggedProgress(log: Log, clock: Clock): ProgressView {
   const loggedMs = new Map<ReportName, number>()
   return {

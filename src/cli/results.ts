@@ -1,6 +1,6 @@
 /**
- * Prints the result of a query. A table is for people and cut to a size that they can read. CSV and JSON are for
- * programs and have all rows with all digits. They are written in pieces, so that memory stays bounded.
+ * Prints the result of a query. A table is for people: it is cut to a readable size. CSV and JSON are for programs:
+ * they have all rows with all digits, and are written in pieces so that memory use stays bounded.
  */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { Database, TakeRows } from '../warehouse/database/duckdb.ts'
@@ -24,13 +24,13 @@ export async function printResult(
   printer.end(await database.query(sql, printer.take))
 }
 
-/** Maximum number of characters in a cell of a table. Longer texts are cut. */
+/** Maximum number of characters in a table cell. Longer texts are cut. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Reads one row more than it prints, to know whether there are further rows.
+    // Takes one row more than it prints, to know whether the result has more rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -61,7 +61,7 @@ function shownText(cell: Cell): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Replaces line breaks and other control characters, which would break the table. */
+/** Escapes line breaks and other control characters, which would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -80,7 +80,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns an empty field for NULL and `""` for an empty text, so that programs can distinguish them. */
+/** Returns a CSV value. NULL becomes an empty field and an empty text `""`, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

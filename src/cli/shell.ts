@@ -1,13 +1,13 @@
 /**
- * The process as a command sees it: outputs, environment, clock and stop signal. Results are written to `out`, log and
- * progress to `err`, so that a pipe receives only results.
+ * The process as a command sees it: outputs, environment, clock and stop signal. Results go to `out`, log and progress
+ * to `err`, so that a pipe receives only results.
  */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Resolves when the reader has consumed all output. Output for a slow reader would otherwise fill the memory. */
+  /** Resolves when the reader has taken all output. Without waiting, output for a slow reader would fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters; 200 if the output is not a terminal. */
@@ -25,16 +25,16 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 0 all done, 1 something failed, 2 configuration or usage (product contract §7). */
+/** 0: all done. 1: something failed. 2: an error of configuration or usage (product contract §7). */
 export type ExitCode = 0 | 1 | 2
 
-/** Receives the exit code of a command when it has ended. */
+/** Called with the exit code of the command that has ended. */
 export type Done = (code: ExitCode) => void
 
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader such as `head` closes the pipe when it has read enough; the rest is dropped without an error.
+  // A reader such as `head` may close the pipe before the end. The process then exits without an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

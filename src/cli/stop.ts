@@ -1,6 +1,6 @@
 /**
- * Stopping on request. The first SIGINT, SIGTERM or SIGHUP, or the end of the parent process, aborts one signal that all
- * work listens to. A second signal ends the program at once. Committed rows are safe in both cases.
+ * Stops the program on request. The first SIGINT, SIGTERM or SIGHUP, or the end of the parent process, aborts one
+ * signal that all work listens to. A second signal ends the program at once. Committed rows are safe in both cases.
  */
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'
@@ -10,8 +10,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
 /**
- * Ctrl-C reaches both the launcher and the program, and the launcher forwards it to the program. So a second signal
- * within this time is ignored.
+ * Milliseconds within which a second signal is ignored. After Ctrl-C, the program receives two signals: its own, and
+ * the one that its launcher forwards.
  */
 const SAME_PRESS_MS = 500
 
@@ -37,7 +37,7 @@ export class Stop implements Disposable {
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
     process.once('disconnect', this.#onOrphaned)
-    // The channel only reports the parent's end and must not keep this process alive.
+    // The channel only reports the parent's end. Without `unref`, it would keep this process alive.
     process.channel?.unref()
   }
 
@@ -51,19 +51,18 @@ export class Stop implements Disposable {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** From now on, a stop counts as a success. For programs that run until they are stopped. */
+  /** From now on, a stop counts as a success. Used by programs that run until they are stopped. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Adds `words` to the message of a stop, until disposed. For work that continues in another process. */
+  /** Adds `words` to the message of a stop until disposed. Used while the work continues in another process. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
     return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }
   }
 
-  /** Resolves when the user stops the program. */
   requested(): Promise<void> {
     return new Promise((resolve) => {
       if (this.signal.aborted) resolve()
@@ -91,7 +90,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // First the abort, which clears the progress lines, and then the message.
+    // The abort comes first because it clears the progress lines. The message follows.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

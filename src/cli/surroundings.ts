@@ -1,6 +1,6 @@
 /**
- * Sets up log and progress on standard error for the operation of a command. An operation in this process also stores
- * the log lines of each run for `tidemark logs`, and sends traces where the standard variables request them.
+ * Sets up log and progress on standard error for a command. If the operation runs in this process, its log lines are
+ * also stored for `tidemark logs`, and traces are sent where the standard OpenTelemetry variables request.
  */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
@@ -21,15 +21,15 @@ import { type Loudness, voices } from './voices.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly loudness: Loudness
-  /** Called when it is known which process executes the operation. */
+  /** Called once, when the process that executes the operation is known. */
   readonly onBegin?: (where: 'worker' | 'here') => void
-  /** Called with the progress, as is the view of the progress. */
+  /** Called with each progress event, in addition to the view on standard error. */
   readonly onProgress?: (progress: Progress) => void
 }
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Executes an operation for a command and returns its answer. Throws the errors of `perform`. */
+/** Executes an operation in a worker or in this process and returns its answer. Throws the errors of `perform`. */
 export function performFor<R extends ActingRequest>(
   shell: Shell,
   settings: CommandSettings,
@@ -46,7 +46,7 @@ export function performFor<R extends ActingRequest>(
       const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
       const tell = (event: OperationEvent) => {
         if ('progress' in event) onProgress?.(event.progress)
-        // Only `sync` prints each outcome at once. Other operations print outcomes at their end.
+        // Only `sync` prints each outcome at once. Other commands print all outcomes in their summary.
         if ('progress' in event || request.do === 'sync') around.tell(event)
       }
       return { ...around, tell }
@@ -69,7 +69,7 @@ function inWorker(shell: Shell, { loudness }: CommandSettings): Surroundings {
   }
 }
 
-/** Opens log, run logs and tracing. Closing waits until spans are sent and lines are written. */
+/** Opens log, run logs and tracing. Closing waits until all spans are sent and all lines are written. */
 async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettings): Promise<Surroundings> {
   const { clock, env } = shell
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With --json, a sync's outcomes are already logged by the view. People read them in the summary.
+    // With `--json`, the view already logs a sync's outcomes. Otherwise only the run logs contain them.
     onEnded: (kind, outcome) => {
       if (loudness.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -93,13 +93,13 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // If there is no worker, only commands delete old log lines. They do this once an hour.
+      // Without a worker, only commands delete old log lines. They do so once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }
 }
 
-/** At a stop, erases the progress lines before the message is printed. */
+/** Erases the progress lines when the command is stopped, before the message of the stop is printed. */
 const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
 

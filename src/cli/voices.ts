@@ -5,13 +5,12 @@ import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentPr
 import type { Shell } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
-/** The options that several commands have. A command without one of them never gets it. */
+/** Options that several commands have. Commands that do not declare one of these options never receive it. */
 export interface CommandOptions extends Loudness {
-  /** The configuration: from `--config`, or from its usual places. */
+  /** The configuration from `--config`, or from the default file. */
   readonly config: Config
 }
 
-/** How much a command prints while it works. */
 export interface Loudness {
   readonly json?: boolean
   readonly quiet?: boolean
@@ -24,7 +23,7 @@ export interface Voices {
 
 type Keep = LogOptions['keep']
 
-/** Opens log and progress, which share standard error. `keep` receives all lines of the log, also hidden ones. */
+/** Opens log and progress, which share standard error. `keep` receives every log line, even if it is not printed. */
 export function voices({ err, clock, env }: Shell, { json = false, quiet = false }: Loudness, keep?: Keep): Voices {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })

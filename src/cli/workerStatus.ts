@@ -7,7 +7,7 @@ import { counted, duration, table, timeText } from './layout.ts'
 type WorkerStatus = AnswerOf<'status'>
 type NextTick = WorkerStatus['next'][number]
 
-/** Returns when each report runs next; no time for a paused one, whose ticks are skipped until the pause ends. */
+/** Returns when each report runs next. A paused report has no time: its ticks are skipped until it is resumed. */
 export function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
   const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
@@ -28,7 +28,7 @@ export function nextText({ next, running, standings }: WorkerStatus, now: Instan
   return `${lines.join('\n')}\n`
 }
 
-/** Returns active runs, waiting runs, and the number of jobs in each queue, without ticks of the schedule. */
+/** Returns the active runs, the waiting runs, and the number of jobs in each queue except the queue of ticks. */
 export function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>

@@ -1,15 +1,15 @@
 /**
- * Checks of single settings. Each returns a description of the problem, or undefined. An address is not repeated in it,
- * because it may contain a password, and problems are printed and logged.
+ * Checks of single settings. Each check returns a description of the problem, or undefined. The description never
+ * repeats an address: addresses may contain a password, and problems are printed and logged.
  */
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** Maximum interval: Node's timers take at most 2^31 ms. */
+/** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** The maximum of overlap and settle is ten years, so that sums of instants stay exact. */
+/** The maximum of `overlap` and `settle` is ten years, so that sums of instants stay exact. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -29,7 +29,7 @@ const protocolProblem = ({ protocol, hostname }: URL): string | undefined =>
     ? undefined
     : 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 
-/** Checks the address of a webhook. A query is allowed: many receivers identify the sender by one. */
+/** Checks the address of a webhook. A query is allowed, because many receivers identify the sender by one. */
 export const webhookProblem: Check = (text) => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
   const url = new URL(text)
@@ -48,12 +48,12 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** Matches an address such as `s3://bucket`. A single letter before the colon is a Windows drive. */
+/** Matches an address such as `s3://bucket`. A single letter before the colon is no match, but a Windows drive. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The path of the catalogue's file, or a connection string, which may contain a password. */
+  /** The path of the SQLite file, or a connection string for PostgreSQL, which may contain a password. */
   readonly at: string
 }
 
@@ -62,7 +62,7 @@ export function lakeAddress(text: string): LakeAddress | undefined {
   return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
 }
 
-/** Checks the warehouse: a DuckDB file or a lake. */
+/** Checks the setting `warehouse`: a DuckDB file or a lake. */
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
   if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
@@ -71,13 +71,13 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Returns the problem of a directory: an address such as `s3://…` is refused, because only paths were ever tried. */
+/** Checks a setting that names a directory. Refuses addresses such as `s3://…`, because they were never tested. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** Matches host and port. An IPv6 address needs brackets: `[::1]`. */
+/** Matches the address `quack://HOST:PORT`. An IPv6 host needs brackets: `[::1]`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>
@@ -86,7 +86,7 @@ export const serveProblem: Check = (text) =>
 export interface ServeAddress {
   readonly host: string
   readonly port: number
-  /** True if only processes of this machine can connect. */
+  /** True if only processes of this machine can connect to the host. */
   readonly isLoopback: boolean
 }
 
@@ -107,10 +107,10 @@ export const everyProblem: Check = (text) => {
 /** Checks a duration or `never`. */
 export const deletesEveryProblem: Check = (text) => (text === 'never' ? undefined : durationProblem(text))
 
-/** Returns the problem unless the text is a duration, a cron line or `never`. */
+/** Checks a duration, a cron line or `never`. */
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 
-/** Checks a time zone against the IANA names, such as Europe/Paris. */
+/** Checks a time zone against the IANA names. Example: `Europe/Paris`. */
 export const timeZoneProblem: Check = (text) => {
   try {
     return Intl.DateTimeFormat('en', { timeZone: text }) && undefined
@@ -125,11 +125,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Returns the problem with how long bookkeeping is kept: at least a day, because runs read the last day's entries. */
+/** Checks how long bookkeeping is kept. The minimum is a day, because runs read the last day's entries. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Returns the problem with the lag that causes a notice. Not 0s, because each mark is a little behind the present. */
+/** Checks the lag that causes a notice. 0s is refused, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

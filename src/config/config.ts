@@ -35,7 +35,7 @@ export type { Problem } from './problems.ts'
 export { jsonSchema } from './raw.ts'
 export type * from './shape.ts'
 
-/** Reads and checks the configuration. Throws CONFIG_INVALID with all problems that were found. */
+/** Reads and checks the configuration. Throws CONFIG_INVALID with all problems. */
 export async function loadConfig(given: ConfigSources): Promise<Config> {
   const sources = await readSources(given)
   const { env, folder, file } = sources
@@ -78,7 +78,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
 }
 
 /**
- * Returns where a key is set, for messages: the variable or the line; without a file, the variable that could set it.
+ * Returns where a key is set, for messages: variable, or file and line. Without a file, the variable that could set it.
  */
 function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
@@ -107,10 +107,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Returns the line of a problem, to sort by. Problems of environment variables have none and are sorted to the end. */
+/** Returns the line of a problem, to sort by. Problems of environment variables have no line and are sorted last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes a value and all values in it, except for URLs and secrets, which can't be frozen. */
+/** Freezes a value and all values in it, except URLs and secrets, which can't be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

@@ -1,4 +1,4 @@
-/** Checks that the schema of the file can't do: of settings that a variable may set, or that exclude each other. */
+/** Checks that the file's schema can't make, because a variable may set the value or settings exclude each other. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -12,7 +12,7 @@ const REQUIRED = [
   ['service', 'client_id'],
 ] as const
 
-/** Returns a problem for each required setting that is missing in both file and environment. */
+/** Returns a problem for each required setting that neither the file nor the environment contains. */
 export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
   REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
     where: whereOf(required),
@@ -29,12 +29,12 @@ export const unknownReports = (env: Environment): readonly Problem[] =>
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** Minimum length of a token if others in the network may try to guess it. */
+/** Minimum length of the `serve` token if other machines can reach the address and try to guess the token. */
 const TOKEN_CHARS_MIN = 16
-/** The extension's own minimum length, used if only processes of this machine can reach the address. */
+/** Minimum length of the `serve` token on a loopback address. DuckDB's extension requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Returns the problems with `serve`: it needs DuckDB's extensions, and a token that others can't guess. */
+/** Returns the problems with `serve`, which needs DuckDB's extensions, and a token that others can't guess. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []
@@ -51,7 +51,7 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/** Returns problems with settings that a lake excludes, because it has several writers and its readers attach it. */
+/** Returns a problem for each setting that can't be combined with a lake, or that only a lake has. */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })

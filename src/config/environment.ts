@@ -1,4 +1,4 @@
-/** Defines which environment variable sets which key, and converts its text to the key's value. */
+/** Defines which environment variable sets which key of the file, and converts its text to the key's value. */
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -38,14 +38,14 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** Variables without a key in the file. */
+/** The constants up to `REPORTS` are variables that no key of the file corresponds to. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that the launcher reads, or that are read before the configuration exists. */
+/** Variables that only the launcher reads, or that are read before the configuration exists. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -56,11 +56,11 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the key at `path` or a part of it; undefined if none has. */
+  /** Returns the variable that has set the key at `path` or a section around it; undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 
-/** Returns a copy of the file's settings in which each variable that is set has replaced its key. */
+/** Returns a copy of the file's settings in which the value of each set variable has replaced the key's value. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -72,17 +72,17 @@ export function withEnvironment(fileValue: unknown, env: Environment): MergedSet
   return { value, variableAt }
 }
 
-/** Returns the items of a list in a variable: `EUR, USD` and `EUR USD` are the same. */
+/** Returns the items of a list in a variable. `EUR, USD` and `EUR USD` are the same list. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** Returns the number; a text that is no number unchanged, so that the schema rejects it with its own message. */
+/** Returns the variable's value. Text that is no number stays text, so that the schema rejects it with its message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns the section; if it is not a map, unchanged, so that the schema rejects it with its own message. */
+/** Sets `path` in a copy of the settings. A section that is not a map stays as it is, so that the schema rejects it. */
 function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -103,16 +103,16 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
-/** Returns the names of the environment variables of Tidemark that are set. */
+/** Returns the names of Tidemark's variables that are set. */
 export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
 
-/** A variable that nothing reads. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
+/** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
 export interface Misspelling {
   readonly name: string
   readonly meant: string
 }
 
-/** Returns the variables that look like one of Tidemark's. A variable that resembles none belongs to another program. */
+/** Returns set variables whose names resemble one of Tidemark's. Others may belong to other programs. */
 export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -1,10 +1,10 @@
-/** The building blocks of the configuration schema: checked text, sizes, lists without duplicates, filters by type. */
+/** The building blocks of the configuration's schema: checked text, sizes, lists without duplicates, typed filters. */
 import { z } from 'zod'
 import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text. Its error is the text that `check` returns. */
+/** Returns a schema for text that `check` accepts. The text that `check` returns is the error message. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -14,7 +14,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. issues.ts describes violated bounds. */
+/** Returns a schema for whole numbers. issues.ts writes the message if a limit is exceeded. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
@@ -39,7 +39,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** An integer; one beyond 2^53 is text, as yamlFile.ts reads it. */
+/** An integer. An integer beyond 2^53 is text, because yamlFile.ts reads it as text to keep all digits. */
 const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),
@@ -54,7 +54,7 @@ export const filterTypes = {
   'integer[]': z.array(exactInteger),
   string: z.string().min(1),
   boolean: z.boolean(),
-  // The service takes date-times (spec §4), which a date alone is not.
+  // The service accepts only date-times (spec §4), so a date is converted to one.
   'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC, no time midnight').transform((text) =>
     formatInstant(parseInstant(text) as Instant),
   ),

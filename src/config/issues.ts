@@ -1,4 +1,4 @@
-/** Describes the schema's errors for an operator: which key, what it must be, and which key was probably meant. */
+/** Describes the schema's errors for an operator: which key, what its value must be, which key was probably meant. */
 import { z } from 'zod'
 import { pathText, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -9,7 +9,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns the problems of a failed validation. Each unknown key is a problem of its own, with its own line. */
+/** Returns the problems of a failed validation. Each unknown key is a separate problem, with its own line. */
 export function findingsOf(error: z.ZodError): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
@@ -30,7 +30,7 @@ function unknownKey(path: Path, key: string): string {
   return `${name} is not a setting${hint(key, known)}`
 }
 
-/** Returns the keys that the schema has at `path`. */
+/** Returns the names of the keys that the schema allows in the section at `path`. */
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Returns the schema inside of its defaults and optional wrappers. */
+/** Returns the schema without the optional and default wrappers around it. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema
@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns the text of an error. Our own texts, which begin with "must", are kept; zod's are replaced. */
+/** Returns the message of an error. Messages that begin with "must" are ours and are kept; zod's are replaced. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

@@ -1,13 +1,13 @@
 /**
- * Checks the rules for columns. A rule must name a column of the report. Some columns can't be dropped or hashed,
- * because the warehouse needs their values.
+ * Checks the rules for columns (`hash`, `drop`, `keep`). A rule must name a column of the report. Some columns can't be
+ * dropped or hashed, because the warehouse needs their values.
  */
 import { reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 import type { Problem, WhereOf } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 
-/** Returns a problem for each rule that is not possible for its report. */
+/** Returns a problem for each rule that its report does not allow. */
 export function columnProblems(raw: Pick<RawConfig, 'reports'>, whereOf: WhereOf): Problem[] {
   return Object.entries(raw.reports).flatMap(([name, own]) =>
     Object.entries(own?.columns ?? {}).flatMap(([column, rule]) => {

@@ -1,16 +1,16 @@
 /**
- * What is wrong with a configuration, and where. Problems are collected rather than thrown one by one, so that an
- * operator corrects the file once. A problem names keys, never values, which may be secret.
+ * What is wrong with a configuration, and where. Problems are collected, so that an operator corrects the file only
+ * once. A problem names keys, never values, because values may be secret.
  */
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
-  /** Where the problem is: `tidemark.yaml:12`, or the name of a variable. */
+  /** The line or the variable that causes the problem. Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
   readonly where: string
   readonly problem: string
 }
 
-/** Steps to a setting. Example: `['reports', 'events', 'expand', 2]`. */
+/** The steps to a setting. Example: `['reports', 'events', 'expand', 2]`. */
 export type Path = readonly (string | number)[]
 
 /** Returns the line or the variable that sets the key at a path, for messages. */
@@ -20,7 +20,7 @@ export type WhereOf = (path: Path) => string
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the setting at a path before it is checked; undefined if there is none. */
+/** Returns the unchecked setting at a path; undefined if there is none. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -28,7 +28,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder without a `tidemark.yaml`, if none was found. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which no `tidemark.yaml` was found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -21,7 +21,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** The minimum is one request in 100 s. With fewer, a worker would seem to hang. */
+/** With less than one request in 100 seconds, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -98,7 +98,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** DuckDB parses this text. */
+/** Returns a schema for a limit of memory. DuckDB parses the text. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()
@@ -182,6 +182,6 @@ export type RawConfig = Omit<z.output<typeof RawConfig>, 'reports'> & {
   readonly reports: Readonly<Record<string, RawReport | undefined>>
 }
 
-/** Returns the JSON Schema for editors (`tidemark.schema.json`), in draft 7, which YAML editors support best. */
+/** Returns the JSON Schema for editors (`tidemark.schema.json`) in draft 7, which YAML editors support best. */
 export const jsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(RawConfig, { target: 'draft-7', io: 'input', unrepresentable: 'any' })

@@ -13,7 +13,7 @@ import {
 } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
-/** The reports whose changed rows can be audited: all that do not depend on another report's rows. */
+/** The reports whose changed rows can be audited: all that are not read record by record themselves. */
 export const followable: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -52,7 +52,7 @@ const entity = z.strictObject({
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
 })
 
-/** Returns the schema of one report's settings. It has a setting only if the report's declaration supports that. */
+/** Returns the schema of one report's section. The section has only the keys that the report's declaration supports. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
@@ -89,7 +89,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A section that was checked by `reportSection`. Keys that the report does not support are always missing. */
+/** A section that `reportSection` has checked. Keys that the report does not support are always missing. */
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string

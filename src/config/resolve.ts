@@ -9,9 +9,9 @@ import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig } from './
 import { parseDuration } from './units.ts'
 
 export interface Surroundings {
-  /** Paths in the settings are relative to this folder. */
+  /** The folder to which paths in the settings are relative. */
   readonly folder: string
-  /** The reports in TIDEMARK_REPORTS; undefined: all. */
+  /** The reports that TIDEMARK_REPORTS lists; undefined if all reports may run. */
   readonly onlyReports: readonly string[] | undefined
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly source: Config['source']
 }
 
-/** Returns the configuration for the settings. */
+/** Returns the final configuration. The settings must be checked. */
 export function resolve(raw: RawConfig, given: Surroundings): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
   const lake = lakeOf(raw, given.folder)
@@ -47,14 +47,14 @@ export function resolve(raw: RawConfig, given: Surroundings): Config {
   }
 }
 
-/** Returns the absolute paths of the warehouse and of the published copy, which is in the warehouse's folder by default. */
+/** Returns absolute paths. By default, the published copy is in the warehouse's folder. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the path next to which staging, queue and socket are. A lake in PostgreSQL has no path of its own. */
+/** Returns the path next to which staging, queue and socket are created. A lake in PostgreSQL uses a fixed path. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -75,7 +75,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Returns the service's settings. If address or identifier are missing, that was already reported as a problem. */
+/** Returns the service's settings. A missing address or client identifier was already reported as a problem. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

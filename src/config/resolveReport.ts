@@ -1,4 +1,4 @@
-/** Computes a report's settings from its section and the defaults. Decides whether it runs, and if not, why. */
+/** Computes a report's settings from its section and the defaults. Decides whether the report runs, and if not, why. */
 import { reports, type Declaration } from '../../schema/index.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawConfig } from './raw.ts'
@@ -8,7 +8,6 @@ import { parseDuration } from './units.ts'
 
 type RegisteredReport = (typeof reports)[number]
 
-/** Returns the configuration of one report. */
 export function resolveReport(
   report: RegisteredReport,
   raw: RawConfig,
@@ -29,7 +28,7 @@ export function resolveReport(
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // The flags are in the order of the declaration, so that their order in the file does not change requests.
+    // The flags have the declaration's order, so that their order in the file does not change requests.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: withoutEmpty(own.filters ?? {}),
     contract: own.schema_contract ?? raw.defaults.schema_contract,
@@ -40,7 +39,7 @@ export function resolveReport(
   }
 }
 
-/** An empty filter means all values (spec §4, rule 3), as one that is left out. */
+/** Removes empty filters. An empty filter means all values (spec §4, rule 3), the same as no filter. */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 
@@ -49,7 +48,7 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Audit entries never change, so audit reports are not reconciled. */
+/** Returns how often the report is reconciled. Audit reports never are, because audit entries never change. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 

@@ -1,6 +1,6 @@
 /**
- * The three secrets of the configuration. Each is in a variable of its own, or in a file that a setting or the variable
- * with the ending `_FILE` names. `tidemark.yaml` never contains a secret.
+ * Reads the three secrets of the configuration. Each is in an environment variable, or in a file. A setting or the
+ * variable with the ending `_FILE` names that file. `tidemark.yaml` never contains a secret.
  */
 import path from 'node:path'
 import { Secret } from '../secret.ts'
@@ -16,7 +16,7 @@ interface SecretSetting {
   readonly charsMin: number
 }
 
-/** Minimum length: somebody could find a shorter key by trying all of them. */
+/** Minimum length of keys: a shorter key could be found by trying all possible ones. */
 const KEY_CHARS_MIN = 16
 
 const SETTINGS = {
@@ -33,7 +33,7 @@ const SETTINGS = {
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** The list to which problems are added. If there are any, the function returns undefined. */
+  /** The list to which problems are added. A function that adds a problem returns undefined. */
   readonly problems: Problem[]
 }
 
@@ -45,7 +45,7 @@ export async function readClientSecret(value: unknown, from: SecretSources): Pro
   return secret
 }
 
-/** Reads the key for hashed columns. Required if a report hashes a column. */
+/** Reads the key for hashed columns. The key is required if a report hashes a column. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key
@@ -53,7 +53,7 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices. Required if a webhook is set, and otherwise not read. */
+/** Reads the secret that signs notices. The secret is required if a webhook is set, and not read without one. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
   const secret = await readSecret(SETTINGS.notify, raw, from)

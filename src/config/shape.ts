@@ -17,7 +17,7 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** The interval, or the times, at which something is repeated. */
+/** How often a task is repeated: an interval, or times of a cron line. */
 export interface Rhythm {
   /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
@@ -28,7 +28,7 @@ export interface Rhythm {
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 export interface Privacy {
-  /** The rule by `column` or `collection.column`. */
+  /** Maps `column` or `collection.column` to its rule. */
   readonly columns: Readonly<Record<string, 'hash' | 'drop' | 'keep'>>
   readonly excludePayload: boolean
 }
@@ -38,26 +38,26 @@ export interface ReportConfig extends Rhythm {
   readonly enabled: boolean
   /** Why the report is off; undefined if it is on. */
   readonly offReason?: OffReason
-  /** The time zone of cron lines. */
+  /** The time zone in which cron lines are read. */
   readonly timeZone: string
-  /** When a worker compares the whole report with the service; undefined: only on request. */
+  /** When a worker compares the whole report with the service; undefined if only on request. */
   readonly reconcile?: Rhythm
-  /** How often incremental runs compare counts; 0: each of them; undefined: never. */
+  /** How often (ms) incremental runs compare counts. 0: in each run. Undefined: never. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number
   readonly settleMs: number
   readonly start: Instant
-  /** The flags of `expand` in requests: all, unless the settings name some. */
+  /** The `expand` flags that requests contain: all flags, unless the settings list some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What new fields and types cause. */
+  /** What happens when the service returns new fields or types. */
   readonly contract: SchemaContract
-  /** True: every version of each row is kept in schema `history`. */
+  /** Whether every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
-  /** Which values are hashed or dropped before they are written. */
+  /** The rules that hash or drop values before they are written. */
   readonly privacy: Privacy
-  /** True: incremental runs also request rows by creation time, if the report can be read so. */
+  /** Whether incremental runs also request rows by creation time. False if the report does not support that. */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
@@ -68,7 +68,7 @@ export interface ServiceConfig {
   readonly clientId: string
   readonly clientSecret: Secret
   readonly scopes?: readonly string[]
-  /** The maximum number of concurrent requests. */
+  /** Maximum number of concurrent requests. */
   readonly concurrency: number
   readonly requestsPerSecond?: number
 }
@@ -76,25 +76,25 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
-  /** The value of `TIDEMARK_CONSOLE_TOKEN`; undefined: the console makes a token when it starts. */
+  /** The value of `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token at its start. */
   readonly token?: Secret
 }
 
 export interface LakeConfig extends LakeAddress {
-  /** Directory of the Parquet files, with a slash at its end. */
+  /** The directory of the Parquet files. Ends with a slash. */
   readonly data: string
   readonly extensions: string | undefined
 }
 
-/** Where a worker serves the published copy. */
+/** The address at which a worker serves the published copy. */
 export interface ServeConfig extends ServeAddress {
-  /** The value of `TIDEMARK_SERVE_TOKEN`; undefined: the worker makes a token when it starts. */
+  /** The value of `TIDEMARK_SERVE_TOKEN`. If it is undefined, the worker creates a token at its start. */
   readonly token?: Secret
 }
 
-/** Where the worker posts notices for operators. */
+/** Where, and when, the worker posts notices for operators. */
 export interface NotifyConfig {
-  /** The address. Only its host is printed or logged, because path and query may be secret. */
+  /** Only the host is printed or logged, because path and query may be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -107,37 +107,37 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** A size that DuckDB parses, such as `1GB`. */
+  /** Memory that DuckDB may use for the warehouse. DuckDB parses the text. Example: `1GB`. */
   readonly warehouseMemory: string
-  /** Memory of DuckDB for queries: a size that DuckDB parses, such as `1GB`. */
+  /** Memory that DuckDB may use for queries. DuckDB parses the text. Example: `1GB`. */
   readonly queryMemory: string
   readonly warehouseThreads?: number
 }
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute path; for a lake, the path from which those of its local files (staging, queue, socket) are derived. */
+  /** Absolute path. For a lake, a local path next to which staging, queue and socket are created. */
   readonly warehouse: string
   /** The lake; undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
   readonly published: string
-  /** A directory on the warehouse's file system, so that a file is moved between them by a rename. */
+  /** A directory on the warehouse's file system, so that a rename can move files between them. */
   readonly staging: string
-  /** Directory of DuckDB's extensions. Always set if one is needed. */
+  /** Directory of DuckDB's extensions. Always set if an extension is needed. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long a run or window is kept in the bookkeeping tables before only a sum of it is kept. */
+  /** How long (ms) the bookkeeping tables keep single runs and windows. Older ones are kept only as sums. */
   readonly historyMs: number
   /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
-  /** ISO 4217 codes. */
+  /** ISO 4217 codes. Example: `['EUR', 'USD']`. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** The file, the variables that are set, and variables that are probably misspelt. */
+  /** The file and the variables that were read, and variables whose names are probably misspelt. */
   readonly source: {
     readonly file?: string
     readonly env: readonly string[]
@@ -146,7 +146,7 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** The file in `--config`; undefined: the usual places are searched. */
+  /** The file that `--config` names; undefined if the default file is to be found. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

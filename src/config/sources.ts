@@ -13,14 +13,14 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path; undefined if there is no file, so that the environment has to set everything. */
+  /** Absolute path of the file; undefined without a file, when the environment has to set everything. */
   readonly file?: string
-  /** The file's name for messages: relative to the working directory if the file is inside of it. */
+  /** The file's name for messages. Relative to the working directory if the file is inside it. */
   readonly fileLabel: string
   readonly text: string
   /** The folder to which paths in the configuration are relative. */
   readonly folder: string
-  /** The variables of `.env`, replaced by those of the real environment. A variable with an empty text is not set. */
+  /** The variables of `.env` and of the real environment, which takes precedence. Empty variables count as not set. */
   readonly env: Environment
 }
 
@@ -33,7 +33,7 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   if (typeof text !== 'string' && text.code !== 'ENOENT') throw fileUnreadable(false, FILE_NAME, text)
   const folder = typeof text === 'string' ? path.dirname(chosen) : cwd
   const dotEnv = await contentOf(path.join(folder, '.env'))
-  // A folder named .env is usually a Python environment.
+  // A folder named `.env` is ignored: it is usually a Python environment.
   if (typeof dotEnv !== 'string' && !['ENOENT', 'EISDIR'].includes(dotEnv.code))
     throw fileUnreadable(false, '.env', dotEnv)
   const environment = withDotEnv(env, dotEnv)
@@ -41,13 +41,13 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Reads a secret from a file, without the line break that editors and secret stores add to its end. */
+/** Reads a secret from a file, without the final line break that editors and secret stores add. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While a file with a secret is replaced, it may be missing or empty for a moment; then the old secret stays in use.
+  // While the file is replaced, it may be missing or empty for a moment. The old secret then stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

@@ -1,6 +1,6 @@
 /** "Did you mean": finds the known word that is most similar to a mistyped one, if one is similar enough. */
 
-/** At most one third of the letters may differ, because a less similar suggestion would confuse. */
+/** At most 1/3 of the letters may differ, because a less similar suggestion would confuse. */
 const FAR = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {
@@ -11,17 +11,17 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** Returns `; did you mean "events"?`, or the known words when none is similar. */
+/** Returns `; did you mean "events"?`, or lists the known words if none is similar. */
 export function hint(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** Removes case and separators, so that `pageSize`, `page-size` and `page_size` are equal. */
+/** Returns the word in lower case without separators, so that `pageSize`, `page-size` and `page_size` are equal. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
-/** Returns the Levenshtein distance: the number of letters to add, remove or change. */
+/** Returns the Levenshtein distance: how many letters must be added, removed or changed. */
 function distanceBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (const [line, letter] of a.split('').entries()) {

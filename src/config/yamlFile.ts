@@ -7,7 +7,7 @@ import type { Path } from './problems.ts'
 
 export interface YamlFile {
   readonly value: unknown
-  /** Returns the line, from 1 on, of the deepest part of `path` that exists. */
+  /** Returns the line number (from 1) of the deepest part of `path` that exists. */
   lineOf(path: Path): number
   /** Errors in the text. If there are any, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
@@ -29,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Returns the value with its aliases resolved. Throws for an unknown alias, and for aliases that make a huge value. */
+/** Returns the document's value with its aliases resolved, or `ALIASES` if an alias is unknown or the value is huge. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))
@@ -39,8 +39,8 @@ function plainValueOf(document: Document): unknown {
 }
 
 /**
- * Removes keys without a value, so that all lines of a section may be comments. An integer that a number would round
- * becomes its text.
+ * Removes keys without a value, so that an operator can comment out all lines of a section. An integer that a
+ * JavaScript number would round becomes text.
  */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
@@ -77,7 +77,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Returns the parser's message, shortened or replaced if it quotes the text, which may contain a secret. */
+/** Returns the parser's message. Text that the message quotes is removed, because the text may contain a secret. */
 function wordsOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

@@ -1,7 +1,7 @@
 /**
- * The source of the console's data and the target of its commands. If this process owns the warehouse, it is both
- * itself. In any other process, data are read from the published copy, and commands are sent through the queue to the
- * owner. When the owner changes, so does the backend, while the console stays open.
+ * The source of the console's data and the target of its commands. If this process owns the warehouse, it is both. In
+ * any other process, data are read from the published copy, and commands are sent to the owner through the queue. When
+ * the owner changes, the backend changes, while the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -14,17 +14,16 @@ export interface Reader {
 }
 
 export interface ConsoleBackend {
-  /** Whether this process owns the warehouse. */
   readonly isOwner: boolean
-  /** Executes an operation of the command line. A failure is returned as an answer with `error`. */
+  /** Executes an operation. A failure is returned as an answer with `error`, not thrown. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs SELECT statements on the bookkeeping tables of the warehouse, or of the published copy. */
+  /** Runs SELECT statements on the bookkeeping tables, of the warehouse or of the published copy. */
   readonly books: Reader
-  /** Returns what `tidemark status --json` prints for each report. */
+  /** Returns each report's state, as `tidemark status --json` prints it. */
   standings(): Promise<readonly Standing[]>
-  /** Returns the active runs of this process; none if it is not the owner. */
+  /** Returns the active runs of this process; none if it does not own the warehouse. */
   running(): readonly RunningRun[]
-  /** Returns how many runs this process has begun so far; 0 if it is not the owner. */
+  /** Returns how many runs this process has begun since its start; 0 if it does not own the warehouse. */
   begun(): number
 }
 

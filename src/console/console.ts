@@ -1,6 +1,6 @@
 /**
- * The console: a page and a small API over the operations of the worker, behind a token. This file assembles the server in
- * the order in which a request passes: headers, gate, rate limit, routes.
+ * The console: a page and a small API for the worker's operations, protected by a token. This file assembles the server
+ * in the order in which a request passes: headers, gate, rate limit, routes.
  */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
@@ -28,9 +28,9 @@ import { addPageFiles } from './pageFiles.ts'
 
 export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metricsText'> {
   readonly host: string
-  /** Port to listen on; 0: any free port. */
+  /** The port to listen on; 0 means any free port. */
   readonly port: number
-  /** Token for the login; undefined: a new token is made. */
+  /** The token for the login. If it is undefined, a new token is created. */
   readonly token: Secret | undefined
   readonly version: string
   readonly clock: Clock
@@ -38,7 +38,7 @@ export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metrics
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly settings: AllSettings
   readonly runLogs: string
-  /** Returns the current backend; it changes with the ownership of the warehouse. */
+  /** Returns the current backend, which changes when the owner of the warehouse changes. */
   readonly backendOf: () => ConsoleBackend
 }
 
@@ -50,7 +50,7 @@ export interface Console extends AsyncDisposable {
 
 const BODY_BYTES_MAX = 16_384
 const REQUEST_MS_MAX = 10_000
-/** Limit of requests without a login from one address. Each file of the page has its own count. */
+/** Maximum number of requests without a login per minute and address. Each file of the page is counted separately. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONFIG_INVALID for an address that must not be used, and CONSOLE_PORT_TAKEN. */
@@ -92,7 +92,7 @@ interface RouteOptions {
 
 async function addRoutes(app: FastifyInstance, { options, gate, errands }: RouteOptions): Promise<Live> {
   const { clock, log, backendOf, version } = options
-  // The page and machines send JSON only.
+  // Only JSON is accepted, because the page and programs send nothing else.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

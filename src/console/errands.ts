@@ -1,6 +1,6 @@
 /**
- * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand
- * whose state the page polls. Only the newest errands are kept; the results are in the bookkeeping tables.
+ * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response contains an
+ * errand, whose state the page polls. Only the newest errands are kept; results are in the bookkeeping tables.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
@@ -35,7 +35,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it goes on. */
+  /** Begins the action. Resolves when it has ended; after `WAIT_MS_MAX`, resolves although the action continues. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),
@@ -55,7 +55,7 @@ export class Errands {
     return errand
   }
 
-  /** Stops waiting for the results of actions, which go on in the worker. */
+  /** Stops waiting for the results of actions. The actions themselves continue in the worker. */
   close(): void {
     this.#closing.abort()
   }

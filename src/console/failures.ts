@@ -1,4 +1,4 @@
-/** Turns errors into responses: what happened and what to do, without details of the program. */
+/** Converts errors to responses: what happened and what to do, without internals of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error as a response, without the error handlers of plugins. */
+/** Sends the error as a response. Does not use the error handlers of plugins. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)
@@ -36,7 +36,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Converts an error of Fastify about the request: too large, not JSON, wrong fields, too many requests. */
+/** Converts Fastify's error about a request (too large, no JSON, wrong fields); undefined if the server has failed. */
 function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

@@ -12,7 +12,7 @@ export interface MetricsText {
 
 export interface HealthOptions {
   readonly clock: Clock
-  /** Returns false if the store of the queue does not respond, or if an owner's schedule is not set. */
+  /** Returns false if the queue's store does not respond, or if a role of this worker is not ready yet. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<MetricsText>) | undefined
 }

@@ -1,4 +1,4 @@
-/** The jobs of all queues for the Runs page: active, waiting, delayed until their next attempt, and failed. */
+/** Lists the jobs of all queues for the page of runs: active, waiting, delayed until the next attempt, and failed. */
 import { type QueueName, QUEUES } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { type Clock, within } from '../clock.ts'
@@ -13,7 +13,7 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Reads the jobs of the queues. Requests during a read get its result, so that many pages can't overload the store. */
+/** Reads the jobs of the queues. Concurrent requests share one read, so that many pages can't overload the store. */
 export class JobList {
   readonly #queues: Queues
   readonly #clock: Clock
@@ -24,7 +24,7 @@ export class JobList {
     this.#clock = clock
   }
 
-  /** Returns at most `JOBS_MAX` jobs per queue and state, running jobs first. Throws QUEUE_UNREACHABLE after 5 seconds. */
+  /** Returns at most `JOBS_MAX` jobs per queue and state, active ones first. Throws QUEUE_UNREACHABLE after 5 s. */
   async read(): Promise<Jobs> {
     const reading = (this.#reading ??= readJobs(this.#queues).finally(() => (this.#reading = undefined)))
     const answer = await within(ANSWER_MS_MAX, this.#clock, () => reading)
@@ -43,13 +43,13 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** True for the one delayed job per report in the queue of ticks. It is always there and is not shown. */
+/** Each report always has one delayed job in the queue of ticks, its schedule. Such jobs are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // A job may be removed while it is listed.
+  // A job that is removed during the listing is undefined.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

@@ -1,6 +1,6 @@
 /**
- * Live progress as server-sent events. Active runs are read a few times a second, and an open page receives the new
- * state if it has changed. So a fast run causes no flood of events, and a slow browser no backlog.
+ * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the new
+ * state if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -10,7 +10,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
-/** Interval for a comment and a check of the session. Proxies close connections that are silent for a minute. */
+/** Interval at which a silent stream receives a comment. Proxies close connections that are silent for a minute. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -25,7 +25,7 @@ export interface LiveOptions {
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The last state that was sent. */
+  /** The state that was sent last, as JSON. */
   sent: string
   sentMs: number
 }
@@ -39,7 +39,7 @@ export class Live {
     this.#parts = parts
   }
 
-  /** Sends events until the client disconnects. Throws CONSOLE_LIMITED. */
+  /** Sends events until the client disconnects. Throws CONSOLE_LIMITED if too many streams are open. */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     if (this.#streams.size >= STREAMS_MAX) {
       throw new SyncError('CONSOLE_LIMITED', `${STREAMS_MAX} pages already watch live progress`, {
@@ -76,14 +76,14 @@ export class Live {
     if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
-  /** Returns whether the text was sent. */
+  /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */
   #send(stream: Stream, text: string): boolean {
     if (!this.#parts.mayWatch(stream.request)) {
       stream.reply.raw.end()
       this.#streams.delete(stream)
       return false
     }
-    // While the buffer is not empty, nothing is sent. A slow reader gets the newest state later, and no older ones.
+    // While a slow client's buffer is full, nothing is sent. The client later receives only the newest state.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

@@ -1,6 +1,6 @@
 /**
  * The interface to what executes an operation. In the worker that owns the warehouse, runs go through the queues. In a
- * command that opens the warehouse itself, they begin at once. Operations use only this interface.
+ * command that opens the warehouse itself, runs begin at once. Operations use only this interface.
  */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -10,7 +10,7 @@ import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
   readonly tell: (event: OperationEvent) => void
-  /** Aborts when the caller has left. Runs that a worker has begun go on. */
+  /** Aborts when the caller has left. Runs that a worker has begun continue. */
   readonly signal: AbortSignal
 }
 
@@ -21,21 +21,21 @@ export type RunRequest =
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
-  /** The result of a reconcile or a backfill; undefined if it failed. */
+  /** The result of a reconcile or a backfill; undefined if the run failed or has another kind. */
   readonly result?: unknown
 }
 
 export interface Engine {
   readonly context: OwnerContext
-  /** Runs the reports and returns their outcomes. Each outcome is also sent to the caller as soon as it is known. */
+  /** Runs the reports and returns their outcomes. The caller also receives each outcome at once, through `tell`. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
-  /** Publishes the copy for readers, unless it is up to date. */
+  /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns what it was, such as `a run`; undefined if there is no such run. */
+  /** Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. */
   callOff(id: string): Promise<string | undefined>
-  /** Returns what a run was that `callOff` stopped earlier; undefined if it stopped none with this identifier. */
+  /** Returns the description of a run that `callOff` stopped earlier; undefined if it stopped no run of this name. */
   calledOffBefore(id: string): string | undefined
-  /** Starts the runs that the pauses of these reports have prevented. */
+  /** Starts the runs that the pauses of these reports have prevented. Called after the pauses have ended. */
   restart(reports: readonly ReportName[]): Promise<void>
   /** Runs `work` after all earlier calls of `inTurn` have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>

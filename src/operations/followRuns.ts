@@ -1,6 +1,6 @@
 /**
- * Requests runs for a caller and waits for them. Only runs that begin after the request count, since an active run may
- * already have read past the change that the caller wants to see. If the store loses a request, it is repeated.
+ * Requests runs for a caller and waits for them. Only runs that begin after the request count: an active run may
+ * already have read past the change that the caller expects. If the store loses a request, it is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -11,7 +11,7 @@ import type { Caller, EndedRun } from './engine.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
-  /** Requests a run of the report. */
+  /** Requests one run of the report. */
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly requests: Requests
@@ -65,14 +65,14 @@ function take(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { r
   caller.tell({ outcome: outcomeOf(event.outcome) })
 }
 
-/** Repeats lost requests until the signal aborts. Never resolves. */
+/** Repeats requests that the store has lost, until the signal aborts. Never resolves. */
 async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Active runs of this process report their own end, even if the store can't be reached.
+    // Each missing report has an active run in this process, which reports its own end. The store is not read.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -15,23 +15,21 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** An operation: its engine, its request without the name, and its caller. */
+/** An operation: a function of the engine, the request without its name, and the caller. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/**
- * Executes an operation. Throws the error that ended it early; the failure of a single report is part of the answer.
- */
+/** Executes an operation. The answer includes failures of single reports. Throws the error that ended the operation. */
 export function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
   const name: R['do'] = request.do
-  // TypeScript cannot derive that this operation takes this request.
+  // TypeScript cannot infer that the request belongs to the operation of its name.
   return OPERATIONS[name](engine, request as never, caller)
 }
 
@@ -51,7 +49,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared, ...(await publishFailure(engine)) }
 }
 
-/** Runs a new backfill, or continues an open one of the same range. */
+/** Runs a new backfill, or continues an unfinished one of the same range. */
 const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
   const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
   const ended = await engine.run({ kind: 'backfill', ranges }, caller)
@@ -70,7 +68,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/** Ends pauses, forgets refusals (403) of the service, and starts the reports, so that the operator sees the effect. */
+/** Ends pauses, clears the service's refusals (403), and starts the reports, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -80,7 +78,7 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed], ...(await publishFailure(engine)) }
 }
 
-/** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if none has this identifier. */
+/** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if the identifier is unknown. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.callOff(id)
@@ -95,7 +93,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. If two callers request this at the same time, the second one waits. */
+/** Loads rejected rows again. If two callers request it at the same time, the second one waits. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -103,7 +101,7 @@ const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
     return { retried, ...(await publishFailure(engine)) }
   })
 
-/** Publishes. A failure is returned instead of thrown, since the rows are in the warehouse. */
+/** Publishes. Returns a failure instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }
@@ -112,7 +110,7 @@ async function publish(engine: Engine): Promise<Publication> {
   }
 }
 
-/** Publishes and returns only the failure, if there is one. */
+/** Publishes. Returns only the failure, if there is one. */
 async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
   const { publishError } = await publish(engine)
   return publishError === undefined ? {} : { publishError }

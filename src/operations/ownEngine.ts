@@ -1,4 +1,4 @@
-/** Executes operations in the calling process, with a warehouse that is opened for them. */
+/** Executes operations in the calling process, which has opened the warehouse for them. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
 import type { RunKind } from '../../jobs/runs/runs.ts'
@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Number of windows of a backfill in work at once, so that some are read while another is loaded. */
+/** Number of a backfill's windows in work at once, so that some are read while another is loaded. */
 const LANES = 4
 
 export interface OwnEngineOptions {
@@ -29,7 +29,7 @@ export class OwnEngine implements Engine {
     this.#options = options
   }
 
-  /** Runs the reports. Throws the signal's reason if the caller stops them. */
+  /** Runs the reports. Throws the signal's reason if the caller aborts. */
   async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
     const { kind } = request
     const told = new Set<string>()
@@ -58,7 +58,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Returns undefined, because this process only has the caller's own runs. */
+  /** Returns undefined, because this process has no runs of other callers to stop. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }
@@ -67,7 +67,7 @@ export class OwnEngine implements Engine {
     return undefined
   }
 
-  /** Does nothing. Without a worker, the reports run with the next command. */
+  /** Does nothing, because without a worker the reports run with the next command. */
   restart(): Promise<void> {
     return Promise.resolve()
   }

@@ -1,4 +1,4 @@
-/** Decides where an operation is executed: in the worker that owns the warehouse, or in this process. */
+/** Decides which process executes an operation: the worker that owns the warehouse, or this one. */
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -8,28 +8,27 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The log and the observers of an operation. They are closed when the operation has ended. */
+/** Log and observers of an operation. They are closed when the operation has ended. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** `log`, `observe` and `onEnded` are used only when the operation is executed in this process. */
+  /** `log`, `observe` and `onEnded` are used only if this process executes the operation. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
-  /** Called once for each run that has ended. */
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }
 
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Aborts the operation or, if the worker executes it, only the wait for it. */
+  /** Aborts the operation. If the worker executes it, aborts only the wait for its answer. */
   readonly signal: AbortSignal
-  /** Called as soon as it is known which process executes the operation. */
+  /** Called when it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
 /**
- * Executes an operation and returns its answer; the failure of a single report is part of it. Throws the errors of
- * opening the warehouse, the error that ended the operation, and CANCELLED.
+ * Executes an operation and returns its answer, which includes failures of single reports. Throws the errors of opening
+ * the warehouse, the error that ended the operation, and CANCELLED.
  */
 export async function perform<R extends ActingRequest>(
   request: R,

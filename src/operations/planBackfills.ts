@@ -1,6 +1,6 @@
 /**
- * Plans backfills without running them: their windows, and about how many requests they need. It sends a few small
- * requests and reads the warehouse, or the published copy while another process writes the warehouse. Nothing is
+ * Plans backfills without running them: their windows, and about how many requests they need. Planning sends a few
+ * small requests and reads the warehouse, or the published copy while another process writes the warehouse. Nothing is
  * written.
  */
 import type { Clock } from '../clock.ts'

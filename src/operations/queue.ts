@@ -1,6 +1,6 @@
 /**
- * Sends operations over the shared queue, for callers on other machines than the worker. The progress of the job
- * contains the events, and its result is the reply.
+ * Sends operations over the shared queue, for callers on other machines than the worker. The job's progress contains
+ * the events, and its result is the reply.
  */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
@@ -10,9 +10,9 @@ import { OperationEvent, OperationRequest, Reply, workerLost } from './contract.
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum number of callers at once, so high that a pause or a cancel need not wait for callers that wait for runs. */
+/** Maximum number of operations at once: high, so that a cancel does not wait for operations that wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Maximum number of events in a job's progress. */
+/** Maximum number of events that a job's progress keeps. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -30,7 +30,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data, { tell, signal })
       await written
-      // If the job returns to the queue, the next owner executes it.
+      // A stopping worker returns the job to the queue, and the next owner executes it.
       signal.throwIfAborted()
       return reply
     },
@@ -40,8 +40,8 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 const LOOK_EVERY_MS = 250
 
 /**
- * Adds a request and waits for the reply. It polls the job instead of waiting for an event, since a store that restarts
- * may lose the event. Throws WORKER_LOST and the signal's reason.
+ * Sends a request and waits for the reply. Polls the job, because a store that restarts may lose the event of its end.
+ * Throws WORKER_LOST, and the signal's reason.
  */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
@@ -53,7 +53,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
-    // The state must be read first. Otherwise a job could end between the reads, and be `completed` without a result.
+    // The state is read first. Otherwise a job that ends between the reads would be `completed` without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

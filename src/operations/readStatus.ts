@@ -6,16 +6,16 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker. During a long load it can't read its books, so the copy is read. */
+/** Milliseconds to wait for the worker, which can't read its tables during a long load. Then the copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
   | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  /** Used before the first sync, when there is neither a warehouse nor a copy. */
+  /** Before the first sync, there is neither a warehouse nor a copy. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Requests the state from the worker. If none responds in time, reads the warehouse or, if it is locked, the copy. */
+/** Returns the state from the worker. If none responds in time, reads the warehouse or, if it is locked, the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

@@ -1,7 +1,7 @@
 /**
- * Operations over the local socket of the worker that owns the warehouse. A request is one JSON document. The response
- * is lines of JSON: events while the operation is executed, and the reply as the last line. Only the worker's user can
- * open the socket.
+ * Operations over the local socket of the worker that owns the warehouse. The request is one JSON document. The
+ * response is lines of JSON: events while the operation is executed, then the reply. Only the worker's user can open
+ * the socket.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -19,10 +19,10 @@ import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, work
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum bytes in a socket's path, without the final zero byte. Systems allow 104 (macOS) or 108 (Linux). */
+/** Maximum bytes of a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
-/** Returns the path of the owner's socket: next to the warehouse or, if that is too long, in the temporary folder. */
+/** Returns the path of the owner's socket: next to the warehouse, or in the temporary folder if that is too long. */
 export function socketPathOf(warehouse: string): string {
   const beside = `${warehouse}.sock`
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
@@ -33,8 +33,8 @@ export function socketPathOf(warehouse: string): string {
 type Answerer = Pick<WorkerOperations, 'answer'>
 
 /**
- * Listens until disposed. An existing socket file belongs to a dead process, since the caller has the warehouse's lock;
- * it is replaced. Throws WAREHOUSE_MISSING when that file can't be removed.
+ * Listens until disposed. Replaces an existing socket file: it belongs to a dead process, because the caller has the
+ * warehouse's lock. Throws WAREHOUSE_MISSING if that file can't be removed.
  */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   await rm(socketPath, { force: true }).catch((error: unknown) => {
@@ -50,7 +50,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // Each caller has its reply by now. Callers that do not read it are disconnected.
+      // All replies have been sent by now. Callers that do not read theirs are disconnected.
       server.closeAllConnections()
       await closed
     },
@@ -82,10 +82,10 @@ export function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** Milliseconds until a worker counts as frozen. A healthy one sends the head of its response at once. */
+/** Milliseconds after which a worker counts as frozen. A healthy worker sends the head of its response at once. */
 const HEARD_MS_MAX = 10_000
 
-/** Sends a request and waits for the reply. Throws WORKER_LOST and the signal's reason. */
+/** Sends a request and waits for the reply. Throws WORKER_LOST, and the signal's reason. */
 export async function askSocket(
   { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
   request: OperationRequest,

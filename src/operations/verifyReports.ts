@@ -1,5 +1,5 @@
 /**
- * Reads a past window of reports again and compares it with the published copy. Always runs in the caller's process,
+ * Reads a past window of reports again and compares the rows with the published copy. Runs in the caller's process,
  * with a temporary warehouse. Changes nothing.
  */
 import { randomUUID } from 'node:crypto'
@@ -22,13 +22,13 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** Start of the window; undefined: the start of the report in the configuration. */
+  /** Start of the window; undefined for the report's configured start. */
   readonly from: Instant | undefined
-  /** End of the window; undefined: the report's mark. */
+  /** End of the window; undefined for the report's mark. */
   readonly to: Instant | undefined
 }
 
-/** The comparison of one report, with one part per scope (such as a currency), or the error that prevented it. */
+/** The comparisons of one report, one for each scope (such as a currency), or the error that prevented them. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly Verified[]
@@ -40,8 +40,8 @@ export interface VerifyContext extends PlanOptions {
 }
 
 /**
- * Compares the reports; one report's failure is part of the result. Throws CANCELLED, and WAREHOUSE_MISSING before the
- * first sync.
+ * Compares the reports. The result includes failures of single reports. Throws CANCELLED, and WAREHOUSE_MISSING before
+ * the first sync.
  */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
@@ -68,7 +68,7 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a temporary warehouse for the window, with the published copy attached. Throws WAREHOUSE_MISSING. */
+/** Opens a temporary warehouse for the window and attaches the published copy. Throws WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // Long numbers get the same prefix as in the copy. Otherwise equal rows with such numbers would seem different.
+  // Both warehouses must store long numbers with the same prefix. Otherwise equal rows would seem different.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
@@ -94,9 +94,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   return scratch
 }
 
-/**
- * Reads the pauses from the warehouse if it can be opened, because `check` ends pauses without publishing a new copy.
- */
+/** Reads pauses from the warehouse if possible. The copy may be older: `check` ends pauses without publishing. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

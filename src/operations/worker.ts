@@ -6,7 +6,7 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Returns the validated answer. Throws the operation's error, and WORKER_LOST if the worker no longer responds. */
+  /** Returns the validated answer. Throws the operation's error; WORKER_LOST if the worker no longer responds. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
@@ -20,7 +20,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** Returns the connection by the queue; undefined also if the queue can't be reached. */
+/** Returns a connection through the queue; undefined if no worker uses the queue or the queue can't be reached. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

@@ -1,6 +1,6 @@
 /**
  * Executes operations in the worker that owns the warehouse, for commands and for the console. Runs go through the
- * queues like those of the schedule, so two runs of the same kind and report are never active together.
+ * queues like scheduled runs, so that two runs of the same kind and report are never active together.
  */
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
 import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -42,7 +42,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerParts
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** Runs that were stopped before they were in the books. A second `cancel` of such a run gets the same answer. */
+  /** Stopped runs that the bookkeeping tables don't contain. A second `cancel` of such a run gets the same answer. */
   readonly #calledOff: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -54,12 +54,12 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Ends the wait of every caller. */
+  /** Ends the wait of every caller, because the worker stops. */
   close(): void {
     this.#closing.abort(calledOffError(STOPPING))
   }
 
-  /** Executes an operation. Never rejects: an error becomes an answer with `error`. */
+  /** Executes an operation. Never rejects: an error is returned as an answer with `error`. */
   async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
     const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {
@@ -92,7 +92,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run after the reports that they follow.
+    // Audit reports run last, because they follow the rows of the other reports.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,
@@ -119,7 +119,7 @@ export class WorkerOperations implements Engine {
     return this.#calledOff.find((each) => each.id === id)?.what
   }
 
-  /** Continues backfills that were stopped by the pause or waited for its end, and requests a run of each report. */
+  /** Continues backfills that the pause stopped or delayed, and requests a run of each report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {

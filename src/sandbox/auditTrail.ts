@@ -1,7 +1,7 @@
 /**
  * Audit entries: who changed what in which row (spec §2). Entries from before the start of the sandbox are computed
- * from `history`; entries of later changes are stored. Some are twice at the same instant, which the specification
- * allows.
+ * from `history`; entries of later changes are stored. Some entries occur twice at the same instant, which the
+ * specification allows.
  */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'
@@ -43,7 +43,7 @@ export class AuditTrail {
     this.#live.set(key, entries)
   }
 
-  /** Returns the entries in chronological order; none for a record or an entity that does not exist. */
+  /** Returns the record's entries in chronological order; none if the record or the entity does not exist. */
   of(entityId: number, recordId: number): readonly TrailEntry[] {
     const report = reportOfEntity(entityId)
     const row = report === undefined ? undefined : this.#tables[report].find(recordId)?.number
@@ -83,7 +83,7 @@ export class AuditTrail {
   }
 }
 
-/** Returns what `expand.aggregates` adds to an entry; the specification does not show its content. */
+/** Returns what `expand.aggregates` adds to an entry. Its content is invented: the specification does not show it. */
 export const aggregatesOf = (entries: readonly TrailEntry[], entry: TrailEntry): object => ({
   entriesOfRecord: entries.length,
   entriesOfUser: entries.filter((other) => other.userId === entry.userId).length,

@@ -1,6 +1,6 @@
 /**
- * The authentication interface (spec §5): it issues short-lived JWTs for client id and secret, limits token requests,
- * and checks the Bearer header. Verified tokens are cached, because every request has one.
+ * The authentication interface (spec §5). It issues short-lived JWTs for client id and secret, limits token requests,
+ * and checks the Bearer header. Verified tokens are cached, because every request sends one.
  */
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
@@ -19,7 +19,7 @@ export interface AuthOptions {
     'clients' | 'strictParameters' | 'tokenLifetimeSeconds' | 'tokenRequestsPerMinute' | 'clock'
   >
   readonly faults: Faults
-  /** The service's clock in whole seconds since 1970. */
+  /** Returns the service's clock in whole seconds since 1970. */
   readonly nowSeconds: () => number
 }
 
@@ -30,7 +30,7 @@ interface Bearer {
   uses: number
 }
 
-/** The result of an authentication: admitted, or the response that rejects the request. */
+/** The result of an authentication: the client that is admitted, or the response that rejects the request. */
 export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }
@@ -47,7 +47,7 @@ export class Auth {
     this.#options = options
   }
 
-  /** Answers POST /Account/RequestToken. */
+  /** Handles POST /Account/RequestToken. */
   async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)
@@ -134,7 +134,7 @@ export class Auth {
     return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached, else undefined. */
+  /** Counts a token request. If the limit per minute is reached, returns the seconds to wait; otherwise undefined. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
@@ -157,13 +157,13 @@ function failureOf(property: string, given: unknown): { property: string; messag
   return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
 }
 
-/** Returns the requested scopes; if there are none, the client's default scopes (spec §4). */
+/** Returns the requested scopes. A request without scopes gets the client's default scopes (spec §4). */
 function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] {
   const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return asked.length === 0 ? client.scopes : asked
 }
 
-/** The enquiry audit needs two permissions: to view enquiries and to view audit data (spec §7). */
+/** Returns whether a permission is missing. The enquiry audit needs two: enquiries and audit data (spec §7). */
 function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'

@@ -1,7 +1,7 @@
 /**
- * The changes of rows, each with its modification times and its audit entry. Changes are drawn from one seeded
- * sequence; times come from the service's clock. An edit of an event's child changes only `aggregateRecordModified`
- * (spec §2).
+ * Changes of rows, each with its modification times and its audit entry. Changes are drawn from one seeded sequence;
+ * times are read from the service's clock. An edit of an event's child changes only `aggregateRecordModified` (spec
+ * §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -18,7 +18,7 @@ export interface ChangeMade {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
-  /** The field or collection that changed, if it was a single one. */
+  /** The field or collection that changed; undefined if the change concerns the whole row. */
   readonly field?: string
 }
 
@@ -29,13 +29,13 @@ interface Target {
 
 interface ItemsChange {
   readonly action: string
-  /** The collection; undefined: one is drawn. */
+  /** The collection to change; undefined for a random one. */
   readonly field: string | undefined
   readonly needsItems: boolean
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** How often a tick makes each kind of change, as a percentage. */
+/** For each kind of change, the end of its range of percentages. Example: 62 − 40 = 22 % of ticks edit a child. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -49,7 +49,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** Returns how far before the present the modification time of an edit is. */
+  /** Returns how far (in ticks) an edit's modification time is before the present. */
   readonly back: () => Ticks
 }
 
@@ -59,7 +59,7 @@ export class Changes {
   readonly #makings: Makings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
-  /** Rows that a change deleted, oldest first; ticks restore some of them. */
+  /** Deleted rows, oldest first. Some ticks restore one of them. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, clock: ChangeClock) {
@@ -76,7 +76,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without changing its modification time. */
+  /** Edits a row without changing its modification time, which no window can detect. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -90,7 +90,7 @@ export class Changes {
   }
 
   /**
-   * Sets fields and collections to raw JSON text and updates the modification time. An empty text removes the field.
+   * Sets fields and collections to raw JSON text, and updates the modification time. An empty text removes the field.
    */
   putRow(report: WorldReport, key: number, fields: RawFields): ChangeMade {
     const target = this.#target(report, key)
@@ -123,7 +123,7 @@ export class Changes {
     return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
   }
 
-  /** Deletes a row. Events and budgets are kept and hidden by default; rows of other reports are gone for good. */
+  /** Deletes a row. Afterwards only events and budgets are still returned, and only with `includeDeleted`. */
   softDelete(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     this.#deleted.push(target)
@@ -138,7 +138,7 @@ export class Changes {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row with a modification time in the past, like a transaction that was committed late. */
+  /** Inserts a row whose modification time is `ageMs` in the past, like a transaction that was committed late. */
   lateCommit(report: WorldReport, ageMs: number): ChangeMade {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -148,7 +148,7 @@ export class Changes {
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
-  /** Sets only the modification times of a row. `NEVER`: as if it was never edited. */
+  /** Sets only the modification times of a row. `NEVER` makes the row look as if it was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const { table, row } = this.#target(report, key)
     row.modified = at
@@ -156,7 +156,7 @@ export class Changes {
     table.change(row)
   }
 
-  /** Makes one random change, of one report if it is named. */
+  /** Makes one random change, in a random report unless one is named. */
   tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): ChangeMade {
     const drawn = this.#below(100)
     const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
@@ -185,7 +185,7 @@ export class Changes {
     return { ...made, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Sets both modification times of the row, because a field of the row itself changes. */
+  /** Updates both modification times of the row, because a field of the row itself changes. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -204,7 +204,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // A new modification time always belongs to a change, so a row without children gets a first one.
+    // A changed modification time must belong to a real change, so a row without items gets a first one.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -216,7 +216,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
-  /** Returns a random collection of the row; one with items if the change needs items. */
+  /** Returns a random collection of the row. If the change needs items, prefers collections that have some. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -224,7 +224,7 @@ export class Changes {
     return among[this.#below(among.length)] as string
   }
 
-  /** Returns a random field that an edit may change, and a new value. */
+  /** Returns a random field that an edit may change, and a new value for it as JSON text. */
   #newValue({ table, row }: Target): [string, string] {
     const { edits } = table.definition
     const fields = Object.keys(edits)
@@ -251,7 +251,7 @@ export class Changes {
     return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the present time. The clock has microseconds; the seventh digit is drawn. */
+  /** Returns the present time. The clock has microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -1,6 +1,6 @@
 /**
- * The control endpoint of a running sandbox, for callers on loopback: faults, rate of changes, single changes, and the
- * logged requests. It is no part of the specified service.
+ * The control endpoint of a running sandbox, for callers on loopback: faults, rate of changes, single changes, and
+ * logged requests. The endpoint is no part of the specified service.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -102,7 +102,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Makes the named change, to the row with the key or else to the oldest live row. */
+/** Makes the named change to the row with the given key. Without a key, changes the report's oldest live row. */
 function change(world: World, body: Body): ChangeMade {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

@@ -1,6 +1,6 @@
 /**
- * Random numbers without a state: each one is a hash of seed, number and purpose. So equal seeds give equal rows, in
- * any order of creation.
+ * Random numbers without a state: each number is a hash of seed, row number and purpose. So equal seeds give equal
+ * rows, in any order of creation.
  */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
@@ -18,7 +18,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name. So purposes and reports can be written as words. */
+/** Returns a hash of a name, so that callers can write purposes and reports as words. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -29,23 +29,22 @@ export const AMOUNTS = ['cents', 'long'] as const
 /** `cents`: realistic prices with two decimals. `long`: up to nine decimals, some too long for a double. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** What all rows of a world have in common. */
+/** The settings that all rows of a world share. */
 export interface Makings {
   readonly seed: number
   readonly pools: Pools
-  /** Number of events at the start; rows of other reports refer to them. */
+  /** Number of events at the start. Rows of other reports refer to events. */
   readonly events: number
   readonly timeStyle: TimeStyle | undefined
   readonly amounts: Amounts
 }
 
-/** The least and the greatest value. */
 export type Range = readonly [number, number]
 const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row, or of one item of a collection. Equal purposes give equal values. */
+/** The random values of one row, or of one item of a collection. Equal purposes have equal values. */
 export class Dice {
   readonly makings: Makings
   readonly #seed: number
@@ -70,22 +69,22 @@ export class Dice {
     return from[this.below(from.length, purpose)] as T
   }
 
-  /** Returns true for about `percent` percent of the numbers. */
+  /** Returns true with a probability of `percent` %. */
   chance(percent: number, purpose: string): boolean {
     return this.below(100, purpose) < percent
   }
 
-  /** Returns a number below `limit` with two decimals. */
+  /** Returns a decimal number below `limit` with two fractional digits. */
   cents(limit: number, purpose: string): unknown {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount of money as a number that is written exactly. `euros`: its range among `cents`. */
+  /** Returns an amount of money that JSON contains with all digits. `euros` is its range when amounts are `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Returns an amount of money in nano-units. */
+  /** Returns an amount of money in nano-units (10⁻⁹ of the currency). */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.makings.amounts === 'cents') {
@@ -99,17 +98,17 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** Returns a currency: the euro in half of the cases. */
+  /** Returns a random currency, in half of the cases the euro. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
 
-  /** Returns how much of the currency one euro is worth, as a number that is written exactly. */
+  /** Returns the value of one euro in the currency, as a number that JSON contains with all digits. */
   rate(currency: Currency): unknown {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Writes a date-time. Its style is chosen once for each field; in the style `mixed`, once for each row. */
+  /** Returns a date-time as text. Each field has one style; with the style `mixed`, each row has its own. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.makings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -1,13 +1,13 @@
 /**
- * Faults on request. A fault is written `name[*count][@report][:argument]`: with `5xx*3@events`, three requests for
- * events get status 503. Without `@report` it concerns all reports; `@token` is the token endpoint.
+ * Faults on request, written `name[*count][@report][:argument]`. With `5xx*3@events`, three requests for events get
+ * status 503. Without `@report`, a fault applies to all reports; `@token` is the token endpoint.
  */
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** The default of `:argument`; undefined if the fault has no argument. */
+  /** The default of `:argument`; undefined if the fault takes no argument. */
   readonly argument?: number | string
 }
 
@@ -85,13 +85,13 @@ export interface Fault {
   readonly text: string
   readonly place: FaultPlace | undefined
   readonly argument: string
-  /** To how many further requests the fault applies. */
+  /** The number of further requests to which the fault applies. */
   left: number
 }
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses one fault. Throws for an unknown name, endpoint or argument: such a fault would have no effect. */
+/** Parses one fault. Throws for an unknown name, endpoint or argument, because such a fault would have no effect. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -124,7 +124,6 @@ function fits(rule: FaultRule, argument: string): boolean {
 
 const refused = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
-/** The active faults. */
 export class Faults {
   #active: Fault[] = []
 
@@ -140,7 +139,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the argument if the fault applies to this request, and counts the request; else undefined. */
+  /** If the fault applies to this request, counts the request and returns the fault's argument. Otherwise undefined. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -153,12 +152,14 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the argument of an active fault without counting a request; undefined if it is not active. */
+  /** Returns the argument of an active fault without counting a request; undefined if the fault is not active. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }
 
-  /** Without an endpoint, a fault applies to all reports but not to the token; `skew` and `no-date` apply to both. */
+  /**
+   * Finds an active fault. Without an endpoint it applies to every report; to the token only if `place` is undefined.
+   */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -1,11 +1,11 @@
 /**
- * What happened to a row before the start of the sandbox: when it was created, edited, deleted. Pure functions of the
- * seed, so that rows and audit entries always agree.
+ * A row's history before the start of the sandbox: when the row was created, edited, deleted. All functions depend on
+ * the seed only, so that rows and audit entries always agree.
  */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** The end of all histories. It is fixed, so that equal seeds give equal rows on every day; earlier if the clock is. */
+/** The latest end of all histories. It is fixed, so that equal seeds give equal rows on every day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -20,7 +20,7 @@ export interface HistoryOptions {
   readonly report: string
   readonly rows: number
   readonly end: Ticks
-  /** True for events and budgets (spec §2): their rows always have a modification time, and deleted rows are kept. */
+  /** True for events and budgets: their rows always have a modification time, and deleted rows are kept (spec §2). */
   readonly keepsDeleted: boolean
 }
 
@@ -47,12 +47,12 @@ export class History {
   modified(row: number): Ticks {
     const created = this.created(row)
     if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
-    // A bulk import gives many rows the same time, so no window can be cut between them.
+    // A bulk import gives many rows the same time, so that no window can separate them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }
 
-  /** Returns the time of an event's last change, or of the last one of its child records (spec §2). */
+  /** Returns the time of the last change of an event or of its child records (spec §2). */
   aggregate(row: number): Ticks {
     const modified = this.modified(row)
     return this.#was(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
@@ -62,7 +62,7 @@ export class History {
     return this.#keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
   }
 
-  /** The edits between creation and last modification that the audit trail contains, oldest first. */
+  /** Returns the audited edits between creation and last modification, oldest first. */
   earlierEdits(row: number): readonly Ticks[] {
     const [created, modified] = [this.created(row), this.modified(row)]
     if (!(modified > created)) return []
@@ -82,7 +82,7 @@ export class History {
     return draw(this.#seed, row, purpose) % 100 < percent
   }
 
-  /** Returns a number in [0, 1) that depends on the row and the purpose. */
+  /** Returns a number in [0, 1) that depends only on seed, row and purpose. */
   #fraction(row: number, purpose: number): number {
     return draw(this.#seed, row, purpose) / 2 ** 32
   }

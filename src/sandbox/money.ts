@@ -1,11 +1,11 @@
 /**
  * Exact amounts (spec §2: `decimal`) and the currencies of the service. Amounts are whole nano-units and are written
- * digit by digit, so that a reader that parses them as doubles loses digits, which tests notice.
+ * digit by digit. A reader that parses them as doubles loses digits, which tests notice.
  */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Node has JSON.rawJSON and the source of a parsed value, but TypeScript's types do not. */
+/** Node has `JSON.rawJSON` and the source text of parsed values, but TypeScript's types lack both. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(
@@ -14,16 +14,16 @@ const exactJson = JSON as unknown as {
   ): unknown
 }
 
-/** Returns a number that JSON.stringify writes digit by digit as `text`. */
+/** Returns a value that JSON.stringify writes exactly as `text`. */
 export const exact = (text: string): unknown => exactJson.rawJSON(text)
 
-/** Parses JSON. An integer beyond 2^53 becomes a bigint, since a number would be rounded. Throws for other text. */
+/** Parses JSON. An integer beyond 2^53 becomes a bigint, because a number would be rounded. Throws for invalid JSON. */
 export const parseExact = (text: string): unknown =>
   exactJson.parse(text, (_, value, { source = '' } = {}) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value,
   )
 
-/** Writes nano-units as a decimal with at most nine fractional digits and no trailing zeros. */
+/** Returns nano-units as a decimal with at most nine fractional digits and no trailing zeros. */
 export function decimalText(nano: bigint): string {
   const size = nano < 0n ? -nano : nano
   const rest = size % BigInt(NANO)
@@ -31,7 +31,7 @@ export function decimalText(nano: bigint): string {
   return `${nano < 0n ? '-' : ''}${size / BigInt(NANO)}${digits}`
 }
 
-/** Approximate value of one euro, in millionths. */
+/** The approximate value of one euro in each currency, in millionths. */
 export const PER_EURO_MICROS = {
   EUR: 1_000_000,
   USD: 1_084_300,

@@ -12,23 +12,23 @@ export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Reports for which this client receives a 403. */
+  /** Reports for which this client receives status 403. */
   readonly forbidden?: readonly ReportName[]
   readonly disabled?: boolean
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** `mixed`: about half of the events, always the same ones, have the summary shape (spec §2). */
+/** `mixed`: about half of the events have the summary shape (spec §2), always the same ones. */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface SandboxOptions {
-  /** The number of events. Budgets and MERF submissions are as many; other reports have half as many. Default 500. */
+  /** The number of events. As many budgets and MERF submissions; half as many rows in other reports. Default 500. */
   readonly rows?: number | undefined
   readonly seed?: number | undefined
-  /** Port to listen on. Default 0: any free port. */
+  /** The port to listen on. The default 0 means any free port. */
   readonly port?: number | undefined
   /** Random changes per second. Default 0. */
   readonly changesPerSecond?: number | undefined
@@ -39,25 +39,25 @@ export interface SandboxOptions {
   readonly tokenLifetimeSeconds?: number | undefined
   readonly tokenRequestsPerMinute?: number | undefined
   readonly clients?: readonly SandboxClient[] | undefined
-  /** `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
+  /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
   readonly faults?: readonly string[] | undefined
-  /** How bodies above 1 KB are compressed for clients that accept it. Default none. */
+  /** How response bodies above 1 KiB are compressed for clients that accept it. Default `none`. */
   readonly compress?: Compression | undefined
-  /** Items in every array collection. Default: 0 to 5, random per row. */
+  /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
   readonly itemsPerCollection?: number | undefined
-  /** False: every collection is empty. */
+  /** False if every collection is empty. */
   readonly collections?: boolean | undefined
-  /** How date-times are written. Default: drawn per field. */
+  /** How date-times are written. Default: a random style per field. */
   readonly timeStyle?: TimeStyle | undefined
-  /** `cents`: believable prices. Default `long`: amounts that lose digits in a reader that uses doubles. */
+  /** `cents`: realistic prices. The default `long`: amounts that lose digits in a reader that uses doubles. */
   readonly amounts?: Amounts | undefined
-  /** False: parameters that are not in the specification are ignored and not refused. */
+  /** False: the service ignores parameters that the specification lacks. True: the service refuses them. */
   readonly strictParameters?: boolean | undefined
 }
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults. If one is undefined, the seed decides. */
+/** The options with their defaults. The seed decides options that stay undefined. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>

@@ -1,5 +1,5 @@
 /**
- * Selects the rows of a page and the paging fields of the response (spec §4, rule 2). Faults of paging are here too, so
+ * Selects the rows of a page, and the response's paging fields (spec §4, rule 2). Faults of paging are also here, so
  * that the reports themselves stay simple.
  */
 import { draw } from './dice.ts'
@@ -18,9 +18,9 @@ export interface Page {
   readonly pageNumber: number
   readonly pageSize: number
   readonly totalCount: number
-  /** True if there are rows on other pages. */
+  /** True if other pages have rows too. */
   readonly isPartial: boolean
-  /** True if the page is after the last one, or after the last page that the service allows. */
+  /** True if the page is after the last page, or after the last page that the service allows. */
   readonly isBeyond: boolean
 }
 
@@ -54,7 +54,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   }
 }
 
-/** Returns where a page begins and ends. With the fault `short-page`, page 2 is shorter, and no row is lost. */
+/** Returns a page's first position and its number of rows. With the fault `short-page`, page 2 is shorter. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0
@@ -62,7 +62,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the positions of a page in an order that differs in each request. */
+/** Returns the positions of a page's rows, in an order that differs in each request. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -70,7 +70,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number that has no divisor in common with `total`: its multiples reach every position once. */
+/** Returns a number that has no common divisor with `total`, so that its multiples reach every position once. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

@@ -1,7 +1,6 @@
 /**
- * The exchange rates for `targetCurrencyCode` and `currencyCode`. The seed moves each rate by a few percent. With the
- * fault `fx` the rates change, and with them converted amounts without an edit of any row, which the specification
- * allows.
+ * The exchange rates for `targetCurrencyCode` and `currencyCode`. The seed moves each rate by a few percent. The fault
+ * `fx` changes the rates, so that converted amounts change without an edit of any row, which the specification allows.
  */
 import { type Amounts, draw } from './dice.ts'
 import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
@@ -11,7 +10,7 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  /** `cents`: converted amounts have two decimals. */
+  /** With `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
@@ -27,7 +26,7 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
-  /** Converts nano-units. An amount in the target currency is returned unchanged. */
+  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

@@ -1,5 +1,5 @@
 /**
- * Answers report requests after authentication and validation: selects rows, pages, writes rows and envelope (spec §4).
+ * Responds to report requests after authentication and validation: selects rows, and writes a page of them (spec §4).
  */
 import { type Answer, json } from './answer.ts'
 import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
@@ -36,7 +36,7 @@ export class Reporting {
     this.#faults = faults
   }
 
-  /** Answers a report request. `enquiryId`: the number in the path of the enquiry audit. */
+  /** Returns the response to a report request. `enquiryId` is the number in the path of the enquiry audit. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -55,8 +55,8 @@ export class Reporting {
   }
 
   /**
-   * Returns one record's entries in a period, in chronological order. The enquiry audit has the same entries, for
-   * enquiries only and without `entityType` (spec §2, §4).
+   * Returns the response with one record's entries in a period, in chronological order. The enquiry audit returns the
+   * same entries, for enquiries only and without `entityType` (spec §2, §4).
    */
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
@@ -104,7 +104,7 @@ export class Reporting {
     }
   }
 
-  /** Changes the report between two pages of a walk, so that rows move to other pages. */
+  /** Changes rows between two pages of a walk, so that rows move to other pages (fault `drift`). */
   #drift(report: WorldReport): void {
     const changes = this.#faults.takeNumber('drift', report) ?? 0
     for (let i = 0; i < changes; i += 1) this.#world.tick(report)
@@ -123,11 +123,11 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Returns whether the event has the summary shape. In the setting `mixed`, it depends on the event's number only. */
+/** Returns whether the event has the summary shape. In the setting `mixed`, that depends only on the event's number. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
-/** Returns the summary shape of an event (spec §2). `totalChanges`: the modifications recorded in the period. */
+/** Returns the summary shape of an event (spec §2). Its `totalChanges` counts the audit entries within the window. */
 function summaryText(world: World, row: Row, values: Values): string {
   const entries = world.auditEntries(ENTITY_IDS.events, row.key).filter(isIn(values, 'modifiedSince', 'modifiedUntil'))
   const name = world.tables.events.raw(row, 'name') ?? 'null'
@@ -137,7 +137,7 @@ function summaryText(world: World, row: Row, values: Values): string {
 
 /**
  * Malformed fields for the fault `bad-rows`, chosen by the row's number. An empty text removes the field. A text that
- * goes on after the value adds a second field with the same name.
+ * continues after the value adds a second field of the same name.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

@@ -1,4 +1,4 @@
-/** Every request to the sandbox: the last ones in full, all of them as counts per path. */
+/** Logs requests to the sandbox: the last ones in full, all of them as counts per path. */
 import type { Instant } from '../instant.ts'
 
 export interface LoggedRequest {
@@ -25,7 +25,7 @@ export class RequestLog {
     this.#next += 1
   }
 
-  /** Returns the last requests (at most two thousand), oldest first. */
+  /** Returns the last `KEPT_MAX` requests, oldest first. */
   list(): LoggedRequest[] {
     const start = this.#next % KEPT_MAX
     return this.#next <= KEPT_MAX ? [...this.#kept] : [...this.#kept.slice(start), ...this.#kept.slice(0, start)]

@@ -1,4 +1,4 @@
-/** Selects the rows of a request (spec §4) by the window, the deletion flag, and the other filters. */
+/** Selects the rows of a request by the window, the deletion flag, and the other filters (spec §4). */
 import type { Row, Table } from './table.ts'
 import { parseTicks } from './ticks.ts'
 import type { Value } from './validate.ts'
@@ -6,10 +6,10 @@ import type { Value } from './validate.ts'
 type Test = (row: Row) => boolean
 type Values = ReadonlyMap<string, Value>
 
-/** Parameters that do not filter rows. */
+/** Parameters by which rows are not filtered. */
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
-/** Returns the rows that match every filter (spec §4, rule 3), in the order of the table. */
+/** Returns the rows that match every filter (spec §4, rule 3), in the table's order. */
 export function select(table: Table, values: Values): readonly Row[] {
   const withDeleted = values.get('includeDeleted') === true
   const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]
@@ -18,8 +18,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window. An event matches by either modification time (spec §4, events report); other rows
- * have one. Without a filter, rows that were never edited match too; then undefined is returned.
+ * Returns the test for the window; undefined without a window, when rows that were never edited match too. An event
+ * matches by either of its modification times (spec §4, events report); other rows have one.
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
@@ -53,7 +53,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value matches. Case is ignored, as in most databases. One value of an array must match. */
+/** Returns whether the value matches. Ignores case, as most databases do. For a list, one of its items must match. */
 function isAsWanted(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

@@ -1,4 +1,4 @@
-/** Sends a response with the transport faults: cut, broken, slow, endless or missing bodies, a wrong Date header. */
+/** Sends a response, and applies faults of the transport: cut, broken, slow, endless or missing bodies, wrong dates. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -26,7 +26,7 @@ export interface SenderOptions {
   readonly clock: Clock
   readonly faults: Faults
   readonly compress: Compression
-  /** The service's clock in whole seconds since 1970. */
+  /** Returns the service's clock in whole seconds since 1970. */
   readonly nowSeconds: () => number
 }
 
@@ -68,7 +68,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Returns true if a fault has sent the body, or prevents that it is sent. */
+  /** Applies faults of the body. Returns true if a fault has sent the body or prevents that it is sent. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)
@@ -94,7 +94,7 @@ export class Sender {
     return true
   }
 
-  /** Sends one byte at a time, and then blanks without end. */
+  /** Sends the body one byte at a time, and then spaces without end. */
   #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -1,6 +1,6 @@
 /**
- * The sandbox service: a local implementation of the specified service over HTTP, written from the specification
- * without code of the client, so that errors in the client become visible. Callers need only `startSandbox`.
+ * The sandbox: a local implementation of the specified service over HTTP. It is written from the specification, without
+ * code of the client, so that errors of the client become visible. Callers need only `startSandbox`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,7 +27,7 @@ export type { TrailEntry } from './auditTrail.ts'
 export type { World } from './world.ts'
 
 export interface Sandbox extends AsyncDisposable {
-  /** The base_url. Example: `http://127.0.0.1:7800`. */
+  /** The value for the setting `base_url`. Example: `http://127.0.0.1:7800`. */
   readonly url: string
   readonly world: World
   readonly requests: RequestLog
@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** Milliseconds until an idle connection is closed: longer than clients keep one for the next request. */
+/** Milliseconds until an idle connection is closed. Longer than clients keep an idle connection open. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -58,7 +58,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
-/** Creates all parts except for the socket. */
+/** Creates all parts of the sandbox except the HTTP server. */
 function assemble(settings: Settings): Parts {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
@@ -96,7 +96,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // An internal error is also printed, so that nobody believes that it is a requested fault.
+      // An internal error is printed, so that nobody takes it for a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })
@@ -150,7 +150,7 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
   return { answer, problems: [] }
 }
 
-/** Returns the body; undefined if the client disconnected, or sent more bytes than any specified request needs. */
+/** Returns the body; undefined if the client disconnected or sent more than `BODY_BYTES_MAX` bytes. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

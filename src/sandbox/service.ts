@@ -1,6 +1,6 @@
 /**
- * Answers requests: route, faults that replace the response, authentication, validation, report. The sockets are in
- * `server.ts` (requests) and `send.ts` (responses).
+ * Responds to requests: route, faults that replace the response, authentication, validation, report. `server.ts`
+ * receives the requests and `send.ts` sends the responses.
  */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
@@ -29,7 +29,7 @@ export interface ServiceParts {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes, which ends delayed responses. */
+  /** Aborts when the sandbox closes. Then responses that the fault `slow` delays end at once. */
   readonly closing: AbortSignal
 }
 
@@ -86,7 +86,7 @@ export class Service {
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
 
-  /** Returns the response of the fault `401-always@token`, which acts as if all credentials were wrong. */
+  /** Returns the response of a fault of the token endpoint, such as `401-always@token`; undefined if none is active. */
   #tokenDenied(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
@@ -95,7 +95,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response of a fault that replaces the service's own; undefined if there is none. */
+  /** Returns the response of a fault that replaces the service's own response; undefined if none is active. */
   async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)
@@ -140,7 +140,7 @@ const tokenBodyInvalid = (): Answer =>
     ValidationFailure: [{ property: '$', message: 'The request body must be a JSON object.' }],
   })
 
-/** Returns the enquiry in the path. A different number in the body is an error. */
+/** Returns the number of the enquiry in the path. Adds an error if the body contains a different one. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

@@ -1,6 +1,6 @@
 /**
- * One report's rows in memory, and how a row is written. Suitable for some thousands of rows: rows are sorted again
- * after each change, and a filter reads every row.
+ * One report's rows in memory, and how a row is written as JSON. Fast enough for some thousands of rows: rows are
+ * sorted again after each change, and a filter reads every row.
  */
 import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
@@ -11,39 +11,39 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-/** JSON text by field. A field with an empty text is not in the row. */
+/** JSON text by field name. A field with an empty text is missing from the row. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item, or one text for the whole collection. */
+/** The JSON text of each item, or one JSON text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
-  /** Number of the row in the order of creation, from 0. */
+  /** The position of the row in the order of creation, from 0. */
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True: the row is returned only with `includeDeleted`, if the report has that parameter. */
+  /** If true, the row is returned only with `includeDeleted`, or never if the report lacks that parameter. */
   deleted: boolean
-  /** The amount in the row's own currency, in nano-units. */
+  /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
   nano: bigint
-  /** JSON text of the fields that were changed after the row was made. */
+  /** JSON text of the fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** The generated fields of the row; undefined after a modification time has changed, until they are needed. */
+  /** The row's generated fields, cached. Undefined after each change, until they are needed again. */
   made: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
-  /** Items in every array; undefined: 0 to 5, random per row. */
+  /** The number of items in every array; undefined for a random number from 0 to 5 per row. */
   readonly items: number | undefined
-  /** False: every collection is empty. */
+  /** False if every collection is empty. */
   readonly filled: boolean
 }
 
 export interface Manner {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
-  /** Fields to damage, for the `bad-rows` fault. */
+  /** Malformed fields that replace those of the row, for the fault `bad-rows`. */
   readonly damage?: RawFields
 }
 
@@ -55,7 +55,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Maximum number of items per row. The number of an item is its id and the seed of its content. */
+/** Maximum number of generated items per row. An item's number is its id and the seed of its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -63,11 +63,11 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly history: History
-  /** Number of rows from before the start of the sandbox. Their past is in `history`. */
+  /** The number of rows that exist before the start of the sandbox. Their past is in `history`. */
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** The rows in order. They stay sorted between changes, because sorting an almost sorted list is fast. */
+  /** All rows in the order of the responses. Sorted in place, because sorting an almost sorted list is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -85,7 +85,7 @@ export class Table {
       this.#add({
         created: this.history.created(number),
         modified,
-        // Only events have a second stamp (spec §2).
+        // Only events have a second modification time (spec §2).
         aggregate: report === 'events' ? this.history.aggregate(number) : modified,
         deleted: this.history.deleted(number),
       })
@@ -99,7 +99,7 @@ export class Table {
     return this.definition.keepsDeleted ? this.#order : this.#order.filter(({ deleted }) => !deleted)
   }
 
-  /** The fields of a row, in order. */
+  /** Returns the names of a row's fields, in their order. */
   get fields(): readonly string[] {
     return [...this.#made(this.#rows[0] as Row).keys()]
   }
@@ -112,14 +112,13 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Replaces fields of a row. Must also be called after each change of times or state. */
+  /** Replaces fields of a row. Must also be called after a change of the row's times or of `deleted`. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
     row.made = undefined
     this.#isSorted = false
   }
 
-  /** Returns the JSON text of the row. */
   text(row: Row, { flags, currency, damage = {} }: Manner): string {
     const fields = new Map([...this.#made(row), ...this.#amountFields(row, currency)])
     for (const [field, raw] of [...Object.entries(row.changed), ...Object.entries(damage)]) fields.set(field, raw)
@@ -130,12 +129,12 @@ export class Table {
     return `{${members.join(',')}}`
   }
 
-  /** Returns the JSON text of a field; undefined if the row does not have it. */
+  /** Returns the JSON text of a field; undefined if the row lacks the field. */
   raw(row: Row, field: string): string | undefined {
     return row.changed[field] ?? this.#made(row).get(field)
   }
 
-  /** Returns the value of a field for filters; undefined for malformed text. */
+  /** Returns the value of a field, for filters; undefined if its text is not valid JSON. */
   value(row: Row, field: string): unknown {
     try {
       return parseExact(this.raw(row, field) ?? 'null')
@@ -144,14 +143,14 @@ export class Table {
     }
   }
 
-  /** Returns the raw text of each item of a collection. */
+  /** Returns the JSON text of each item of a collection. */
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
     const content = this.#isWithout(row, kind) ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content
   }
 
-  /** Returns whether the row has no such collection in its present status. */
+  /** Returns whether the row lacks this collection in its present status. */
   #isWithout(row: Row, { onlyIn }: CollectionKind): boolean {
     return onlyIn !== undefined && this.value(row, 'status') !== onlyIn
   }
@@ -160,7 +159,7 @@ export class Table {
     row.collections.set(field, content)
   }
 
-  /** Returns a new item with an identifier that no other item of the row has. */
+  /** Returns the JSON text of a new item, with an identifier that no other item of the row has. */
   newItem(row: Row, field: string): string {
     const number = this.#nextItem
     this.#nextItem += 1
@@ -238,5 +237,5 @@ export class Table {
   }
 }
 
-/** Compares without subtraction, which fails for rows that were never edited: their time is minus infinity. */
+/** Compares by `<`, because rows that were never edited have the time −∞, and −∞ − −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -1,13 +1,15 @@
 /**
- * The service's times: ticks of 100 ns since 2020, so that times have a seventh fractional digit, and an inclusive
- * bound (spec §4, rule 1) can be missed by one tick. Counted from 2020 because ticks since 1970 exceed 2^53.
+ * The service's times in ticks of 100 ns since 2020. So times have a seventh fractional digit, and a client that treats
+ * an inclusive bound (spec §4, rule 1) wrongly misses rows. Ticks since 1970 would exceed 2^53.
  */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** 100 ns steps since 2020-01-01T00:00:00Z; a safe integer between 1991 and 2048. */
+/** Steps of 100 ns since 2020-01-01T00:00:00Z. A safe integer from 1991 to 2048. */
 export type Ticks = number
 
-/** The time of a row that was never edited: it is before every bound, so it matches no modification filter. */
+/**
+ * The modification time of a row that was never edited. It is before every bound, so no modification filter matches.
+ */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000
@@ -20,7 +22,7 @@ const MS_PER_DAY = 86_400_000
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** How a date-time is written. All styles denote the same instant; `mixed` is another style in each row. */
+/** How a date-time is written. All styles denote the same instant. With `mixed`, the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>
@@ -39,7 +41,7 @@ export function parseTicks(text: string): Ticks | undefined {
   return ticksOf(instant) + Number(seventh)
 }
 
-/** Returns the date-time without quotes. It has seven fractional digits unless it is a whole second. */
+/** Returns the date-time as text, with seven fractional digits unless it is a whole second. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
   const day = Math.floor(local / TICKS_PER_DAY)
@@ -56,7 +58,7 @@ const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bar
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 const dates = new Map<number, string>()
 
-/** Returns the date. Dates are cached, because many rows are of the same day. */
+/** Returns the date of a day since 2020. Dates are cached, because many rows have the same day. */
 function dateText(day: number): string {
   const known = dates.get(day)
   if (known !== undefined) return known
@@ -67,5 +69,4 @@ function dateText(day: number): string {
 
 const fractionText = (ticks: number): string => `.${String(ticks + TICKS_PER_SECOND).slice(1)}`
 
-/** Returns the year (UTC) of an instant. */
 export const yearOf = (ticks: Ticks): number => new Date(EPOCH_MS + ticks / TICKS_PER_MS).getUTCFullYear()

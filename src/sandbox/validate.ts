@@ -1,6 +1,6 @@
 /**
- * Validates a request body against the specified parameters (§4) and parses the values. Errors are reported per
- * property (§7). An empty or omitted filter means all values (§4, rule 3).
+ * Validates a request body against the specified parameters (§4) and parses the values. Errors are listed by property
+ * (§7). An empty or omitted filter means all values (§4, rule 3).
  */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
@@ -14,16 +14,16 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parsed parameters: date-times are ticks. A parameter that was omitted or empty is not in the map. */
+  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are missing. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
 
 export interface Checked {
   readonly request: ReportRequest
-  /** The errors for a response that rejects the request. */
+  /** The errors by property. If there are any, the request is rejected. */
   readonly errors: PropertyErrors
-  /** Parameters that are not in the specification. They are only refused if the service is strict. */
+  /** Parameters that the specification lacks. They are errors only if the service is strict. */
   readonly unknown: PropertyErrors
 }
 
@@ -57,7 +57,7 @@ function readInto(
   else values.set(name, value)
 }
 
-/** Integers have 64 bits; beyond 2^53 they are bigints. */
+/** Returns whether the value is a 64-bit integer: a safe integer, or a bigint beyond 2^53. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

@@ -1,6 +1,6 @@
 /**
- * The service's data. Tests in the same process and the control endpoint change it through the methods of `Changes`;
- * the HTTP side only reads. Equal seeds and equal calls give equal worlds.
+ * The service's data. Tests in the same process and the control endpoint change the data through the methods of
+ * `Changes`; HTTP requests of clients only read. Equal seeds and equal calls give equal worlds.
  */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
@@ -14,12 +14,12 @@ import { type CollectionRules, type Row, Table } from './table.ts'
 import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
 
 export interface WorldOptions {
-  /** Number of events. The numbers of rows of other reports depend on it. */
+  /** The number of events, which also determines the number of rows in other reports. */
   readonly rows: number
   readonly seed: number
-  /** Returns the service's time, changed by the fault `skew`. */
+  /** Returns the service's time, to which the fault `skew` is already applied. */
   readonly now: () => Ticks
-  /** Returns how far before the present the modification time of an edit is. Default: 0. */
+  /** Returns how far (in ticks) an edit's modification time is before the present. Default: 0. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -27,9 +27,9 @@ export interface WorldOptions {
 }
 
 export interface RowRequest {
-  /** Currency that amounts are converted to; budgets and automated bookings only. Default EUR. */
+  /** The currency to which amounts are converted, in budgets and automated bookings only. Default: EUR. */
   readonly currency?: Currency
-  /** The collections to write. Default: all. */
+  /** The `expand` flags of the collections that the row contains. Default: all. */
   readonly flags?: readonly string[]
 }
 
@@ -53,12 +53,12 @@ export class World extends Changes {
     return this.tables[report].rows.map(({ key }) => key)
   }
 
-  /** Returns the keys of the rows that the report returns by default. */
+  /** Returns the keys of the rows that the report returns without `includeDeleted`. */
   liveKeys(report: WorldReport): number[] {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the row as the service returns it now; undefined if it does not return it. */
+  /** Returns the row's JSON text as the service returns it now; undefined if the service does not return the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)
@@ -71,7 +71,7 @@ export class World extends Changes {
     return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>)
   }
 
-  /** Returns when the row was created and modified, to the tick. */
+  /** Returns when the row was created and modified, in ticks. */
   stampsOf(report: WorldReport, key: number): Pick<Row, 'created' | 'modified' | 'aggregate'> {
     const { created, modified, aggregate } = this.tables[report].find(key) as Row
     return { created, modified, aggregate }

@@ -15,7 +15,6 @@ import { pausesBeside } from './pausesBeside.ts'
 
 export interface Wiring {
   readonly clock: Clock
-  /** Aborts the work. */
   readonly signal: AbortSignal
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
@@ -30,7 +29,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // With other loaders or pullers, files in the staging directory may be theirs.
+  // Not removed if other loaders or pullers exist: files in the staging directory may belong to them.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -60,11 +59,11 @@ export const settingsOf = (config: Config): SyncSettings => ({
 })
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** How often a request is sent before it fails; undefined: the client's default. */
+  /** Maximum number of attempts per request; undefined for the client's default. */
   readonly attemptsMax?: number
   /** Shares the token and the pauses with other processes. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
-  /** Receives the events of the client, in addition to the log. */
+  /** Receives the client's events, which are also logged. */
   readonly onEvent?: (event: ClientEvent) => void
 }
 
@@ -86,7 +85,6 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   return openClient({ ...config.service, limits }, { clock, onEvent, observe, tokenStore, sharedPauses })
 }
 
-/** Writes an event of the service client to the log. */
 function logClientEvent(log: Log, event: ClientEvent): void {
   switch (event.kind) {
     case 'retry': {
@@ -107,7 +105,7 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   }
 }
 
-/** Hides every secret of the configuration in all later log lines. */
+/** Hides all secrets of the configuration in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
@@ -115,15 +113,15 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** Returns whether other processes may stage rows in the directory: pullers on a shared queue, or loaders of a lake. */
+/** Returns whether other processes may stage rows in the directory: pullers of a shared queue, or loaders of a lake. */
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
-/** A staging folder that was not modified for this long belongs to a process that has died. */
+/** A staging folder that was not modified for this time belongs to a process that has died. */
 const LEFT_MS = 15 * MINUTE_MS
 
 /**
- * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. When other processes
- * stage rows in the same directory (`isShared`), only folders older than `LEFT_MS` are removed.
+ * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, other
+ * processes stage rows in the same directory, so only folders older than `LEFT_MS` are removed.
  */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config

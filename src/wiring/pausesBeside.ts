@@ -1,6 +1,6 @@
 /**
- * Keeps a long pause that the service requested in a file next to the warehouse. Commands that cron starts every few
- * minutes would otherwise not know of it and send requests. Workers keep their pauses in the queue's store.
+ * Keeps a long pause that the service requested in a file next to the warehouse. Otherwise commands that cron starts
+ * every few minutes would ignore the pause. Workers keep their pauses in the queue's store.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -13,14 +13,14 @@ import { fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const Kept = z.object({
-  /** Identity of the service and the client to which the pause applies. */
+  /** Digest of the service and the client to which the pause applies. */
   of: z.string(),
-  /** Milliseconds since 1970, on this machine's clock. */
+  /** Milliseconds since 1970 on this machine's clock, as is `untilMs`. */
   fromMs: z.number(),
   untilMs: z.number(),
 })
 
-/** Returns the pauses of the service and client with this `identity`; those of others are ignored. */
+/** Returns the pauses of the service and client with this `identity`. Ignores pauses of others. */
 export function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = nameOf(identity)
@@ -29,13 +29,13 @@ export function pausesBeside(warehouse: string, identity: string, clock: Pick<Cl
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // A pause that began in the future shows that the clock was set back. Its rest is unknown, so it is ignored.
+    // If the pause began in the future, the clock was set back. The remaining time is unknown, so the pause is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {
     remainingMs,
     pause: async (ms) => {
-      // A run waits for the end of a shorter pause itself.
+      // Shorter pauses are not stored, because a run itself waits until they end.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

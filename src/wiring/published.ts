@@ -1,4 +1,4 @@
-/** Opens the files that commands read: the published copy, or for `status` the warehouse while no process writes it. */
+/** Opens the files that commands read: the published copy, or the warehouse while no process writes it. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
@@ -24,7 +24,7 @@ export async function openPublished(
   return known(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
-/** Opens a file to read. Throws also WAREHOUSE_NEWER when a newer version of Tidemark changed the books' layout. */
+/** Opens a file for reading. Throws WAREHOUSE_NEWER if a newer version of Tidemark has written the file's layout. */
 export const openToRead = async (path: string, memory: string): Promise<Database> =>
   known(await Database.open(path, { readOnly: true, memory }))
 
@@ -44,7 +44,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist; for a lake that is known only after opening it. */
+/** Returns whether the warehouse may exist. Always true for a lake, which must be opened to know. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -53,8 +53,8 @@ export interface Newest {
 }
 
 /**
- * Opens the warehouse, or the published copy while another process writes the warehouse or when this user may not open
- * it. Returns undefined when neither exists.
+ * Opens the warehouse. Opens the published copy instead while another process writes the warehouse, or if this user may
+ * not open it. Returns undefined if neither exists.
  */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   if (config.lake !== undefined) return lakeIfThere(config)
@@ -63,7 +63,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // A user may have permission for the folder of the copy only.
+    // Some users may only read the folder of the copy.
     const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
     if (!isOthers) throw error
   }

@@ -1,4 +1,4 @@
-/** The project's version and the place of its launcher. */
+/** The project's version and the path of its launcher. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -6,5 +6,5 @@ const PACKAGE = new URL('../../package.json', import.meta.url)
 
 export const version = (): string => (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version
 
-/** `bin/tidemark.js`, for running a second process of this program. */
+/** The path of `bin/tidemark.js`, which starts this program in another process. */
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))

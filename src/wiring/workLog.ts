@@ -1,6 +1,6 @@
 /**
- * Writes each observed walk, request, load and publication to the log at level debug, with the identifier of its run.
- * So one identifier finds every line of a run. TIDEMARK_LOG_LEVEL sets the level.
+ * Logs each observed walk, request, load and publication at level debug. Each line contains the identifier of its run,
+ * so that one identifier finds all lines of a run. TIDEMARK_LOG_LEVEL sets the level.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
@@ -11,7 +11,7 @@ import type { Facts, Observe } from '../observe.ts'
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const LOG_LEVEL = 'TIDEMARK_LOG_LEVEL'
 
-/** Returns the level in TIDEMARK_LOG_LEVEL, or `otherwise`. Throws CONFIG_INVALID. */
+/** Returns the level in TIDEMARK_LOG_LEVEL; `otherwise` if it is not set. Throws CONFIG_INVALID. */
 export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLevel {
   const given = env[LOG_LEVEL]?.trim()
   if (given === undefined || given === '') return otherwise
@@ -22,7 +22,7 @@ export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLeve
   })
 }
 
-/** Returns an observer that writes one line for each piece of work when it ends. */
+/** Returns an observer that logs one line for each walk, request, load or publication when it ends. */
 export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observe {
   const runs = new AsyncLocalStorage<string>()
   const watched: Observe = async ({ what, report, facts: known = {} }, work) => {

@@ -1,7 +1,6 @@
 /**
- * The console of a worker. Its address is logged, and a generated token is printed once on standard error. If several
- * workers are on one machine, only one can have the port. The others work without a console until that one ends, and
- * then one of them takes the port.
+ * The console of a worker. Its address is logged, and a generated token is printed once on standard error. Of several
+ * workers on a machine, only one can have the port. The others work without a console until the port is free.
  */
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Clock } from '../clock.ts'
@@ -35,8 +34,8 @@ export interface WorkerConsole extends AsyncDisposable {
 const RETRY_MS = 5_000
 
 /**
- * Opens the console, or retries every few seconds while another process has the port. With `isRequired` (the role was
- * named on the command line) a taken port is an error. Throws CONFIG_INVALID and CONSOLE_PORT_TAKEN.
+ * Opens the console. While another process has the port, retries every few seconds. With `isRequired` (the command line
+ * names the role), a taken port is an error. Throws CONFIG_INVALID and CONSOLE_PORT_TAKEN.
  */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
@@ -91,8 +90,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
 }
 
 /**
- * Returns whether the store responds, the schedule is set (role `schedule`), and it is known whether this process or
- * another one owns the warehouse (role `load`).
+ * Returns whether the store responds and the worker's roles are ready. `schedule` needs a set schedule; `load` must
+ * know whether this process or another one owns the warehouse.
  */
 async function isReady({
   requests,

@@ -1,6 +1,6 @@
 /**
- * The two sources of a console's data. The process that owns the warehouse answers from it. Any other process reads the
- * published copy and sends commands to the owner through the queue. Both return the same answers as the commands.
+ * The two sources of a console's data. The owner of the warehouse reads from it. Any other process reads the published
+ * copy and sends commands to the owner through the queue. Both return the same answers as the commands.
  */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
@@ -61,10 +61,10 @@ const nobody = (): SyncError =>
 
 const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
 
-/** Milliseconds for which a person waits for the warehouse during a load. Then the published copy is read. */
+/** Milliseconds to wait for the warehouse during a load. Then the published copy is read, so that the page responds. */
 const BUSY_MS_MAX = 2_000
 
-/** Returns a reader of the warehouse. During a load it reads the published copy instead. */
+/** Returns a reader of the warehouse. If the warehouse is busy with a load, the reader uses the published copy. */
 function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -74,7 +74,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
       const reading = warehouse.rows<T>(sql)
       const rows = await within(BUSY_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // Only one query waits for the warehouse. Further queries read the copy meanwhile.
+      // Only one query at a time waits for the warehouse. Meanwhile further queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)
@@ -83,7 +83,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
   }
 }
 
-/** Returns a reader of the copy. It opens the copy for each query, because each publication replaces the file. */
+/** Returns a reader of the copy. Opens the copy for each query, because each publication replaces the file. */
 const publishedReader = (config: Config): Reader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)

@@ -1,7 +1,7 @@
 /**
  * The heartbeat of a worker: a small file that is written every few seconds while the event loop is not blocked.
- * `tidemark health` reads only this file. The file is next to the warehouse, because a service manager may run the
- * worker with a temporary directory of its own. If that folder is missing or not writable, the file is in the temporary
+ * `tidemark health` reads only this file. The file is next to the warehouse, because a service manager may give the
+ * worker a private temporary directory. If that folder is missing or not writable, the file is in the temporary
  * directory.
  */
 import { createHash } from 'node:crypto'
@@ -12,16 +12,16 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** Maximum age of a heartbeat (ms). A large load may block the event loop for some seconds, but not so long. */
+/** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not for so long. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the two possible paths. All workers of a warehouse on a machine share them: one live worker is enough. */
+/** Returns the two possible paths. All workers of a warehouse on one machine share them: one live worker is enough. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
 }
 
-/** Writes the file every five seconds and removes it when it is disposed. */
+/** Writes the heartbeat every five seconds. Disposing removes the file. */
 export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable {
   const [beside, elsewhere] = heartbeatPathsOf(warehouse)
   let hasEnded = false
@@ -29,7 +29,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If this fails, for instance on a full disk, the next heartbeat tries again.
+    // If this fails, for example because the disk is full, the next heartbeat tries again.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

@@ -1,13 +1,13 @@
 /**
- * Whether this process owns the warehouse, as a table of states. While it does, the console reads from the warehouse.
- * `/ready` reports whether it is known which process is the owner.
+ * Whether this process owns the warehouse, as a table of states. The owner's console reads from the warehouse.
+ * `/readyz` reports whether this process knows who the owner is.
  */
 import type { ConsoleBackend } from '../console/backend.ts'
 import { assert } from '../errors.ts'
 
 export type OwnerState = 'opening' | 'standby' | 'owner'
 
-/** The allowed changes of state, each with its cause. A process that ends or dies has no state any more. */
+/** The allowed changes of state, each with its cause. The end of the process is not a state. */
 export const OWNER_MOVES: readonly (readonly [OwnerState, OwnerState, string])[] = [
   ['opening', 'standby', 'another process has the file open'],
   ['opening', 'owner', 'the file is free'],
@@ -38,7 +38,7 @@ export class WarehouseOwnership {
     this.#move('standby')
   }
 
-  /** Records that this process is no longer the owner. Does nothing if it never was. */
+  /** Records that this process no longer owns the warehouse. Does nothing if it never did. */
   leave(): void {
     this.#backend = undefined
     if (this.#state === 'owner') this.#move('opening')

@@ -1,6 +1,6 @@
 /**
- * The work of the owner of the warehouse, from opening the file to closing it. It takes jobs, answers commands and
- * serves readers. At the end it returns its jobs to the queue and closes the file for the next owner.
+ * The work of the owner of the warehouse, from opening the file to closing it. The owner takes jobs, answers commands
+ * and serves readers. At its end, it returns its jobs to the queue and closes the file for the next owner.
  */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -33,13 +33,13 @@ export interface OwnerContext extends ConsumersOptions {
   readonly observe: Observe
   readonly ownership: WarehouseOwnership
   readonly runLogs: Pick<RunLogs, 'trim'>
-  /** The token for readers of the live server; undefined if there is none. */
+  /** The token for readers of the live server; undefined if there is no live server. */
   readonly serveToken: Secret | undefined
-  /** Returns the address of this process's console; undefined if it has none. */
+  /** Returns the address of this process's console; undefined if there is no console. */
   readonly consoleAddress: () => string | undefined
 }
 
-/** Runs until the signal aborts, or the warehouse has to be opened again. Closes the warehouse. */
+/** Runs until the signal aborts or the warehouse must be opened again. Closes the warehouse. */
 export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
@@ -74,7 +74,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       console: context.consoleAddress,
     })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logged last: when this line appears, commands already reach this process.
+    // Logged last, because commands can reach this process from this line on.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
@@ -94,7 +94,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   }
 }
 
-/** Sends notices to the webhook until the signal aborts. Does nothing if none is configured. */
+/** Sends notices to the webhook until the signal aborts. Does nothing without a configured webhook. */
 async function sendNotices(
   { config, clock, log, metrics }: OwnerContext,
   { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
@@ -106,7 +106,7 @@ async function sendNotices(
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
-/** Adds the jobs of unfinished backfills again, because the queue may have lost them. */
+/** Adds jobs for unfinished backfills, because the queue may have lost theirs. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -117,7 +117,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. A statement may run for minutes, so every statement is interrupted. */
+/** Returns all jobs to the queue. Interrupts every statement, because a statement may run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -133,7 +133,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
 }
 
-/** Time limit (ms) for returning jobs and closing the file, which normally takes a second or two. */
+/** Time limit (ms) for returning the jobs and closing the file, which normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The live server of a worker (setting `serve`). It runs while the worker owns the warehouse and serves each published
- * copy at once. When a new copy cannot be served, the error is logged and readers keep the previous copy.
+ * The live server of a worker (setting `serve`). While the worker owns the warehouse, the server serves each new
+ * published copy at once. If a new copy cannot be served, the error is logged and readers keep the previous copy.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
@@ -11,7 +11,7 @@ import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
-/** Returns the token for readers; undefined if nothing is served. Prints it once if it is generated. */
+/** Returns the token for readers; undefined if nothing is served. Prints a generated token once. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },

@@ -1,6 +1,6 @@
 /**
- * Owns the warehouse or waits for it. The process that has the DuckDB file open is the owner. Every other process with
- * the role `load` tries to open the file every few seconds, so that one takes over soon after the owner has ended.
+ * Owns the warehouse or waits for it. The owner is the process that has the DuckDB file open. Every other process with
+ * the role `load` tries to open the file every few seconds. So one of them soon replaces an owner that has ended.
  */
 import { asSyncError, type ErrorCode, type SyncError } from '../errors.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
@@ -8,20 +8,20 @@ import { openWarehouse } from '../wiring/openContext.ts'
 import { type OwnerContext, runAsOwner } from './runAsOwner.ts'
 
 export interface StandbyContext extends OwnerContext {
-  /** Milliseconds between two attempts of a standby to open the file. */
+  /** Milliseconds between a standby's attempts to open the file. */
   readonly standbyMs: number
   /** Called each time this process has opened the warehouse. */
   readonly onOwned: () => void
 }
 
-/** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
+/** Opening errors that resolve without an operator: another process ends, or disk space becomes free. */
 const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Runs until the signal aborts. Throws those errors of opening that an operator has to resolve. */
+/** Runs until the signal aborts. Throws the opening errors that an operator has to resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only emptied the first time: later, the staging directory may contain windows that this process is pulling.
+  // Staging is emptied only at the first opening. Later it may contain windows that this process is pulling.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)

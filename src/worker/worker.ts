@@ -1,7 +1,7 @@
 /**
- * The life of a worker: it opens the queue and the client, starts the work of its roles, and runs until it is stopped
- * or one of the roles fails. `schedule` requests runs at their times, `load` owns the warehouse or waits for it, `pull`
- * reads windows of backfills, `console` serves the console.
+ * The life of a worker. It opens the queue and the client, starts the work of its roles, and runs until it is stopped
+ * or a role fails. `schedule` requests runs at their times, `load` owns the warehouse or waits for it, `pull` reads
+ * windows of backfills, `console` serves the console.
  */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
@@ -28,7 +28,7 @@ import { rolesOf } from './roles.ts'
 import { openServeToken } from './serving.ts'
 import { ownOrStandBy } from './standby.ts'
 
-/** The process as a worker sees it; the shell of the command line is one. */
+/** The process as a worker sees it. The shell of the command line implements this interface. */
 export interface WorkerShell {
   readonly out: { write(text: string): void }
   readonly err: { write(text: string): void }
@@ -38,13 +38,13 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Roles separated by commas; undefined: all of them. */
+  /** Roles separated by commas; undefined for all roles. */
   readonly roles?: string
-  /** Only for tests: milliseconds for which a job's lock is valid. */
+  /** For tests only: milliseconds for which a job's lock is valid. */
   readonly lock?: number
 }
 
-/** Returns when the worker was stopped. Throws the errors of opening, and the error that ended a role. */
+/** Runs a worker until it is stopped. Throws the errors of opening, and the error that ended a role. */
 export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)
@@ -83,7 +83,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue there is no other puller, so the owner empties the staging directory before it pulls.
+  // With the embedded queue, pulling starts only after this process has opened the warehouse and emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
@@ -94,10 +94,10 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** How often the store looks for lost locks during the time for which one is valid. */
+/** How many times the store looks for lost locks within the validity of one lock. */
 const LOOKS_PER_LOCK = 3
 
-/** Returns the intervals. If `lock` is set, as in tests, they are shorter than in production. */
+/** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, healMs: HEAL_MS, standbyMs: STANDBY_MS }
@@ -105,7 +105,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Runs until the stop signal. When one role fails, the process ends, and the service manager starts it again. */
+/** Runs until the stop signal. If a role fails, the process ends, so that the service manager restarts it. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

@@ -1,7 +1,7 @@
 /**
- * Measures how long the event loop of a worker is blocked while it loads a million rows: the owner pulls, stages, loads
- * and publishes them itself. A lock is renewed every 7.5 s and lost after 15 s, so the longest delay has to be far
- * below. `node tools/measure/eventLoop.ts [ROWS]`
+ * Measures how long a worker's event loop is blocked while it pulls, stages, loads and publishes a million rows. A lock
+ * is renewed every 7.5 s and lost after 15 s, so the longest delay must be far shorter. `node
+ * tools/measure/eventLoop.ts [ROWS]`
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

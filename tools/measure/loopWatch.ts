@@ -1,6 +1,6 @@
 /**
- * Loaded before a program (`node --import`). At the end of the program it writes how long the event loop was blocked,
- * to a file that an environment variable names.
+ * A module that is loaded before a program (`node --import`). When the program ends, writes how long its event loop was
+ * blocked to the file that the variable LOOP_WATCH names.
  */
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

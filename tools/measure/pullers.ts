@@ -1,6 +1,6 @@
 /**
- * Measures how much faster a backfill ends with two pullers than with one, against a service that takes 200 ms for
- * every page. One owner only loads, and one or two processes pull. The time is taken from the books. `node
+ * Measures how much faster two pullers end a backfill than one, on a service that needs 200 ms for each page. One owner
+ * only loads, and one or two processes pull. The times are read from the bookkeeping tables. `node
  * tools/measure/pullers.ts [ROWS] [ROUNDS]`
  */
 import { machineText } from '../../bench/machine.ts'

@@ -1,7 +1,7 @@
 /**
- * Builds the package while it is packed (`npm pack`): Node strips no types from files below node_modules, so the
- * package contains JavaScript. Types become spaces, so that lines and columns in errors stay those of the source.
- * Imports lose their `.ts`, and other files are copied. The checkout itself runs without this step.
+ * Builds the package (`npm pack`). Node strips no types from files below node_modules, so the package contains
+ * JavaScript. Types become spaces, so that lines and columns in errors are those of the source. Imports lose their
+ * `.ts`, and other files are copied. The checkout itself runs without this step.
  */
 import { globSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -12,11 +12,11 @@ const ROOT = path.join(import.meta.dirname, '../..')
 const TO = path.join(ROOT, 'dist')
 const ROOMS = ['bin', 'schema', 'src', 'jobs']
 
-/** Matches a relative path to a TypeScript file that is a whole string: in imports, `import()` and `new URL`. */
+/** Matches a string that is a relative path to a TypeScript file: in imports, `import()` and `new URL`. */
 const TYPESCRIPT_PATH = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g
 
 await rm(TO, { recursive: true, force: true })
-// Node warns that type stripping is experimental. The package's test runs the result.
+// Hides Node's warning that type stripping is experimental. A test of the package runs the result.
 process.removeAllListeners('warning').on('warning', () => undefined)
 for (const name of globSync(
   ROOMS.map((room) => `${room}/**/*.*`),

@@ -1,4 +1,4 @@
-/** Removes the built files after packing. A checkout runs its source, and outdated built files would only confuse. */
+/** Removes the built files after packing. A checkout runs its source, and outdated built files would confuse. */
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 

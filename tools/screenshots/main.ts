@@ -1,6 +1,6 @@
 /**
- * Takes the pictures in the documents (`npm run screenshots`). A worker reads a sandbox with a fixed seed, in which
- * rows change, one report is forbidden and some rows are malformed. The browser of the tests opens its console.
+ * Takes the pictures for the documents (`npm run screenshots`). A worker reads a sandbox with a fixed seed, in which
+ * rows change, one report is forbidden and some rows are malformed. A browser opens the worker's console.
  */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -12,9 +12,9 @@ import { aPerson, launched, logIn } from '../../test/console/browser.ts'
 import { aConsole, type Consoled } from '../../test/console/support.ts'
 
 const FOLDER = path.join(ROOT, 'docs/images')
-/** Maximum size of a picture, so that a document also loads over a slow connection. */
+/** Maximum size of a picture in bytes, so that documents load over slow connections too. */
 const BYTES_MAX = 300_000
-/** Number of syncs, so that charts have enough points. */
+/** Number of syncs, so that the charts have enough points. */
 const SYNCS = 8
 const SYNC_EVERY_MS = 4_000
 const LOOK_EVERY_MS = 250
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Creates the state that the pictures show: rows change, the worker follows, and two things need attention. */
+/** Creates the state that the pictures show: rows change, the worker syncs, and two reports need attention. */
 async function aMorning(console: Consoled): Promise<void> {
   const { sandbox } = console.workshop
   await synced(console)
@@ -67,7 +67,7 @@ async function aMorning(console: Consoled): Promise<void> {
   await synced(console)
 }
 
-/** Runs each report once. */
+/** Runs each report once and waits for the end. */
 async function synced(console: Consoled): Promise<void> {
   let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
   while (errand.state === 'running') {
@@ -82,7 +82,7 @@ async function take({ file, view, colorScheme, width, height }: Shot, { browser,
   await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height } })
   await logIn(person)
   await person.view(view)
-  // Charts are drawn only after they have a width.
+  // Waits for the charts, which are drawn only when they have a width.
   await person.page.waitForTimeout(1_000)
   const target = path.join(FOLDER, file)
   await person.page.screenshot({ path: target })

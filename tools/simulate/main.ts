@@ -1,5 +1,6 @@
 /**
- * Runs seeds (`npm run simulate`), prints a summary, and for a seed that fails everything that is needed to repeat it.
+ * Runs seeds (`npm run simulate`) and prints a summary. For a seed that fails, prints everything that is needed to
+ * repeat it.
  */
 import { parseArgs } from 'node:util'
 import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
@@ -23,7 +24,7 @@ const range =
   values.seed === undefined
     ? Array.from({ length: Number(values.seeds) }, (_, n) => Number(values.first) + n)
     : [Number(values.seed)]
-/** All seeds, or those with the requested fault. */
+/** All seeds of the range; with `--fault`, only those that have this fault. */
 const seeds = range.filter((seed) => values.fault === undefined || drawScenario(seed).faults.has(values.fault as Fault))
 const started = performance.now()
 const tally = new Tally()
@@ -47,7 +48,10 @@ for (const seed of seeds) {
 const elapsedMs = Math.round(performance.now() - started)
 const sorted = [...tally.counts].toSorted(([a], [b]) => a.localeCompare(b))
 const counts = Object.fromEntries(sorted.filter(([what]) => !GAP.test(what)))
-/** Kinds of gaps between two statements of a load: in how many of them a process died, and how often in total. */
+/**
+ * Gaps are moments between two statements of a load. Counts their kinds and passes, and the deaths of processes in
+ * them.
+ */
 const gaps = {
   kinds: sorted.filter(([what]) => what.startsWith('gap after')).length,
   diedIn: sorted.filter(([what]) => what.startsWith('died after')).length,
@@ -65,7 +69,7 @@ const summary = {
   elapsedMs,
   msPerSeed: Math.round(elapsedMs / Math.max(1, done)),
   ...sums,
-  /** How often faults of the seeds occurred, and how often they killed the process. */
+  /** How often faults of the seeds occurred. `crashes` counts those that killed the process. */
   faults: faultNames.reduce((sum, fault) => sum + tally.of(fault), 0),
   crashes: tally.of('crash'),
   gaps,

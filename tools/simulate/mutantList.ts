@@ -1,6 +1,6 @@
 /**
- * Mutants: ways of breaking the code, each one change that a person could make by mistake. A simulation that does not
- * notice one of them has a gap. The text to replace must be in the file exactly once, so that every mutant really
+ * Mutants: single changes that break the code, as a person could by mistake. If the simulation does not notice one of
+ * them, the simulation has a gap. The text to replace must occur in its file exactly once, so that every mutant really
  * changes the code.
  */
 
@@ -8,7 +8,7 @@ import type { Fault } from '../../test/simulation/faults.ts'
 
 export interface Mutant {
   readonly name: string
-  /** Only seeds with this fault can notice the mutant; other seeds are not run. */
+  /** Only seeds with this fault can notice the mutant, so other seeds are not run. Undefined: any seed can. */
   readonly needs?: Fault
   readonly file: string
   readonly from: string
@@ -70,8 +70,8 @@ export const MUTANTS: readonly Mutant[] = [
   const result = await database.transaction(async (sql) => {`,
   },
   {
-    // Two checks prevent this mistake independently (learned page sizes, and the request after the longest page), so
-    // both are removed.
+    // Two independent checks prevent this mistake (learned page sizes, and the request after the longest page). Both
+    // are removed.
     name: 'a short page is taken as the last',
     file: 'src/plan/pagingProfile.ts',
     from: `  if (!holdsEverything(profile, rows, rowsAsked)) return 'unknown'
@@ -235,7 +235,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
     to: 'return Math.max(1, length - 1)',
   },
-  // Defects that the simulation has found, put back into the code.
+  // From here on: defects that the simulation has found, put back into the code.
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
     needs: 'futureStamp',

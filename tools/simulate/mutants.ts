@@ -1,6 +1,6 @@
 /**
- * Applies one mutant after the other to a copy of the code (`npm run simulate:mutants`) and prints how many seeds the
- * simulation needs to notice it. Fails when a mutant is not noticed, or when its text is no longer in the code.
+ * Applies one mutant after the other to a copy of the code (`npm run simulate:mutants`), and prints how many seeds the
+ * simulation needs to notice it. Fails if a mutant is not noticed, or if its text is no longer in the code.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const ONE_MUTANT_MS_MAX = 20 * 60_000
 
 interface Caught {
   readonly mutant: Mutant
-  /** Number of seeds until one failed; undefined: none did. */
+  /** Number of seeds until one failed; undefined if none did. */
   readonly seeds: number | undefined
   readonly seed: number | undefined
   readonly broken: string

@@ -1,4 +1,4 @@
-/** The end of a soak: two more runs of everything, and then a check of every promise, one after the other. */
+/** The end of a soak: runs every report twice more, then checks every promise. */
 import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reportNames } from '../../schema/index.ts'
@@ -14,7 +14,7 @@ import type { Witness } from './witness.ts'
 
 const PRICED: readonly string[] = ['budgets', 'automated_bookings']
 
-/** Maximum growth of memory over all processes of the soak. */
+/** Maximum growth of memory, in megabytes per minute, for each role. */
 const GROWTH_MB_A_MINUTE_MAX = 12
 const SHORT_SECONDS = 300
 
@@ -36,7 +36,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   if (witness.tokenCallsInAMinute > TOKENS_A_MINUTE) witness.broken.push('more token calls in a minute than allowed')
   const memory = (['owner', 'puller'] as const).map((role) => memoryOf(workers.memory, role))
   for (const { role, mbPerMinute } of memory) {
-    // In a shorter soak, memory grows because caches are filled.
+    // In a shorter soak, memory grows because processes still fill their caches.
     if (options.seconds >= SHORT_SECONDS && mbPerMinute > GROWTH_MB_A_MINUTE_MAX)
       witness.broken.push(`the memory of ${role}s grows by ${mbPerMinute.toFixed(1)} MB a minute`)
   }
@@ -58,7 +58,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   }
 }
 
-/** Reads the service's log during the last runs, because it keeps only the newest requests. */
+/** Reads the service's log repeatedly during the last runs, because the service keeps only its newest requests. */
 async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     witness.readRequests()
@@ -68,16 +68,16 @@ async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Returns the allowed number of token requests: one for each lifetime of a token, which is renewed a little early, and
- * two more.
+ * Returns the allowed number of token requests: one per half lifetime of a token (a token is renewed early), and two
+ * more.
  */
 const tokensFor = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
 
-/** Runs everything twice, because rows deleted without a flag are found by two reconciles. */
+/** Runs every report twice, because rows that were deleted without a flag are found by two reconciles. */
 async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
   const commands = [['sync'], ['sync'], ...['', ''].map(() => ['reconcile', '--allow-mass-delete'])]
   for (const command of commands) {
-    // Requests of a reconcile may overlap with those of incremental runs, and the log does not distinguish them.
+    // Requests of a reconcile may overlap those of incremental runs, and the service's log does not distinguish them.
     if (command[0] === 'reconcile') witness.endWalks()
     const { code, stdout, stderr } = await world.run(...command)
     if (code !== 0) witness.broken.push(`${command.join(' ')} ended with ${code}: ${stdout}${stderr.slice(-2_000)}`)
@@ -111,8 +111,8 @@ async function compared({ world, witness }: Soak) {
 }
 
 /**
- * Checks that no file is left. Staged rows of killed processes are removed after 15 minutes, so their times are first
- * set back.
+ * Checks that the soak leaves no file. Sets the times of staged files back first, because staged rows of killed
+ * processes are removed only after 15 minutes.
  */
 async function nothingLeft({ world, witness, workers, options }: Soak): Promise<void> {
   const data = join(world.folder, 'data')

@@ -1,6 +1,6 @@
 /**
- * Runs workers and kills some of them for a while (`npm run soak -- --minutes 10`), and prints figures. The exit code
- * is 1 when a promise was broken.
+ * Runs workers, kills some of them for a while (`npm run soak -- --minutes 10`), and prints figures. The exit code is 1
+ * if a promise was broken.
  */
 import { parseArgs } from 'node:util'
 import { machineText } from '../../bench/machine.ts'

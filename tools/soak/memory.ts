@@ -1,4 +1,4 @@
-/** Checks whether memory grows: a least-squares line through samples of processes of different ages. */
+/** Checks whether memory grows: fits a least-squares line through samples of processes of different ages. */
 
 export interface MemorySample {
   readonly role: 'owner' | 'puller'
@@ -14,11 +14,11 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** Growth over the whole soak, across processes. */
+  /** Growth over the whole soak, over all processes of the role. */
   readonly mbPerMinute: number
 }
 
-/** A younger process is left out, because it still fills its caches. */
+/** Minimum age (seconds) of a process in the samples. A younger process still fills its caches. */
 const GROWN_SECONDS = 15
 const MB = 2 ** 20
 

@@ -1,4 +1,4 @@
-/** The options of a soak, and the objects that it works with. */
+/** The options of a soak, and the objects that all its files use. */
 import type { World } from '../../test/cli/support.ts'
 import type { RedisServer } from '../../test/support/redisServer.ts'
 import type { Witness } from './witness.ts'
@@ -12,11 +12,10 @@ export interface SoakOptions {
   readonly killEverySeconds: number
   readonly freezeSeconds: number
   readonly tell: (line: string) => void
-  /** How long a job's lock is valid (milliseconds); undefined: Tidemark's default. */
+  /** Milliseconds for which a job's lock is valid; undefined for Tidemark's default. */
   readonly lockMs?: number
 }
 
-/** The objects that all parts of a soak use. */
 export interface Soak {
   readonly options: SoakOptions
   readonly world: World
@@ -28,5 +27,5 @@ export interface Soak {
 
 export const TOKEN_SECONDS = 60
 export const TOKENS_A_MINUTE = 3
-/** How often the service's log is read. */
+/** Milliseconds between two reads of the service's log. */
 export const WATCH_MS = 500

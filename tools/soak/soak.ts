@@ -75,7 +75,7 @@ async function watching({ witness, workers }: Soak, signal: AbortSignal): Promis
 }
 
 /**
- * Runs one backfill after the other. A command fails when its worker is killed, and the next one continues the
+ * Runs one backfill after the other. If a command's worker is killed, the command fails, and the next one continues the
  * backfill.
  */
 async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
@@ -87,7 +87,7 @@ async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise
   }
 }
 
-/** Chooses a worker that is not frozen: in half of the cases the owner, whose death is the hardest case. */
+/** Returns a worker that is not frozen: in half of the cases the owner, because its death is the hardest case. */
 function victim(workers: Workers, random: RandomGenerator): number {
   const { awake } = workers
   const owner = awake.find((place) => workers.isOwner(place))
@@ -95,7 +95,7 @@ function victim(workers: Workers, random: RandomGenerator): number {
   return awake[uniformInt(random, 0, awake.length - 1)] ?? 0
 }
 
-/** Kills workers again and again, freezes one after a third of the time, and restarts Redis after two thirds. */
+/** Kills workers repeatedly, freezes one after a third of the kills, and restarts Redis after two thirds. */
 async function breaking({ options, redis, workers, notes }: Soak): Promise<void> {
   const { killEverySeconds, freezeSeconds, seconds, seed, tell } = options
   const random = xoroshiro128plus(seed)

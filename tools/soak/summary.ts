@@ -1,4 +1,4 @@
-/** What a soak prints: its figures, one per line, and every broken promise. */
+/** The result of a soak, and its text: the figures, one per line, and every broken promise. */
 import type { MemoryFigures } from './memory.ts'
 
 export interface SoakEnded {
@@ -17,7 +17,7 @@ export interface SoakEnded {
   readonly marksSeen: number
   readonly memory: readonly MemoryFigures[]
   readonly trouble: readonly (readonly [string, number])[]
-  /** Descriptions of broken promises; empty when all were kept. */
+  /** Descriptions of broken promises; empty if all were kept. */
   readonly broken: readonly string[]
 }
 

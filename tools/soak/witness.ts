@@ -1,6 +1,6 @@
 /**
- * What a soak observes from outside while the workers run: the service's log, for overlapping walks and for token
- * requests, and the marks in the published copy, which may never move back.
+ * Observes a soak from outside while the workers run. The service's log shows overlapping walks and token requests. The
+ * published copy shows the marks, which may never move back.
  */
 import type { LoggedRequest, Sandbox } from '../../src/sandbox/server.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -8,7 +8,7 @@ import { Database } from '../../src/warehouse/database/duckdb.ts'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const MICROS_PER_MINUTE = 60_000_000
 /**
- * A walk whose window ends this close to its request belongs to an incremental run: windows of backfills end long
+ * A walk whose window ends this close to its request belongs to an incremental run. Windows of backfills end long
  * before, and reconciles read far into the future.
  */
 const FRESH_MICROS = 10 * MICROS_PER_MINUTE
@@ -21,7 +21,7 @@ interface Asked {
 
 interface Walk {
   newest: number
-  /** Ends of windows of walks that were followed by later ones. */
+  /** Ends of the windows of walks that a later walk has followed. */
   readonly passed: Set<number>
 }
 
@@ -42,7 +42,7 @@ export class Witness {
     this.#published = published
   }
 
-  /** Reads the service's log, which keeps two thousand requests, so it must be called before more have come. */
+  /** Reads the service's log, which keeps two thousand requests. Must be called before more have arrived. */
   readRequests(): void {
     const { requests } = this.#sandbox
     const fresh = requests.total - this.#seen
@@ -52,7 +52,7 @@ export class Witness {
     for (const request of kept.slice(-fresh || kept.length)) this.#take(request)
   }
 
-  /** From now on, requests are only counted, and overlapping walks are no error. */
+  /** From now on, requests are only counted, and overlapping walks are not errors. */
   endWalks(): void {
     this.readRequests()
     this.#isOver = true
@@ -67,7 +67,7 @@ export class Witness {
     }
   }
 
-  /** Returns the maximum number of token requests within a minute. */
+  /** Returns the largest number of token requests within a minute. */
   get tokenCallsInAMinute(): number {
     const within = (from: number) => this.tokenCalls.filter((at) => at >= from && at < from + MICROS_PER_MINUTE).length
     return Math.max(0, ...this.tokenCalls.map(within))
@@ -97,7 +97,7 @@ async function marksIn(published: string): Promise<{ mark: string; value: number
       `SELECT report || ' ' || scope || ' ' || mark AS mark, epoch_us(value)::DOUBLE AS value FROM tidemark.marks WHERE report NOT LIKE '%audit%'`,
     )
   } catch {
-    // The published copy does not exist yet.
+    // An error means that the published copy does not exist yet.
     return []
   }
 }

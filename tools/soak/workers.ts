@@ -1,6 +1,6 @@
 /**
- * The workers of a soak: processes of the launcher that are killed, frozen and restarted, as by a service manager, and
- * whose memory is measured. Their log lines are counted, not stored.
+ * The workers of a soak: processes of the launcher that are killed, frozen and restarted, as a service manager would,
+ * and whose memory is measured. Their log lines are counted, not stored.
  */
 import { readFile } from 'node:fs/promises'
 import { systemClock as clock } from '../../src/clock.ts'
@@ -13,13 +13,13 @@ interface Worker {
   isFrozen: boolean
 }
 
-/** The log message that only the owner writes. */
+/** A log message that only the owner writes. */
 const OWNS = 'this process owns the warehouse'
 
 export class Workers {
   readonly memory: MemorySample[] = []
   readonly kills = { owner: 0, other: 0 }
-  /** Warnings and errors in the logs, by their message. */
+  /** The number of warnings and errors in the logs, by message. */
   readonly trouble = new Map<string, number>()
   readonly pids: number[] = []
   readonly #world: World
@@ -49,7 +49,7 @@ export class Workers {
     return this.#places.flatMap(({ isFrozen }, place) => (isFrozen ? [] : [place]))
   }
 
-  /** Kills a worker, as when its machine dies, and starts a new one at once. */
+  /** Kills a worker, as if its machine had died, and starts a new one at once. */
   async kill(place: number): Promise<void> {
     const worker = this.#places[place]
     if (worker === undefined) return
@@ -110,7 +110,7 @@ export class Workers {
   }
 }
 
-/** Returns the memory of a process on Linux; elsewhere memory is not measured. */
+/** Returns the resident memory of a process; undefined on other systems than Linux. */
 async function residentBytes(pid: number): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]

@@ -14,7 +14,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
-/** Number of attempts. Less than in a run, because a person waits; a permanent error is clear after two. */
+/** Maximum attempts per request. Lower than in a run, because a person waits, and two show a permanent error. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {

@@ -1,4 +1,4 @@
-/** `tidemark demo`: starts a service and a worker that reads it, makes changes, and prints queries of the tables. */
+/** `tidemark demo`: starts a service and a worker that reads from it, makes changes, and runs example queries. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -16,7 +16,7 @@ import type { WorkerConnection } from '../../operations/worker.ts'
 import { failuresText, hasFailed } from '../summary.ts'
 
 const FOLDER = 'data/demo'
-/** Number of events in the service: the demo takes half a minute. */
+/** Number of events in the demo's service. With this number, the demo takes half a minute. */
 const ROWS = 300
 const TOKEN_BYTES = 12
 
@@ -34,7 +34,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker's schedule has already read most reports, so the printed table includes all runs since the start.
+  // The worker's schedule may have read most reports already, so the table counts all loads since the start (load 0).
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -59,7 +59,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   return 0
 }
 
-/** If standard output is a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
+/** On a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
 async function looking({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()
@@ -68,7 +68,7 @@ async function looking({ out, stop }: Shell, console: string, token: string): Pr
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes the files of an earlier demo, and no others that are in the folder. */
+/** Removes the files of an earlier demo, and no other file in the folder. */
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
@@ -78,7 +78,7 @@ async function clear(folder: string): Promise<void> {
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
-/** Ignores environment variables, so that the demo never reads a service that the user has configured. */
+/** Writes and loads the demo's configuration. Ignores environment variables, which may name the user's real service. */
 async function configure(folder: string, service: DemoService, token: string): Promise<Config> {
   const { url, clientId, clientSecret } = service
   await mkdir(folder, { recursive: true })
@@ -146,7 +146,7 @@ interface Read extends Readonly<Record<(typeof FIGURES)[number], number>> {
   readonly pages: number
 }
 
-/** Returns what all runs since the load number `load` have read, by report. */
+/** Returns, for each report, the number of pages and rows of all loads after the load number `load`. */
 async function readSince(config: Config, load: number): Promise<Read[]> {
   await using copy = await openPublished(config)
   const read = await copy.rows<Read>(`

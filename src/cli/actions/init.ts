@@ -28,7 +28,7 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends Given {
   readonly force?: boolean
-  /** False: the settings are written without a test request to the service. */
+  /** False if the settings are written without a test request to the service (`--no-try`). */
   readonly try?: boolean
 }
 
@@ -69,7 +69,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns the findings of the checks; undefined if the user does not want the files to be written. */
+/** Tries the settings. Returns the findings of the checks; undefined if the user decides not to write the files. */
 async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -89,7 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
-/** Loads the configuration in an empty folder, so that no existing file changes it. Throws CONFIG_INVALID. */
+/** Returns the configuration of the given settings. Loads it in an empty folder, so that no other file changes it. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

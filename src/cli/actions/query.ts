@@ -10,7 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** Parquet is not printed, so it requires `output`. */
+  /** How the result is written. `parquet` is a file and requires `output`. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number
@@ -43,7 +43,7 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Writes to a temporary file and renames it, so that readers never see a partial file. */
+/** Writes the result to a temporary Parquet file and renames it, so that readers never see a partial file. */
 async function writeFile(copy: Database, sql: string, file: string): Promise<number> {
   const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {

@@ -10,7 +10,7 @@ import { known } from '../wanted.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads the rows again. Rows that are rejected again are no failure. Reports that are switched off are accepted. */
+/** Loads rejected rows again, also those of disabled reports. A row that is rejected again is no failure. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
@@ -41,7 +41,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Returns a line about rows of which only a fingerprint is stored (`exclude_payload`): they can't be loaded again. */
+/** Returns a line about rows that can't be loaded again: only their fingerprint is stored (`exclude_payload`). */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

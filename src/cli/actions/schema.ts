@@ -21,7 +21,7 @@ export async function schema(shell: Shell, { config, format }: SchemaOptions): P
   return 0
 }
 
-/** Returns the tables of the published copy; before the first sync, the tables that a sync will create. */
+/** Returns the published copy's tables. Before the first sync, returns the tables that the first sync will create. */
 async function heldBy(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)

@@ -1,4 +1,4 @@
-/** `tidemark status`: how fresh each report is, and what the worker does. */
+/** `tidemark status`: prints how fresh each report is, and what the worker does. */
 import { readStatus, type Status } from '../../operations/readStatus.ts'
 import { standingDocument } from '../../status/standing.ts'
 import { printDocument } from '../print.ts'

@@ -1,4 +1,4 @@
-/** `tidemark sync`: one incremental run of each report, then the published copy, then the summary. */
+/** `tidemark sync`: runs each report once (an incremental run), publishes, and prints a summary. */
 import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { hasFailed, summaryDocument, summaryText } from '../summary.ts'

@@ -34,7 +34,7 @@ export async function verify(
   return code
 }
 
-/** Returns 1 if rows differ or a read failed, and 2 if all errors are of usage, such as an impossible window. */
+/** Returns 1 if rows differ or a read failed. Returns 2 if all errors are of usage, such as an impossible window. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))
@@ -94,7 +94,7 @@ function advice(verified: Verified): string[] {
   ]
 }
 
-/** Returns a line about rows without a modification time: it is unknown why the service did not return them. */
+/** Returns a line with the number of stored rows that could not be compared, because they match no window. */
 function notCompared(verified: Verified): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

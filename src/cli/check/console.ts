@@ -1,11 +1,11 @@
-/** Checks where a worker will serve the console. */
+/** Checks the address at which a worker will serve the console. */
 import type { Config } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
 import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** Returns a finding that is at worst a warning, because commands work without a console. */
+/** Returns `ok` or a warning, never a failure, because commands work without a console. */
 export function checkConsole({ console: { host, port, token } }: Config): Finding {
   try {
     checkReach(host, token)

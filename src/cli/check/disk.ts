@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** Number of files of the warehouse's size during a publication: the warehouse, the copy, and the new copy. */
+/** The number of files of the warehouse's size during a publication: the warehouse, the old copy, and the new copy. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -31,7 +31,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface Room {
   readonly free: number
   readonly size: number
-  /** Bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
+  /** Growth in bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
   readonly growth: number | undefined
 }
 
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** Returns how many bytes new rows added per day, by their share of all rows. Updates reuse space and do not count. */
+/** Returns growth in bytes per day: file size × share of newly inserted rows. Updates reuse space and don't count. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -54,7 +54,7 @@ async function growthADay(config: Config, size: number): Promise<number | undefi
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // The first sync would count as one day's growth.
+  // In a younger warehouse, the first sync would count as normal growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
 }

@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // Log, staged rows, queue and socket are created next to the warehouse.
+    // Tidemark creates the log, staged rows, queue and socket next to the warehouse.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Returns a warning if the lake does not exist yet: the first sync creates it if its catalogue can be reached. */
+/** Checks the lake. A missing lake is only a warning: the first sync creates it if its catalogue can be reached. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)
@@ -68,7 +68,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // A rename replaces the file, so only the folder has to be writable.
+    // A publication replaces the file by a rename, so only the folder must be writable.
     await mayWrite([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
@@ -90,7 +90,7 @@ const sizeOf = async (file: string): Promise<string> => sizeText((await stat(fil
 
 const MAKES_FILES = constants.W_OK | constants.X_OK
 
-/** Throws WAREHOUSE_MISSING if a place can't be written. That a file can be read does not show whether it can. */
+/** Throws WAREHOUSE_MISSING if this user can't write to one of the files or folders. */
 async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
     const refused = await refusalOf(place, rights)
@@ -108,17 +108,17 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns the existing folders with staged rows and spilled memory. The next owner must be able to remove them. */
+/** Returns existing folders with staged rows or spilled memory, which the warehouse's next owner has to remove. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
-/** Checks the nearest existing folder above a file that does not exist yet: it must be writable. */
+/** For a file that does not exist yet: checks that the nearest existing folder above the file is writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // A symbolic link without a target also prevents the file from being created.
+  // `lstat` also finds a symbolic link without a target, which would prevent the file from being created.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))

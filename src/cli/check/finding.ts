@@ -8,9 +8,9 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly found: string
-  /** What the operator should do; undefined if nothing. */
+  /** What the operator should do; undefined if there is nothing to do. */
   readonly cure?: string
-  /** The code of the error; undefined unless the check failed with one. */
+  /** The error code; undefined if no error was thrown. */
   readonly code?: string
 }
 

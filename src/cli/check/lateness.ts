@@ -1,4 +1,4 @@
-/** Checks whether windows reach back far enough for late rows. */
+/** Checks whether the overlap of each report is long enough for rows that the service returns late. */
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import { advisedOverlap } from '../../status/lateness.ts'
@@ -26,7 +26,7 @@ export async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // A file that cannot be read has a line of its own in the result of `check`. Only an unexpected error is new here.
+    // Other checks already report a file that cannot be read. Only an unexpected error is reported here.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

@@ -10,7 +10,7 @@ import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
-/** The check warns if the certificate ends within this number of days, so that there is time to renew it. */
+/** The check warns this number of days before the certificate expires, so that there is time to renew it. */
 const CERTIFICATE_DAYS_MIN = 14
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
@@ -41,7 +41,7 @@ interface Connection extends Disposable {
   readonly protocol: string
 }
 
-/** Opens a connection with the same trusted authorities as the client, and closes it. */
+/** Opens a connection that trusts the same certificate authorities as the client. Returns its data and closes it. */
 async function connected({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)
@@ -69,7 +69,7 @@ async function opened(socket: Socket, event: string, clock: Clock): Promise<void
   const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
   const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
   socket.once(event, () => opening.resolve())
-  // The listener is not removed, because an error event without a listener would end the process.
+  // The listener stays, because an `error` event without a listener would end the process.
   socket.on('error', (error) => opening.reject(error))
   try {
     await opening.promise

@@ -11,7 +11,7 @@ const CHECK = 'queue'
 
 export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
   const directory = `${warehouse}.queue`
-  // Opening the embedded queue would create it, but a check must not create anything.
+  // Opening the embedded queue would create its folder, but a check must not create anything.
   if (queue === 'embedded' && !existsSync(directory))
     return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
   try {
@@ -24,7 +24,7 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
-/** Returns one finding for all that is in order, and one for each problem. */
+/** Returns one finding that lists all passed checks, and one finding for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>

@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** Minimum lifetime of a token. Shorter ones are requested so often that the limit of token requests may be reached. */
+/** Minimum lifetime of a token in milliseconds. Shorter ones need many token requests, which the service may limit. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -65,10 +65,10 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     const declaration = reportOf(report)
     const config = asking.config.reports[report]
     const question = questionOf(declaration, asking)
-    // Only one row at first, because a full page is expensive and the client may lack the permission.
+    // The first request has one row: a full page is expensive, and the client may lack the permission.
     const first = (number: number) => ({ declaration, question, size: 1, number })
     const readFirst = (number: number) => readPage(asking, first(number)).then(() => number)
-    // A service whose first page has the number 0 may refuse page 1.
+    // If the service numbers its pages from 0, it may refuse page 1.
     const number = await orUnlessRefused(
       () => readFirst(1),
       () => readFirst(0),
@@ -86,7 +86,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** Returns a request from the report's beginning to now, without collections. Audit reports: for record 1. */
+/** Returns a query from the report's start to now, without collections. An audit report is queried for record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -130,20 +130,20 @@ function parsed(bytes: Buffer, report: Declaration): ScannedPage {
   }
 }
 
-/** Returns the service's page size if it is smaller than requested; undefined otherwise. */
+/** Returns the service's page size if it is smaller than the requested one; undefined otherwise. */
 async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < asked.size) return pageSize
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has other rows, page 1 was cut.
+  // A bare array has no total. If page 2 has other rows, the service cut page 1 short.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
-/** Number of attempts. Rows may move between two responses, so a finding must be the same in all of them. */
+/** Number of comparisons of pages 1 and 2. Rows may move between two responses, so all comparisons must agree. */
 const PAGING_TRIES = 3
 
 /** Returns whether page 2 has the same rows as page 1, which means that the service ignores page numbers. */
@@ -170,7 +170,7 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
     `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
   )
 
-/** Returns a warning if the requests of these checks met the service's limit (429). */
+/** Returns a warning if the service answered a request of these checks with 429 (too many requests). */
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')
@@ -182,7 +182,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Maximum difference of the clocks without a warning. With a larger one, logs are hard to compare. */
+/** Maximum difference between the clocks without a warning. A larger one makes logs hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -198,10 +198,10 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Differences below this can't be measured: the Date header has whole seconds, and responses take time. */
+/** Precision of the measured difference: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
-/** Returns the finding. `aheadMs`: milliseconds that this machine's clock is ahead of the service's. */
+/** Returns the finding about the clocks. `aheadMs`: how far this machine's clock is ahead of the service's. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)

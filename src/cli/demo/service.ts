@@ -1,6 +1,6 @@
 /**
- * The demo's reporting service: `tidemark sandbox` in a process of its own, so that the demo shows HTTP between
- * processes. It ends when the channel to this process closes, so it never runs longer than this process.
+ * The demo's reporting service: `tidemark sandbox` in a separate process, so that the demo shows HTTP between
+ * processes. The service ends when its IPC channel to this process closes, so that it never outlives the demo.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ export interface DemoService extends AsyncDisposable {
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Makes one change to a row, like a person who works with the service. */
+  /** Changes a row of the service, as a user of the service would. */
   change(change: Change): Promise<ChangeMade>
 }
 
@@ -32,7 +32,7 @@ export interface ChangeMade {
   readonly field?: string
 }
 
-/** Milliseconds after which the service is killed if it has not ended. */
+/** Milliseconds after which a service that has not ended is killed. */
 const END_MS_MAX = 2_000
 
 export async function startService(shell: Shell, rows: number): Promise<DemoService> {
@@ -58,7 +58,7 @@ interface Ready {
   readonly control: string
 }
 
-/** Reads the address of the service from its first line. */
+/** Reads the service's address from the first line of its output. */
 async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
   if (child.stdout !== null) {
     using _ = stop.signal.aborted ? undefined : endWith(child, stop.signal)
@@ -77,7 +77,7 @@ function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
 }
 
-/** Ends a process of the demo by closing its channel, and kills it when that takes longer than `msMax`. */
+/** Ends a process of the demo by closing its channel. Kills a process that has not ended after `msMax`. */
 export async function endChild(child: ChildProcess, clock: Clock, msMax: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')

@@ -1,10 +1,8 @@
-/**
- * The contents of the demo: its configuration, the changes that people make, and the queries that are run afterwards.
- */
+/** The contents of the demo: its configuration, the changes to the service's rows, and the queries. */
 import { ENTITY_IDS } from '../../sandbox/server.ts'
 import type { Change } from './service.ts'
 
-/** Selects the events to change: the first six that have meeting rooms. */
+/** Selects the events that the demo changes: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
@@ -31,7 +29,7 @@ export interface Question {
   readonly sql: string
 }
 
-/** Returns three questions that a data team asks. `changedEvent` is an event that was changed during the demo. */
+/** Returns three example queries. `changedEvent` is an event that the demo has changed. */
 export const questionsOf = (changedEvent: number): readonly Question[] => [
   {
     title: 'Which completed events earned the most from their meeting rooms, in euros?',
@@ -55,7 +53,7 @@ ORDER BY entry_number DESC LIMIT 5`,
   },
 ]
 
-/** Returns the demo's configuration file. The secret is in the `.env` of the same folder. */
+/** Returns the text of the demo's configuration file. The secret is in the `.env` of the same folder. */
 export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
 service:
   base_url: ${url}

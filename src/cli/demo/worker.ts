@@ -1,6 +1,6 @@
 /**
- * The demo's worker: `tidemark worker` in a process of its own, as in production. It ends when the channel to this
- * process closes, so it never runs longer than this process. Its log is a file next to the warehouse.
+ * The demo's worker: `tidemark worker` in a separate process, as in production. The worker ends when its IPC channel to
+ * this process closes, so that it never outlives the demo. Its log is a file next to the warehouse.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -17,17 +17,17 @@ export interface DemoWorker extends AsyncDisposable {
 }
 
 const LOOK_EVERY_MS = 100
-/** Time limit (ms) for the start. The first one takes longest, because it creates the queue's store. */
+/** Time limit (ms) for the worker's start. The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
 const END_MS_MAX = 5_000
 
-/** Starts the worker. Resolves when it owns the warehouse and answers. */
+/** Starts the worker. Resolves when the worker owns the warehouse and answers requests. */
 export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
   const log = openSync(`${folder}/worker.log`, 'w')
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // Without the other variables, so that for example TIDEMARK_WAREHOUSE cannot change the demo's configuration.
+    // Only these two variables, so that for example TIDEMARK_WAREHOUSE cannot change the demo's configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)

@@ -1,5 +1,5 @@
 /**
- * Reads the settings without a default from options, the environment, or a prompt. Without a terminal for the prompt,
+ * Reads the settings that have no default from options, the environment, or a prompt. Without a terminal to prompt on,
  * one error lists all missing settings.
  */
 import path from 'node:path'
@@ -27,7 +27,7 @@ export interface Answers {
 
 const present = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Returns the settings. Throws USAGE_INVALID without a terminal when some are missing, and CANCELLED after Ctrl-C. */
+/** Returns the settings. Throws USAGE_INVALID if some are missing and there is no terminal; CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given): Promise<Answers> {
   const file = present(env['REPORTING_CLIENT_SECRET_FILE'])
   // The secret is not trimmed, because it may begin or end with a space.
@@ -65,7 +65,7 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
 
 const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
 
-/** Imported only when a prompt is needed. */
+/** The package is imported only when a prompt is needed, because commands must start fast. */
 const prompts = () => import('@inquirer/prompts')
 
 const asked = {
@@ -88,7 +88,7 @@ const asked = {
     ),
 }
 
-/** Returns the user's yes or no; without a terminal, no. */
+/** Prompts for yes or no. Returns false without a terminal. */
 export async function confirmed({ isInteractive }: Shell, message: string): Promise<boolean> {
   if (!isInteractive) return false
   return answered(async () => String(await (await prompts()).confirm({ message, default: false }))).then(

@@ -11,7 +11,7 @@ export const SETTINGS_FILE = 'tidemark.yaml'
 export const SECRETS_FILE = '.env'
 const IGNORE_FILE = '.gitignore'
 
-/** A report that the client may not read, and the error code. */
+/** Maps each report that the client may not read to the error code. */
 export type Unreadable = ReadonlyMap<ReportName, string>
 
 export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {
@@ -32,13 +32,13 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the settings of the existing file that the new file will not have. */
+/** Returns the names of the secret's settings in the existing file, which the new secret replaces. */
 export function replacedIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/** Returns the text of `.env` with the secret or the name of its file. Keeps the other lines of an existing file. */
+/** Returns the new text of `.env` with the secret or the path of its file. Keeps the other lines of the old text. */
 export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes of a kind that it does not contain. `.env` has no escape if it has all three kinds. */
+/** Returns the text in quotes of a kind that it does not contain. Throws USAGE_INVALID if no kind is possible. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
@@ -65,14 +65,14 @@ export async function contentOf(folder: string, name: string): Promise<string | 
   return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
 }
 
-/** Writes the file so that only this user can read it, even if an existing file had wider permissions. */
+/** Writes `.env` so that only this user can read it, even if an existing file had wider permissions. */
 export async function writeSecrets(folder: string, text: string): Promise<void> {
   const file = path.join(folder, SECRETS_FILE)
   await chmod(file, 0o600).catch(() => undefined)
   await writeFile(file, text, { mode: 0o600 })
 }
 
-/** Adds `.env` to `.gitignore`. Returns false when it was there already. */
+/** Adds `.env` to `.gitignore`. Returns false if the entry already exists. */
 export async function ignoreSecrets(folder: string): Promise<boolean> {
   const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
   const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))

@@ -1,12 +1,12 @@
 /**
- * Addresses and host names of the console. On loopback, a page of another site could reach the console by a name that
- * leads to 127.0.0.1 (DNS rebinding), so only loopback names are accepted. On any other address, everybody in the
+ * Addresses and host names of the console. On loopback, a page of another site could reach the console through a name
+ * that resolves to 127.0.0.1 (DNS rebinding), so only loopback names are accepted. On other addresses, everybody in the
  * network can send requests, so the console requires a long token.
  */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Minimum number of characters: others could find a shorter token by trying. */
+/** Minimum number of characters of the token, because a shorter one could be found by trying. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>
@@ -27,13 +27,13 @@ export function checkReach(host: string, token: Secret | undefined): void {
   )
 }
 
-/** Returns whether a `Host` header names this console. If the console is not on loopback, every name is accepted. */
+/** Returns whether a `Host` header names this console. A console that is not on loopback accepts every name. */
 export function isOurName(header: string | undefined, host: string): boolean {
   if (!isLoopback(host)) return header !== undefined
   const name = /^(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
-/** Returns the URL to type into a browser. */
+/** Returns the console's URL for a browser. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,6 +1,6 @@
 /**
- * Checks each request before its route runs. The check uses the matched route, and never the text of the address. Every
- * route without `open` needs a login, also unknown paths, paths with dots and slashes, and routes of plugins.
+ * Checks each request before its route runs. The check uses the matched route, never the text of the address. Every
+ * route without `open` needs a login, including unknown paths and routes of plugins.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly open?: boolean
   }
   interface FastifyRequest {
-    /** Identifier of the login session; '' if there is no login, or if a program sends the token. */
+    /** Identifier of the login session; '' without a login, or if a program sends the token. */
     session: string
   }
 }
@@ -31,7 +31,7 @@ export interface GateOptions {
   readonly guesses: Guesses
 }
 
-/** The header of the page's own requests. Forms and images of other pages can't send it. */
+/** The page sends this header with its own requests. Forms and images of other sites can't send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READING: readonly string[] = ['GET', 'HEAD']
@@ -40,13 +40,13 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
     const failure = failureOf(gate, request)
-    // Fastify calls the route unless a response was sent before this hook returns.
+    // After this hook, Fastify calls the route, unless the hook has sent a response.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns the error if the request is rejected, else undefined. Does not throw, as plugins have own error handlers. */
+/** Returns the error that rejects the request; undefined if the request may pass. Never throws. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -56,7 +56,7 @@ function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'log
   return wantsPage(request) ? 'login' : loginNeeded()
 }
 
-/** Returns false if a login is needed and missing. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
+/** Returns false if a login is missing. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
 function pass(gate: GateOptions, request: FastifyRequest): boolean {
   if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
   const machine = bearerOf(request)
@@ -77,7 +77,7 @@ const loginNeeded = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Throws CONSOLE_LOGIN_NEEDED for a wrong token and CONSOLE_LIMITED after too many wrong tokens. */
+/** Checks a token. Throws CONSOLE_LOGIN_NEEDED if it is wrong, and CONSOLE_LIMITED after too many wrong tokens. */
 export function checkToken(
   { token, guesses }: Pick<GateOptions, 'token' | 'guesses'>,
   request: FastifyRequest,
@@ -100,15 +100,15 @@ export function checkToken(
 
 const TOKEN_BYTES = 24
 
-/** Returns a random token, for a console without a configured one. */
+/** Returns a random token, for a console without a configured token. */
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Returns whether the guess is right. Compares digests, because they have the same length for every guess. */
+/** Returns whether the guess is the token. Compares digests, because `timingSafeEqual` needs equal lengths. */
 export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))
 
-/** Throws CONSOLE_REFUSED unless the request is from the console's own page, or from a program with the token. */
+/** Throws CONSOLE_REFUSED unless the request is from the console's own page or from a program with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refused('it came from another site')
@@ -118,8 +118,8 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
 }
 
 /**
- * Returns whether the origin is the console's page. Its host must be that of the request, or that of a proxy before it,
- * from a header that pages of other sites can't set.
+ * Returns whether the origin is the console's page. The origin's host must be the request's host, or the host in the
+ * header of a proxy, which pages of other sites can't set.
  */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
@@ -139,7 +139,7 @@ const refused = (why: string): SyncError =>
     cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
   })
 
-/** Sets the cookie of a new session. */
+/** Opens a session and sets its cookie. */
 export function logIn(gate: GateOptions, request: FastifyRequest, reply: FastifyReply): void {
   const isSecure = request.headers['x-forwarded-proto'] === 'https'
   const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure: isSecure } as const

@@ -1,6 +1,6 @@
 /**
- * Counts wrong tokens per address and in all. An address above the limit has to wait even if its token is right;
- * otherwise the response would show that it is.
+ * Counts wrong tokens, per address and in total. Above the limit, an address must wait even if its token is right.
+ * Otherwise the response would reveal that the token is right.
  */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'
@@ -8,7 +8,7 @@ import { MINUTE_MS } from '../../instant.ts'
 const GUESSES_MAX = 10
 const GUESSES_OF_ALL_MAX = 100
 const WINDOW_MS = MINUTE_MS
-/** Maximum number of addresses with a count of their own. All others share one count. */
+/** Maximum number of addresses that are counted separately. All other addresses share one count. */
 const ADDRESSES_MAX = 10_000
 
 interface GuessCount {
@@ -25,7 +25,7 @@ export class Guesses {
     this.#clock = clock
   }
 
-  /** Returns how many milliseconds this address has to wait; 0 if it need not wait. */
+  /** Returns how many milliseconds this address must wait; 0 if it may try now. */
   waitMs(address: string): number {
     const now = this.#clock.monotonicMs()
     const own = this.#byAddress.get(address)

@@ -1,6 +1,6 @@
 /**
- * Security headers: the browser loads nothing from other hosts, runs no inline script or style, shows the page in no frame,
- * and sends no referrer.
+ * Security headers. The browser loads nothing from other hosts, runs no inline script or style, shows the page in no
+ * frame, and sends no referrer.
  */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
@@ -25,7 +25,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // The console speaks HTTP; a proxy with TLS sets this header itself.
+    // The console itself uses plain HTTP. A proxy with TLS sets this header.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -1,5 +1,5 @@
 /**
- * Sessions of people who are logged in: random identifiers, kept in memory as digests. A session ends after 12 hours, at
+ * Login sessions: random identifiers, of which only digests are kept, in memory. A session ends after 12 hours, at
  * logout, or with the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -7,13 +7,13 @@ import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** Maximum number of sessions. If there are more, the oldest one ends. */
+/** Maximum number of sessions. A further login ends the oldest session. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The end of each session on the monotonic clock, by digest. The oldest session is first. */
+  /** The end of each session (ms of the monotonic clock) by the identifier's digest. The oldest session is first. */
   readonly #open = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

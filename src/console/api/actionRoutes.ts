@@ -1,4 +1,4 @@
-/** Routes that change something. Each sends the same request to the owner as the command with its name. */
+/** Routes that act. Each sends the owner the same request as the command of the same name. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -24,7 +24,7 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** The actions whose request has only reports. */
+/** Actions whose request contains only reports: path, action, summary. */
 const ON_REPORTS = [
   ['/api/sync', 'sync', 'An incremental run of each report, now'],
   ['/api/pause', 'pause', 'Makes runs skip these reports'],

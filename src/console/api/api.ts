@@ -1,6 +1,6 @@
 /**
- * The API as Fastify routes with zod schemas. The schemas check each request, and the OpenAPI document is made from
- * them, so it always describes the routes as they are.
+ * The API as Fastify routes with zod schemas. The schemas check each request, and the OpenAPI document is generated
+ * from them, so that it always describes the actual routes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import swagger from '@fastify/swagger'
@@ -14,7 +14,7 @@ import {
 import { z } from 'zod'
 import { Problem } from './schemas.ts'
 
-/** A Fastify instance whose handlers have the types of their schemas. */
+/** A Fastify instance that infers the types of its handlers from the zod schemas. */
 export type Api = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
 
 const DESCRIPTION =
@@ -22,7 +22,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Returns the instance to which routes are added. Serves the OpenAPI document of all routes with a schema. */
+/** Returns the instance to which routes are added. Also serves the OpenAPI document of all routes with a schema. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {
@@ -56,7 +56,7 @@ export async function createApi(app: FastifyInstance, version: string): Promise<
     transformObject: jsonSchemaTransformObject,
   })
   app.setValidatorCompiler(validatorCompiler as never)
-  // Responses are not validated at run time; the tests compare real responses with the schemas.
+  // Responses are not validated at run time. The tests compare real responses with the schemas.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   app.get('/api/openapi.json', () => app.swagger())
   return app.withTypeProvider<ZodTypeProvider>()
@@ -76,7 +76,7 @@ const answer = (description: string, schema: z.ZodType) => ({
 })
 
 /**
- * Returns the options of a route whose answer has this schema.
+ * Returns the options of a route that responds with this schema.
  * Example: `answers(Run, 'One run', { params: z.strictObject({ run: z.string() }) })`.
  */
 export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
@@ -91,6 +91,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
-/** Returns the operation's name in the OpenAPI document. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
+/** Returns the operation's name for the OpenAPI document. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

@@ -105,7 +105,7 @@ async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Ov
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's activity; none if the owner is another process that does not answer in `ACTIVITY_MS_MAX`. */
+/** Returns the owner's activity; none if the owner is another process that doesn't respond in `ACTIVITY_MS_MAX`. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { tell: () => undefined, signal }),

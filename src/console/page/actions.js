@@ -57,7 +57,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(LOOK_EVERY_MS)
-    // A worker that cannot be reached for a moment still has the errand, so the last known state is kept.
+    // If the worker cannot be reached for a moment, the last known state is kept: the errand still runs there.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

@@ -1,14 +1,14 @@
-/** Requests to the console's API. A request that acts has a header that pages of other sites cannot send. */
+/** Requests to the console's API. Requests that act have a header that pages of other sites cannot send. */
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
-/** Only a dry run takes long, because it sends requests to the service; other actions respond within a second. */
+/** Milliseconds to wait for an action. Only a dry run takes long, because it sends requests to the service. */
 const ACT_MS_MAX = 120_000
 
-/** Error code when the worker does not respond. */
+/** The error code if the worker does not respond. */
 export const LOST = 'WORKER_LOST'
 
-/** An error with its code and its cure. */
+/** An error with its code and what to do about it. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {

@@ -104,7 +104,7 @@ function progressOf({ rows, rows_expected: expected, windows }) {
 
 /** @param {RunningRun} run */
 function progressText({ windows, pages, rows, rows_expected: expected }) {
-  // A second walk reads rows again, so a run can read more rows than expected.
+  // A second walk reads the same rows again, so a run can read more rows than expected.
   const read =
     expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
   const done = `${read}, ${counted(pages, 'page')}`
@@ -114,7 +114,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/** Matches a command at the end of a cure. Where the page has a Resume button, the text names the button first. */
+/** Matches a `resume` or `check` command at the end of a cure. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Fields that filter by report or state. A choice becomes part of the page's address, so that the link can be shared.
+ * Fields that filter by report or state. The choice becomes part of the page's address, so that the link can be shared.
  */
 import { wordFor } from './format.js'
 import { html } from './html.js'
@@ -18,7 +18,7 @@ export const filters = ({ view, query }, states) => html`
 
 /** @param {string} view @param {string} name */
 const choose = (view, name) => (/** @type {Event} */ event) => {
-  // Reads the present address, because another filter may have changed since the last drawing.
+  // Reads the current address, because another filter may have changed since the view was drawn.
   const { query } = placeNow()
   query.delete('from')
   const { value } = /** @type {HTMLSelectElement} */ (event.target)

@@ -1,6 +1,6 @@
 /**
- * Elements of the page: Preact, written as HTML by htm. Values become text or attributes, never markup, so nothing that
- * the service sent (a rejected row, an error) can inject markup or scripts.
+ * Elements of the page: Preact, written as HTML by htm. Values become text or attributes, never markup, so that nothing
+ * in a response (a rejected row, an error) can inject markup or scripts.
  */
 import htm from './libraries/htm.js'
 import { Component, createRef, Fragment, h, render } from './libraries/preact.js'

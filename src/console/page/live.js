@@ -1,4 +1,4 @@
-/** Active runs, sent by the worker as server-sent events. The page reconnects after the worker was unreachable. */
+/** Receives active runs from the worker as server-sent events. Reconnects after the worker was unreachable. */
 import { after } from './clock.js'
 
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
@@ -19,13 +19,13 @@ export function watchLive({ onState, onConnection }) {
   const watch = () => {
     cancelReconnect?.()
     source?.close()
-    // A hidden window does not listen: a browser opens at most six connections to a host, and six windows would use
+    // A hidden window closes its stream: browsers open at most six connections to a host, and six windows would use
     // all.
     source = document.hidden ? undefined : new EventSource('/api/live')
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {
       onConnection(false)
-      // After a broken connection the browser reconnects by itself, but not after an error response.
+      // After a lost connection the browser reconnects by itself, but not after an error response.
       if (target === source && source?.readyState === EventSource.CLOSED) cancelReconnect = after(RECONNECT_MS, watch)
     })
     source?.addEventListener('message', ({ data }) => {

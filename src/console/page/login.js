@@ -1,4 +1,4 @@
-/** Sends the token and opens the console. */
+/** The login page: sends the token, then opens the console. */
 import { act, failureText } from './api.js'
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById('login'))

@@ -1,6 +1,6 @@
 /**
- * Entry of the page: reads the address, requests the data of its view, draws it, and repeats this every few seconds and
- * when a run begins or ends.
+ * Entry of the page: reads the address, requests the data of its view, and draws the view. Repeats this every few
+ * seconds, and when a run begins or ends.
  */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
@@ -43,12 +43,12 @@ function viewOf({ view, name }) {
 /** Addresses with equal results are the same view; filters may differ. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses may arrive in another order.
+// Requests are numbered, because responses may arrive in a different order.
 /** Number of the newest request. */
 let asked = 0
 /** Number of the request whose response is drawn. */
 let drawn = 0
-/** Number of the request that opened the current view, and the element that had the focus at that time. */
+/** The number of the request that opened the current view, and the element that had the focus at that time. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -65,7 +65,7 @@ function refresh() {
   if (!document.hidden) void load()
 }
 
-/** Refreshes the view without an action of the user, so it must not remove a selection of text. */
+/** Refreshes the view without an action of the user. Such a refresh must not remove the user's selection of text. */
 function refreshByItself() {
   if (!document.hidden) void load({ keepsSelection: true })
 }
@@ -77,12 +77,12 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // Redrawing would replace an element that is being pressed, and the click would be lost.
+  // Redrawing would replace an element that is being pressed, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
   if (!isOutdated && drawView instanceof Error) {
-    // A failed refresh leaves the old view; only a new view shows the error.
+    // If a refresh fails, the old view stays. Only a new view shows the error.
     if (isOpening) change({ drawView: () => failureView(drawView) })
   } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
     drawn = request
@@ -136,7 +136,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(state, refresh), root)
-  // Without a focus, the keyboard would begin at the top of the page again.
+  // If the focused element was removed, the title gets the focus; otherwise the keyboard would start at the page's top.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 

@@ -1,12 +1,12 @@
 /**
- * Delays redraws while something is pressed. An element that is replaced between press and release is never clicked: the
- * press would be lost, or would reach the element that replaced it.
+ * Delays redraws while the user presses an element. If a redraw replaced the element between press and release, its
+ * click would be lost, or would hit the new element.
  */
 import { after } from './clock.js'
 
-/** Milliseconds after which a press counts as ended: no release is reported if the pointer leaves the window. */
+/** Milliseconds after which a press counts as ended. If the pointer leaves the window, the page receives no release. */
 const PRESS_MS_MAX = 3_000
-/** Milliseconds between the release of a finger and its click event. No click comes if the finger moved away. */
+/** Milliseconds from a finger's release to its click event. If the finger has moved away, no click follows. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
@@ -36,10 +36,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar acts on release. Other keys act when pressed, so they need no delay.
+// The space bar clicks on release. Other keys click when pressed, so redraws need no delay.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 // The click event follows the release: at once for a mouse, later for a finger.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Only the window's own event counts: an element also loses the focus when another one is pressed.
+// Only `blur` of the window ends a press. An element also loses the focus when the user presses another one.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -1,6 +1,6 @@
 /**
- * Reloads the page if one of its files could not be loaded, as when the worker is starting or limits requests. This
- * file imports nothing, because any other file may be missing. A refresh header makes the browser wait.
+ * Reloads the page if one of its files could not be loaded, for example while the worker starts or limits requests.
+ * This file imports nothing, because any other file may be missing.
  */
 {
   const REOPEN_SECONDS = 5
@@ -23,7 +23,7 @@
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // While the head loads, the body does not exist yet.
+      // While the head loads, the page has no body yet.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },

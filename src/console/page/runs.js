@@ -1,4 +1,4 @@
-/** Jobs of the queues, and all runs, newest first. */
+/** The view of runs, newest first, and of the jobs in the queues. */
 import { read } from './api.js'
 import { lead, pill, section, table } from './components.js'
 import { filters } from './filters.js'
@@ -18,7 +18,7 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
-  // If the queue cannot be read, the page still lists the runs from the books.
+  // If the queue cannot be read, the page still lists the runs, which are in the bookkeeping tables.
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))

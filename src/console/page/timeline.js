@@ -1,6 +1,6 @@
 /**
- * Draws the covered time as a band: time that was read completely, and gaps. A text and a list contain the same facts,
- * for screen readers and for exact times.
+ * Draws the covered time of a report as a band: time that was read completely, and gaps. A text and a list contain the
+ * same facts, for screen readers and for exact times.
  */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'

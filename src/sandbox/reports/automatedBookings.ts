@@ -1,4 +1,4 @@
-/** Automated bookings (spec §2, §4): prices are in the request's `currencyCode`. */
+/** Automated bookings (spec §2, §4). Prices are in the request's `currencyCode`. */
 import type { Range } from '../dice.ts'
 import { booked, bookingTypeOf } from './booked.ts'
 import { approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'

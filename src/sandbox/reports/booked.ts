@@ -1,6 +1,6 @@
 /**
  * The common part of enquiries, automated bookings and office reservations: a booker, a status and a stay (spec §2).
- * None of them has a modification time, so a row does not show when it changed.
+ * Their rows have no field with a modification time, so a row does not show when it changed.
  */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
@@ -9,15 +9,15 @@ import type { Definition, Fields, RowSource } from './definition.ts'
 
 interface Booked {
   readonly key: string
-  /** Number of statuses. Their values begin with 1. */
+  /** The number of statuses, whose values are 1, 2, … */
   readonly statuses: number
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** Fields that only this report has. The first one is an amount that edits may change. */
+  /** Fields that only this report has. */
   readonly own: (row: RowSource) => Fields
   readonly amount: string
-  /** The range of that amount in euros. */
+  /** The range in euros of the field that `amount` names. */
   readonly amountEuros: Range
 }
 
@@ -25,7 +25,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the fields, edits and comparisons of a report with a booker. */
+/** Returns the parts of a definition that depend on the booker, the status and the stay. */
 export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   return {

@@ -1,4 +1,4 @@
-/** Budgets: a deleted row has no flag (spec §2), and the total is in the requested currency. */
+/** Budgets. A deleted row has no flag (spec §2), and the total is in the requested currency. */
 import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate } from './contents.ts'
 import { type Definition, many, modified, paging, plain } from './definition.ts'
 import { FIRST_EVENT } from './events.ts'

@@ -1,5 +1,5 @@
 /**
- * Contents that rows and collections of several reports share. The specification does not define the fields in
+ * Contents that rows and collections of several reports share. The specification does not define the fields of
  * collections (§2, gaps), so these are assumptions: scalars, one level of nesting, items with and without an `id`.
  */
 import type { Dice, Range } from '../dice.ts'
@@ -11,21 +11,23 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the affiliate group; null for rows without one ("if applicable", spec §2). */
+/** Returns the number of the affiliate group; null for about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
-/** Returns the currency of the row's own amounts. */
+/** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of an event that was created a little before the row of this number; without one, of any. */
+/**
+ * Returns the identifier of an event that is slightly older than the row of this number. Without a number: any event.
+ */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
   const { events } = dice.makings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')
   return firstEvent + Math.max(0, Math.min(number, events) - 1 - dice.below(4, 'event'))
 }
 
-/** Rates of a room for one night, in euros. */
+/** The range of a room's price per night, in euros. */
 export const NIGHT: Range = [60, 380]
 
 export const person = (dice: Dice): Fields => ({

@@ -1,6 +1,6 @@
 /**
- * What the sandbox knows of one report: its endpoint as specified (§4), and how its rows and collections are generated
- * where the specification has a gap. One file per report; `index.ts` lists them.
+ * The sandbox's definition of a report: its endpoint as specified (§4), and how its rows and collections are generated
+ * where the specification has a gap. Each report has one file; `index.ts` lists them.
  */
 import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
@@ -8,55 +8,55 @@ import type { Ticks } from '../ticks.ts'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
 
 export interface Endpoint {
-  /** Path below `{base_url}/reportingapi`; `{enquiryId}` is replaced by a number. */
+  /** The path below `{base_url}/reportingapi`. In requests, a number replaces `{enquiryId}`. */
   readonly path: string
   readonly scope: string
-  /** False: the response is a bare array. */
+  /** False if the response is a bare array (a JSON array without an envelope). */
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required: readonly string[]
 }
 
-/** Groups of parameters that several reports share (spec §4). */
+/** These groups of parameters are shared by several reports (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
 export const stay = { startDate: 'date-time', endDate: 'date-time' } as const
 export const booker = { bookerEmail: 'string', bookerCompany: 'string', bookerName: 'string' } as const
 
-/** Values by field. A field whose value is undefined is left out. */
+/** Values by field name. A field whose value is undefined is left out of the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What a row is generated from: its key, its times and its random values. */
+/** The source of a generated row: its key, its times and its random values. */
 export interface RowSource {
   readonly key: number
   readonly dice: Dice
   readonly created: Ticks
   readonly modified: Ticks
-  /** The time of the last change in the event or its children; for other reports, the same as `modified`. */
+  /** The last change of an event or its children. In other reports, the same as `modified`. */
   readonly aggregate: Ticks
   readonly deleted: boolean
 }
 
 export interface Definition {
   readonly endpoint: Endpoint
-  /** The field with the row's identifier, and the identifier of the first row. */
+  /** The name of the field with the row's identifier. `firstKey` is the first row's identifier. */
   readonly key: string
   readonly firstKey: number
-  /** Number of rows per event of the world. Example: 0.5. */
+  /** The number of rows per event of the world. Example: 0.5. */
   readonly rowsPerEvent: number
-  /** The row's kind in the audit. The specification defines no numbers, so these are arbitrary. */
+  /** The report's kind of record in audit entries. The specification defines no numbers, so these are arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
-  /** True: rows always have a modification time, and deleted rows are returned if `includeDeleted` is set. */
+  /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted: boolean
   readonly fields: (row: RowSource) => Fields
-  /** Fields that an edit may change, with a function that returns a new value for each. */
+  /** For each field that an edit may change, a function that returns a new value. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
-  /** The field with an amount in the currency of the request, next to `currencyCode`. */
+  /** The name of the field with an amount that is converted to the requested currency. */
   readonly amount?: string
-  /** The range of that amount in euros, where amounts are believable ones (`cents`). */
+  /** The range of that amount in euros, if the setting `amounts` is `cents`. */
   readonly amountEuros?: Range
-  /** The field that a parameter is compared with, if their names differ. */
+  /** Maps a parameter to the field that it filters, if their names differ. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
@@ -64,11 +64,11 @@ export interface Definition {
 export interface CollectionKind {
   readonly field: string
   readonly flag: string
-  /** `many`: an array. `one`: an object or null. */
+  /** `many` is an array, `one` is an object or null. */
   readonly holds: 'many' | 'one'
-  /** The only status in which a row has this collection; undefined: every one. */
+  /** The only status in which a row has this collection; undefined if every row has it. */
   readonly onlyIn?: string
-  /** Whether items have an `id` of their own. */
+  /** Whether the collection's items have an `id`. */
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
 }

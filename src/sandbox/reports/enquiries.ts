@@ -1,10 +1,10 @@
-/** Enquiries (spec §2, §4): paged in an envelope; a deleted one is no longer returned. */
+/** Enquiries (spec §2, §4). Responses have an envelope; deleted enquiries are no longer returned. */
 import type { Range } from '../dice.ts'
 import { booked } from './booked.ts'
 import { affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
-/** Budgets of enquiries, in euros. */
+/** The range of an enquiry's budget, in euros. */
 const BUDGETS: Range = [1_000, 60_000]
 
 export const enquiries: Definition = {

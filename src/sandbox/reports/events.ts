@@ -1,6 +1,6 @@
 /**
- * Events: every field of the EventReporting object (spec §2) and a few undocumented ones, since a real service sends
- * more fields than documented. Past events are completed or cancelled; future ones are planned.
+ * Events: every field of the EventReporting object (spec §2), and a few undocumented ones, because a real service sends
+ * more fields than it documents. Past events are completed or cancelled; future events are planned.
  */
 import type { Dice, Range } from '../dice.ts'
 import { HISTORY_END } from '../history.ts'
@@ -14,11 +14,11 @@ const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
 const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
 const FORMS = ['Standard', 'MERF', 'Short form', 'Hybrid']
 const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cost centre']
-/** Budgets of events, in euros. */
+/** The range of an event's budget, in euros. */
 const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
-/** Events start 7 to 306 days after their creation, between 08:00 and 12:45. */
+/** Returns when an event starts: 7 to 306 days after its creation, between 08:00 and 12:45. */
 const startOf = ({ dice, created }: RowSource): number =>
   Math.floor(created / TICKS_PER_DAY + 7 + dice.below(300, 'start day')) * TICKS_PER_DAY +
   (32 + dice.below(20, 'start time')) * QUARTER_HOUR
@@ -102,7 +102,7 @@ export const events: Definition = {
   },
   collections: [
     many('meetingRooms', (dice, row) => {
-      // Everybody on site fits into each room.
+      // Each room is large enough for all attendees on site.
       const capacity = onSiteOf(row.dice) + dice.below(100, 'capacity')
       return {
         name: dice.pick(dice.pools.venues, 'venue'),

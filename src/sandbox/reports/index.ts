@@ -1,6 +1,6 @@
 /**
- * The registry of the sandbox: one line per report with rows of its own, and the two audit reports of these rows.
- * Endpoints, scopes, routes and the entities of the audit are derived from it.
+ * The registry of the sandbox: one line for each report with rows of its own, and the two audit reports. Endpoints,
+ * scopes, routes and audited entities are derived from it.
  */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
@@ -42,7 +42,7 @@ const AUDITS = {
     path: '/v1/EnquiryReport/{enquiryId}/Audit',
     scope: 'enquiries.read',
     envelope: true,
-    // The specification lists enquiryId as a parameter, but its sample body omits it: both are accepted.
+    // The specification lists enquiryId as a parameter, but its sample body omits it. So the parameter is optional.
     parameters: { enquiryId: 'integer', ...period, ...paging },
     required: ['since'],
   },
@@ -50,7 +50,7 @@ const AUDITS = {
 
 export type ReportName = WorldReport | keyof typeof AUDITS
 
-/** An endpoint with its report and the flags of its `expand` object. */
+/** An endpoint with the name of its report and the flags of its `expand` object. */
 export interface NamedEndpoint extends Endpoint {
   readonly report: ReportName
   readonly flags: readonly string[]
@@ -72,7 +72,7 @@ export const REPORTS: readonly string[] = ENDPOINTS.map(({ report }) => report)
 
 export const SCOPES: readonly string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
 
-/** The number of the audit's `entityId` for each report. */
+/** The `entityId` of each report's rows in audit entries. */
 export const ENTITY_IDS = perReport((report) => DEFINITIONS[report].entity.id)
 
 export const reportOfEntity = (entityId: number): WorldReport | undefined =>
@@ -82,14 +82,14 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The part of the path that replaces `{enquiryId}`. */
+  /** The text in the path at the position of `{enquiryId}`. Not validated. */
   readonly enquiryId?: string
 }
 
 const PREFIX = '/reportingapi'
 const ENQUIRY_AUDIT = /^\/reportingapi\/v1\/EnquiryReport\/([^/]+)\/Audit$/
 
-/** Returns the endpoint that a path names (spec §1, §4), or undefined. */
+/** Returns the endpoint that a path names (spec §1, §4); undefined if there is none. */
 export function routeOf(path: string): Route | undefined {
   const enquiryId = ENQUIRY_AUDIT.exec(path)?.[1]
   const named = enquiryId === undefined ? path : `${PREFIX}${AUDITS.enquiry_audit_entries.path}`

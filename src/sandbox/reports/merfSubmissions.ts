@@ -1,4 +1,4 @@
-/** MERF submissions: submitted event forms, each linked to an event (spec §1, §2). */
+/** MERF submissions: forms that were submitted for an event (spec §1, §2). */
 import { affiliateOf, answer, companyOf, eventOf, person, place } from './contents.ts'
 import { created, type Definition, many, modified, one, paging } from './definition.ts'
 import { FIRST_EVENT } from './events.ts'

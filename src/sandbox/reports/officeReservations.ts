@@ -4,7 +4,7 @@ import { booked, bookingTypeOf } from './booked.ts'
 import { currencyOf, day, person, place, price } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
-/** Rates of a desk for one day, in euros. */
+/** The range of a desk's price per day, in euros. */
 const DESKS: Range = [15, 90]
 
 export const officeReservations: Definition = {

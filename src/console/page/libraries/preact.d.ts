@@ -1,2 +1,2 @@
-// Types of the library that the console serves at this address.
+// Types of the library that the console serves under this path.
 export { Component, createRef, Fragment, h, render } from 'preact'
