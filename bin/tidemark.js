@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The launcher. It runs the command line on the Node version that the project pins in node_modules, whichever Node has
- * started the launcher. It raises the number of threads, so that a long DuckDB statement never blocks reading files.
+ * The launcher. It runs the command line on the Node version that the project pins in node_modules, even if another
+ * Node has started it. It raises the number of threads, so that a long DuckDB statement never blocks reading files.
  * Plain JavaScript without syntax newer than Node 20, because every Node must be able to start it.
  */
 import { spawn } from 'node:child_process'

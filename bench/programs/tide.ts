@@ -1,5 +1,5 @@
 /**
- * A whole Tidemark in a process that receives orders over its IPC channel, so that peak memory and the event loop's
+ * A whole Tidemark in a separate process that receives orders over its IPC channel. So peak memory and the event loop's
  * delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
  */
 import { statSync } from 'node:fs'

@@ -1,8 +1,7 @@
 /**
- * The texts of the rows that the bench's service sends. The sandbox generates them once, in the order of their
- * modification times. They are cached in the temporary directory, so that no figure includes their generation. A larger
- * report repeats the rows with other identifiers. All identifiers have seven digits, so that one replaces another in
- * place.
+ * The texts of the rows that the bench's service sends. The sandbox generates them once, by modification time. They are
+ * cached in the temporary directory, so that no figure includes their generation. A larger report repeats the rows with
+ * other identifiers. All identifiers have seven digits, so one can replace another in place.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

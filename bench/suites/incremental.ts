@@ -1,6 +1,6 @@
 /**
- * Measures the cost of a change: the same 1,000 changed rows in a small table and in one a hundred times as large, in
- * alternation, with child rows. Also measures how much the file grows, and the cost of a run that finds nothing.
+ * Measures the cost of a change. The same 1,000 changed rows, with child rows, are synced into a small table and into
+ * one a hundred times as large. Also measures the file's growth, and a run that finds nothing.
  */
 import { type Line, median, type Options, type Suite, told } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'

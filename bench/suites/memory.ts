@@ -1,7 +1,4 @@
-/**
- * Measures the peak memory of a first sync with collections, and of one with five times as many rows, each in its own
- * process.
- */
+/** Measures the peak memory of a first sync with collections, and of one with five times as many rows. */
 import { type Line, type Options, type Suite, told } from '../measure.ts'
 import { startTide } from '../programs/start.ts'
 import { startService } from '../service/start.ts'

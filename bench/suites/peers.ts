@@ -1,7 +1,7 @@
 /**
- * Compares Tidemark with other programs on the same service and rows: a first sync of events with two collections, an
- * incremental sync after 1 % of the rows has changed, and both while rows change all the time. At the end, each copy is
- * compared with the service.
+ * Compares Tidemark with other programs on the same service and rows. Measures a first sync of events with two
+ * collections, and an incremental sync after 1 % of the rows has changed. Repeats both while rows change all the time.
+ * At the end, compares each copy with the service.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

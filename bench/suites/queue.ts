@@ -1,5 +1,5 @@
 /**
- * Measures the time from a tick to committed rows: a worker with production settings, on Redis and on the embedded
+ * Measures the time from a tick to committed rows. A worker with production settings runs on Redis and on the embedded
  * store, while rows change all the time. The tick's time follows from the schedule, the end from the log line after the
  * commit.
  */

@@ -1,6 +1,7 @@
 /**
  * Compares the number of fetched pages with the least possible number. The sandbox's rows become denser towards the
- * present, and a bulk import gives many rows one instant. Measured without changes, and while rows change all the time.
+ * present, and after a bulk import many rows have one instant. Measured without changes, and while rows change all the
+ * time.
  */
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { type Line, type Options, type Suite, told } from '../measure.ts'

@@ -1,6 +1,6 @@
 /**
- * Random numbers without a state: each number is a hash of seed, row number and purpose. So equal seeds give equal
- * rows, in any order of creation.
+ * Random numbers without a state: each number is a hash of seed, row number and purpose. So rows are the same for equal
+ * seeds, in any order of creation.
  */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'

@@ -157,9 +157,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /**
-   * Finds an active fault. Without an endpoint it applies to every report; to the token only if `place` is undefined.
-   */
+  /** Finds an active fault. Without an endpoint it applies to all reports, and to the token if `place` is undefined. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

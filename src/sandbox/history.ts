@@ -5,7 +5,7 @@
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** The latest end of all histories. It is fixed, so that equal seeds give equal rows on every day. */
+/** The latest end of all histories. It is fixed, so that rows are the same for equal seeds on every day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -47,7 +47,7 @@ export class History {
   modified(row: number): Ticks {
     const created = this.created(row)
     if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
-    // A bulk import gives many rows the same time, so that no window can separate them.
+    // After a bulk import many rows have the same time, so that no window can separate them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }

@@ -96,7 +96,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // An internal error is printed, so that nobody takes it for a requested fault.
+      // An internal error is printed. Otherwise a person could believe that it is a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

@@ -7,9 +7,7 @@ import { parseInstant, type Instant } from '../instant.ts'
 /** Steps of 100 ns since 2020-01-01T00:00:00Z. A safe integer from 1991 to 2048. */
 export type Ticks = number
 
-/**
- * The modification time of a row that was never edited. It is before every bound, so no modification filter matches.
- */
+/** Modification time of a row that was never edited. It is before every bound, so no modification filter matches. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000

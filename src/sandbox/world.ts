@@ -1,6 +1,6 @@
 /**
  * The service's data. Tests in the same process and the control endpoint change the data through the methods of
- * `Changes`; HTTP requests of clients only read. Equal seeds and equal calls give equal worlds.
+ * `Changes`; HTTP requests of clients only read. After equal calls, worlds with equal seeds are equal.
  */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'

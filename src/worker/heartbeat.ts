@@ -1,7 +1,7 @@
 /**
  * The heartbeat of a worker: a small file that is written every few seconds while the event loop is not blocked.
- * `tidemark health` reads only this file. The file is next to the warehouse, because a service manager may give the
- * worker a private temporary directory. If that folder is missing or not writable, the file is in the temporary
+ * `tidemark health` reads only this file. The file is next to the warehouse, because under a service manager the worker
+ * may have a private temporary directory. If that folder is missing or not writable, the file is in the temporary
  * directory.
  */
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * Prints the findings of the language rules. Arguments limit them to files whose names begin with one of the arguments:
- * `npm run language -- src/config`
+ * Prints the findings of the language rules, in all files or in those whose names begin with an argument: npm run
+ * language -- src/config
  */
 import { CURES, findingsByKind, type Rule } from '../../test/rules/language.ts'
 

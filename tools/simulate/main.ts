@@ -1,7 +1,4 @@
-/**
- * Runs seeds (`npm run simulate`) and prints a summary. For a seed that fails, prints everything that is needed to
- * repeat it.
- */
+/** Runs seeds (`npm run simulate`) and prints a summary. For a failing seed, prints all that is needed to repeat it. */
 import { parseArgs } from 'node:util'
 import { type Fault, faultNames, Tally } from '../../test/simulation/faults.ts'
 import { failureText } from '../../test/simulation/failure.ts'
@@ -48,10 +45,7 @@ for (const seed of seeds) {
 const elapsedMs = Math.round(performance.now() - started)
 const sorted = [...tally.counts].toSorted(([a], [b]) => a.localeCompare(b))
 const counts = Object.fromEntries(sorted.filter(([what]) => !GAP.test(what)))
-/**
- * Gaps are moments between two statements of a load. Counts their kinds and passes, and the deaths of processes in
- * them.
- */
+/** A gap is a moment between two statements of a load. Counts the kinds of gaps, and deaths of processes in gaps. */
 const gaps = {
   kinds: sorted.filter(([what]) => what.startsWith('gap after')).length,
   diedIn: sorted.filter(([what]) => what.startsWith('died after')).length,

@@ -1,4 +1,4 @@
-/** The end of a soak: runs every report twice more, then checks every promise. */
+/** The end of a soak: every report runs twice more, then every promise is checked. */
 import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reportNames } from '../../schema/index.ts'

@@ -1,8 +1,8 @@
 /**
  * A soak: several workers on one Redis and one service whose rows keep changing, while workers are killed, one is
- * frozen and Redis is restarted. At the end the changes stop, and all promises are checked: the warehouse equals the
- * service, no two walks of a kind overlapped, no mark moved back, token requests and memory stayed within limits, and
- * no file is left over.
+ * frozen and Redis is restarted. At the end the changes stop, and all promises are checked. The warehouse must equal
+ * the service, no two walks of a kind may have overlapped, and no mark may have moved back. Token requests and memory
+ * must stay within limits, and no file may be left.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -18,9 +18,7 @@ export const affiliateOf = (dice: Dice): number | null =>
 /** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/**
- * Returns the identifier of an event that is slightly older than the row of this number. Without a number: any event.
- */
+/** Returns the identifier of an event that is slightly older than the row of this number. No number: any event. */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
   const { events } = dice.makings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')
