@@ -4,10 +4,7 @@ import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/**
- * Error codes of an operator's mistakes: no permission, a read-only file system, a file in place of a folder, a missing
- * path.
- */
+/** Codes of an operator's mistakes: no permission, read-only file system, a file in place of a folder, missing path. */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',

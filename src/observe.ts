@@ -22,7 +22,7 @@ export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) =>
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns one observer that calls all of them; the first is the outermost. */
+/** Returns one observer that calls all `observers`; the first one is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

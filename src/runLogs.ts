@@ -8,7 +8,6 @@ import path from 'node:path'
 import type { Clock } from './clock.ts'
 import { formatInstant, type Instant } from './instant.ts'
 
-/** Returns the folder of a warehouse's run logs. */
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
 /** The maximum number of stored lines per run. Later lines are not stored. */
@@ -62,7 +61,7 @@ export class RunLogs implements AsyncDisposable {
     return this.#beganHour
   }
 
-  /** Removes the files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns the number of files removed. */
+  /** Removes the files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns the number of files. */
   async trim(before: Instant): Promise<number> {
     const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
     let bytes = 0
@@ -83,7 +82,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // Deleted and set again, so that the map is ordered by the last line of each run.
+    // The entry is deleted and set again, so that the map is ordered by the last line of each run.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()

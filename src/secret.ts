@@ -10,13 +10,13 @@ export class Secret {
   #value: string
   readonly #source: (() => Promise<string | undefined>) | undefined
 
-  /** `source` reads the secret again, as from a file whose secret is replaced from time to time. */
+  /** `source` reads the secret again, for example from a file that is replaced from time to time. */
   constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
     this.#source = source
   }
 
-  /** Reads the secret from its source again, for all who have this object. Returns true when the secret has changed. */
+  /** Reads the secret from its source again. Returns true when the secret has changed. */
   async readAgain(): Promise<boolean> {
     const now = await this.#source?.()
     if (now === undefined || now === this.#value) return false

@@ -1,7 +1,4 @@
-/**
- * Cancellation. `linkedSignal` is used instead of `AbortSignal.any`, which stays attached to long-lived signals.
- * `raced` stops waiting for work at an abort.
- */
+/** Cancels calls by AbortSignal. `AbortSignal.any` is not used, since it stays attached to long-lived signals. */
 import { SyncError } from '../errors.ts'
 
 export interface LinkedSignal extends Disposable {

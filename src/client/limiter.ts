@@ -214,7 +214,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Returns how often the limit was halved. A request remembers this number from its start, for `overloaded`. */
+  /** Returns how often the limit was halved. Each request passes the number from its start to `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }

@@ -7,7 +7,6 @@ export interface Problem {
   message: string
 }
 
-/** The maximum number of problems in an error. */
 const PROBLEMS_MAX = 20
 
 const LISTS = ['errors', 'validationfailure', 'validationfailures', 'failures']

@@ -115,7 +115,7 @@ export interface ReportingClient extends AsyncDisposable {
   readonly clockIsOurs: boolean
   /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** After an operator's action: forgets refusals of the report (undefined: of all) and of the credentials. */
+  /** Forgets refusals of the report (undefined: of all reports) and of the credentials, after an operator has acted. */
   resume(report?: string): Promise<void>
   /** Forgets a refusal of this report, because another process has ended the report's pause. */
   forgetRefusal(report: string): void

@@ -60,7 +60,6 @@ function afterLongPause(error: SyncError, attempts: number, pause: LongPause): S
   return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })
 }
 
-/** Returns the error with an addition to its message and more data. */
 function extended({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
   const details = { cure, data: { ...data, ...more }, cause, ...(report === undefined ? {} : { report }) }
   return new SyncError(code, message + addition, details)
@@ -73,10 +72,7 @@ export interface RetryOptions {
   clock: Clock
   rules: RetryRules
   signal: AbortSignal
-  /**
-   * Waits for a permit. An attempt keeps it until `onPause` was called, so that no other request is sent before the
-   * pause.
-   */
+  /** Waits for a permit. The attempt keeps it until `onPause` has run, so no other request is sent before the pause. */
   permit: () => Promise<Permit>
   /** Called with each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void

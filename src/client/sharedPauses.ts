@@ -5,7 +5,6 @@
  */
 import { type Clock, within } from '../clock.ts'
 
-/** Where the shared pause is stored. */
 export interface SharedPauses {
   /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, that one stays. */
   pause(ms: number): Promise<void>

@@ -1,7 +1,4 @@
-/**
- * Parses the responses of the token endpoint (spec §4, §7). The body of a 200 is a secret, so errors contain only the
- * names of wrong fields.
- */
+/** Parses responses of the token endpoint (spec §4, §7). Errors name wrong fields only, since the body is a secret. */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'

@@ -52,7 +52,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request with the number of callers that wait for it. If none waits any more, it is cancelled. */
+/** A token request with the number of callers that wait for it. If no caller waits any more, it is cancelled. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -140,10 +140,7 @@ export class TokenCache {
     }
   }
 
-  /**
-   * Requests a token in this process's turn. Reads the store first: the process before may have stored a token or a
-   * refusal.
-   */
+  /** Requests a token in this process's turn, unless the process before has stored a token or a refusal. */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#sharedIn(store)
     if (shared !== undefined) return shared

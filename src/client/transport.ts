@@ -1,7 +1,6 @@
 /**
- * Sends one POST over a connection pool and reads the status, some headers and the whole body. It follows no redirects
- * and never retries. Each request has a deadline of its own, since a body that arrives byte by byte never exceeds
- * undici's timeouts.
+ * Sends one POST over a connection pool and reads the status, some headers and the whole body. Follows no redirects and
+ * never retries. Each request has its own deadline: a body that arrives byte by byte never exceeds undici's timeouts.
  */
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'

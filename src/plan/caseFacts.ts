@@ -36,7 +36,7 @@ export const isTooMuch = (given: Case): boolean => {
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the parts of the span before and after `youngFrom` if the earlier one probably has more rows than a page. */
+/** Returns the span's parts before and after `youngFrom` if the earlier part probably has more rows than a page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -46,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the parts of the span before and after `youngFrom` if the earlier one is not shorter than the later one. */
+/** Returns the span's parts before and after `youngFrom` if the earlier part is not shorter than the later one. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -76,10 +76,7 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/**
- * Returns whether the service returns only page 1 although more rows may exist: page 1 is full, and page 2 repeats it
- * or is refused.
- */
+/** Returns whether there may be more rows than the service returns: page 1 is full, and page 2 repeats it or fails. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -91,8 +88,7 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 
 /**
  * Returns whether page 1 seems to be the only page, but may lack rows: page 2 has nothing new, and no response with
- * that many rows was proven complete before. A service that ignores page numbers and shortens every response would look
- * the same.
+ * that many rows was proven complete. A service that ignores page numbers and shortens every response looks the same.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given
@@ -104,7 +100,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns the parts into which to cut a slice with a heap. Without a heap, undefined: the queue chooses the parts. */
+/** Returns parts of a slice with a heap (many rows at one instant). Otherwise undefined: the queue cuts the slice. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 
@@ -115,10 +111,7 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
 
-/**
- * Returns the paging profile after a walk. Only the first walk of an envelope with several pages and no repeats changes
- * it.
- */
+/** Returns the paging profile after a walk. Only an envelope's first walk changes it, if no row was repeated. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -144,7 +137,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back from the last page has exactly the rows for which its pages have room. */
+/** Returns whether the walk back from the last page has the maximum number of rows that its pages can have. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total

@@ -1,7 +1,6 @@
 /**
  * Compares the configuration of earlier requests with the present one (product contract §3). Rows that were requested
- * with fewer collections, other filters or a later start have to be read again. This file decides whether, and in which
- * order.
+ * with fewer collections, other filters or a later start have to be read again, the newest first.
  */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'

@@ -1,7 +1,7 @@
 /**
- * Estimates the number of rows per microsecond from the slices read so far. The length of the next slice follows from
- * it. The estimate affects only the cost: a slice with too many rows costs one more request, and a half-empty slice
- * wastes half a request.
+ * Estimates the number of rows per microsecond from the slices read so far, and so the length of the next slice. This
+ * affects only the cost: a slice with too many rows costs one more request, and a half-empty slice wastes half a
+ * request.
  */
 
 /** First estimate of the variance of rows per slice, as a multiple of pure chance. Later slices correct it. */
@@ -14,7 +14,7 @@ const DISPERSION_MEMORY = 0.8
 /** After a slice with this many times more or fewer rows than expected, earlier slices are ignored. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** Keeps the margin at one standard deviation or more. A smaller margin would shrink as the variation grows. */
+/** Keeps the margin of `plannedRows` at one standard deviation or more; less would shrink as the variation grows. */
 const WORTH_MIN = Math.exp(0.5)
 /** Share of a slice's deviation from the expected rows that counts as a trend; smaller if chance explains it. */
 const TREND_SHARE = 0.25

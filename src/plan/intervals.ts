@@ -8,9 +8,8 @@ import type { Span } from './spans.ts'
 const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /**
- * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. A span
- * whose end is before its beginning is left out. Such a span occurs when the service's clock is up to a second later
- * than the end of the window.
+ * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. Leaves out
+ * spans that end before they begin, as when the service's clock is up to a second later than a window's end.
  */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []

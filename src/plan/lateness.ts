@@ -4,10 +4,7 @@
  */
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/**
- * The time that earlier windows have read. A row from that time is late if the service returns it now for the first
- * time.
- */
+/** The time that earlier windows have read. A row from that time is late if it is returned now for the first time. */
 export interface PreviousRead {
   /** Rows with a modification time up to this one were requested by an earlier window. */
   readonly until: Instant

@@ -10,10 +10,7 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/**
- * The marks that mean: everything up to this time was read. One is for windowed reports, one for each record's audit
- * trail.
- */
+/** The names of marks up to which everything was read: of a windowed report, and of one record's audit trail. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 /** Returns the names of the marks that a proven window of the report moves. */

@@ -1,4 +1,4 @@
-/** Divides a span for narrower requests, which show whether the response for the whole span lacks rows. */
+/** Divides a span in two. Requests for the parts show whether the response for the whole span lacks rows. */
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 import type { RowStamps } from './stampSample.ts'

@@ -80,8 +80,8 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response with `rows` rows is complete if `asked` rows were requested. One with `asked` rows never
- * is, even if longer pages were seen: a service that raised its page size may return to the requested size.
+ * Returns whether a response with `rows` rows is complete if `asked` rows were requested. A response with `asked` rows
+ * never is, even if longer pages were seen: a service that raised its page size may lower it again.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)

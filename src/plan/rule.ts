@@ -13,7 +13,7 @@ export interface Rule {
   readonly argued: string
   /** Returns the verdict, or false if the condition does not hold. */
   readonly gives: (given: Case) => Verdict | false
-  /** Returns the profile after the verdict. */
+  /** Returns the paging profile after the verdict. If a rule lacks this function, the profile stays the same. */
   readonly learns?: (given: Case) => PagingProfile
 }
 
@@ -34,14 +34,14 @@ export const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2
 export const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
 export const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
 
-/** Returns the verdict to walk once more. */
+/** Returns the verdict to read all pages of the slice once more. */
 export const readAgain = (given: Case): Verdict => ({
   kind: 'read again',
   attempt: given.seen.attempt + 1,
   rowsAsked: nextSize(given),
 })
 
-/** Returns the verdict that no proof is possible. It contains the service's refusal if a page was refused. */
+/** Returns the verdict that no proof is possible, with the service's refusal if a page was refused. */
 export function giveUp({ profile, seen }: Case): Verdict {
   const refusal = seen.walk.cutOff(profile)
   return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }

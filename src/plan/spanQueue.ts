@@ -12,7 +12,7 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** Two densities count as equal if their logarithms differ by at most this. */
 const STEADY = 0.2
-/** While later rows are known to exist, each slice after `SPARSE_PATIENCE` sparse ones is this many times longer. */
+/** While later rows are known to exist, each slice after `SPARSE_PATIENCE` sparse slices is this many times longer. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
 /**
@@ -32,7 +32,7 @@ const HEAP_PAGES_MAX = 4
 const FAR_OVER = 6
 /** Share of the page that is left empty for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
-/** If less than this share of a slice would be left after it, the slice is extended to include the rest. */
+/** A slice is extended to include the rest of the span if the rest is shorter than this share of the slice. */
 const REMAINDER_SHARE = 0.03
 
 /** Why a span has to be cut: its response does not contain all of its rows. */
@@ -74,7 +74,7 @@ export class SpanQueue {
   #pageRows: number
   /** The ends of the next slices, chosen from the times in a response that was too full. */
   #cuts: Instant[] = []
-  /** The earliest modification time in that response. */
+  /** The earliest modification time in the last response that was too full. */
   #from: Instant | undefined
   /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
   #asked: Piece | undefined
@@ -249,7 +249,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length of the next slice after one of `length` had too many rows. */
+  /** Returns the length of the next slice after a slice of this length had too many rows. */
   #shorter(length: number, told: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = told
     const shrunk = shorterLength(length, this.#failures)

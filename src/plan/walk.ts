@@ -187,8 +187,8 @@ export class Walk {
   }
 
   /**
-   * Returns whether rows may follow the last page, even if the total counts no more. True if the page is full: it has
-   * as many rows as requested, or as a page that others have followed.
+   * Returns whether rows may follow the last page, even if the total is met. True if the page is full: it has as many
+   * rows as requested, or as a page that others have followed.
    */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))

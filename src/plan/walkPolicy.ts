@@ -16,7 +16,7 @@ export const WALK_POLICIES = {
   reread: { cuts: 'freely', checksProfile: true },
   /** All rows, to find those that the warehouse lacks. */
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** One of many windows. The profile is not checked, which saves a request per window: incremental runs check it. */
+  /** A window of a backfill. To save a request per window, the profile is not checked: incremental runs check it. */
   backfill: { cuts: 'freely', checksProfile: false },
   /** The audit entries of one record. */
   audit: { cuts: 'never', checksProfile: false },

@@ -13,7 +13,7 @@ import type { ReportOutcome } from './reportOutcome.ts'
 /** Where staged rows are loaded: the warehouse or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** What is needed to read and to prove windows. */
+/** What is needed to read windows and to prove them complete. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -25,13 +25,13 @@ export interface WalkContext {
   readonly priority?: Priority | undefined
   /** The run's right to commit. Undefined until the run has begun. */
   readonly fence?: Fence | undefined
-  /** Observes runs, walks and loads. */
+  /** Called around each run, walk and load, for metrics and traces. */
   readonly observe?: Observe | undefined
 }
 
 export interface SyncContext extends WalkContext {
   readonly warehouse: Warehouse
-  /** Called at the end of each report. */
+  /** Called when the run of a report has ended. */
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 

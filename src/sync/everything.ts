@@ -30,7 +30,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Keys are only compared if there are few rows, because millions of keys need much memory. Else totals are requested.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // The old part is separate because it can be read page by page.
+  // The part before `youngFrom` is separate because it can be read page by page.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

@@ -1,7 +1,6 @@
 /**
  * Pauses: if the service permanently refuses a report (by OAuth scope, permission or credentials), later runs skip it.
- * The pause ends by `resume`, by a successful `check`, or when the client or its OAuth scopes change (product contract
- * §5.9).
+ * The pause ends by `resume`, by a successful `check`, or if the client or its OAuth scopes change (contract §5.9).
  */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'

@@ -51,7 +51,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // What this run has written. A continued reconcile has found further rows in its earlier runs.
+  // Counts what this run has written. If it continues a reconcile, earlier runs of that have written further rows.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -110,7 +110,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
-  // Rows that were added or edited during the read, and rows with a time in the future.
+  // Also reads rows that were added or edited during the read, and rows with a time in the future.
   const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
   const since = youngFrom(open.startedAt, config.overlapMs)
   await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
@@ -119,7 +119,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   // The total without bounds shows whether all rows were in the slices.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
-  // If the number differs because rows were added or removed, it suffices that all rows have a creation time.
+  // The numbers may differ only because rows were added or removed. If all rows have a creation time, none was missed.
   if ((await totalOfCreated(reading)) === undefined) await readUnbounded(reading)
 }
 

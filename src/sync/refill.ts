@@ -1,6 +1,6 @@
 /**
- * Reads rows again after a change of the configuration (more collections, other filters, an earlier start). The run
- * reads them after its changes, newest first. Each finished part is recorded. Marks do not move.
+ * Reads rows again after a change of the configuration (more collections, other filters, an earlier start). A run reads
+ * them after the rows that have changed, newest first. Each finished part is recorded. Marks do not move.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

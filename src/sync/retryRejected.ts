@@ -124,7 +124,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Other loads removed some of the rows during the read, which shifts the offsets of the remaining rows.
+  // If other loads removed some of the rows during the read, the offsets of the remaining rows have shifted.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -182,7 +182,7 @@ class Restaging implements AsyncDisposable {
     return [...this.#gone.values()]
   }
 
-  /** Returns the record of each audit entry with an empty window, so that the record's other entries are kept. */
+  /** Returns the record of each audit entry with an empty window, so that the load deletes no other entries of it. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({

@@ -81,7 +81,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // A bound that was not given follows from the report. The message names it, because the command does not show it.
+  // A bound that is not in the command follows from the report. The message therefore names this bound.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)

@@ -1,8 +1,7 @@
 /**
- * Coverage of audit trails (all audit entries of one record): the configuration with which the trails of each followed
- * entity were read. If the present one requests more, or an entity is configured again after a pause, the trails of all
- * its records are read again from the start. Each run reads some of them, after the trails of changed records (product
- * contract §3).
+ * The configuration with which the audit trails of each followed entity were read (a trail: all audit entries of one
+ * record). If the present one requests more, or an entity is configured again after a pause, all its trails are read
+ * again from the start. Each run reads some of them, after the trails of changed records (product contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'

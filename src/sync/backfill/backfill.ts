@@ -26,7 +26,9 @@ export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /** Identifier of the backfill, its run and its loads. If the books have a backfill with it, that one continues. */
+  /**
+   * Identifier of the backfill, its run and its loads. If a backfill with this identifier is recorded, it continues.
+   */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant

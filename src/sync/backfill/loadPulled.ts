@@ -1,7 +1,6 @@
 /**
- * Loads the staged rows of one window of a backfill into the warehouse, one load for each staged segment. The
- * transaction of the last load also closes the window and marks it as `done`. A window of an outdated run (fence) is
- * rejected.
+ * Loads the staged rows of one window of a backfill into the warehouse, one load per staged segment. The transaction of
+ * the last load also closes the window and marks it as `done`. A window of an outdated run (fence) is rejected.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'

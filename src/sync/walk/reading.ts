@@ -80,7 +80,7 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages read so far, with those that budgets are read for a second time. */
+  /** Returns the number of pages read so far, with those of the second reads that budgets need. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
@@ -90,7 +90,7 @@ export class Reading implements AsyncDisposable {
     return this.#rows.added
   }
 
-  /** Returns whether rows are also requested by creation time: rows that were never edited may lack the other time. */
+  /** Returns whether rows are also requested by creation time: never edited rows may match no modification filter. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
@@ -106,7 +106,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Yields the span's slices by modification time. Before, reads it by creation time if rows may lack the former. */
+  /** Reads the span by creation time if rows may lack a modification time. Then yields its slices by modification. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -124,10 +124,7 @@ export class Reading implements AsyncDisposable {
     if (recent.size > RECENT_MAX) this.#recent = undefined
   }
 
-  /**
-   * Reads all rows without bounds. Two walks must agree, or one response must have all rows if the policy requires
-   * that.
-   */
+  /** Reads all rows without bounds. Two walks must agree, unless the policy requires one response with all rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -161,7 +158,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Adds the rows of a reading to its intake, and reports its progress. */
+/** Stages the rows of a reading, and reports its progress. */
 class ReadRows implements RowSink {
   /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0

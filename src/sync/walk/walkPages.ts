@@ -34,7 +34,6 @@ export interface SliceSource {
 export const questionFor = ({ question, axis }: SliceSource, span: Span | undefined): Question =>
   span === undefined ? question : { ...question, [axis]: span }
 
-/** One walk over one slice. */
 export class PageWalk {
   readonly walk: Walk
   /** The page with the highest number among those that have rows. */
@@ -67,7 +66,6 @@ export class PageWalk {
     return fetched
   }
 
-  /** Adds the page to the walk. */
   record(fetched: FetchedPage, isRepeat = this.#repeatsLast(fetched)): void {
     const { page, number, refusal } = fetched
     this.#isRepeat = isRepeat

@@ -25,7 +25,7 @@ export async function probePageZero(
   return isBefore(walk, zero, source.terms.keyed) ? 0 : undefined
 }
 
-/** Requests a row of page 1 apart from others. Returns undefined if no row is far enough apart, or if rows move. */
+/** Finds the number of the first page: requests a row of page 1 alone, or pages of one row. Undefined if unclear. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -45,7 +45,7 @@ export async function probeFirstNumber(
 
 type Read = (number: number) => Promise<FetchedPage>
 
-/** Returns a function that reads a page by its number, as it is sent. */
+/** Returns a function that reads the page with exactly this number in the request. */
 const reading =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>

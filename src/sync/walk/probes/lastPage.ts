@@ -1,7 +1,6 @@
 /**
- * Finds the last page of an old span without a total. Its number limits the rows in the span, and from then on rows can
- * only leave an old span. So if a walk back over the pages before it has that many rows, it has all of them
- * (docs/PROOFS.md, `total`).
+ * Finds the last page of an old span without a total. Its number limits the rows in the span, and rows can only leave
+ * an old span. So a walk back over the pages before it is complete if it has that many rows (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -38,7 +37,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Finds the last page. Returns undefined if the length of pages varies: their number then limits no rows. */
+/** Finds the last page, or where to cut if more than a load is before it. Undefined if pages differ in length. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,

@@ -1,7 +1,7 @@
 /**
  * Tests whether a response that seems complete lacks rows. A service may ignore page numbers and shorten every response
- * without notice. But a response with fewer rows than this one was not shortened, so the responses for smaller parts of
- * the span show the missing rows.
+ * without notice. It does not shorten responses with fewer rows than this one, so requests for smaller parts of the
+ * span return the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
 import { halvesOf } from '../../../plan/narrower.ts'
@@ -13,7 +13,7 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
-/** The maximum number of requests in one such test. */
+/** The maximum number of requests in one test for missing rows. */
 const REQUESTS_MAX = 16
 
 /** Requests both halves of the span. Halves a part again if its response has as many rows as that for the span. */

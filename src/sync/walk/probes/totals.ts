@@ -6,8 +6,8 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
 /**
- * Returns the sum of the totals of `parts`. If it equals the span's total, rows were not returned: a service may stop
- * at some page number and still count all rows. If the total is wrong, the totals of the parts are wrong too.
+ * Returns the sum of the totals of `parts`. If it equals the span's total, the walks lack rows: a service may stop at
+ * some page number and still count all rows. If the total is wrong, the totals of the parts are wrong too.
  */
 export async function probePartTotals(source: SliceSource, parts: readonly Span[]): Promise<number> {
   let sum = 0
