@@ -42,8 +42,7 @@ export const DEFAULT_LIMITS: ClientLimits = {
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  // A run waits this long at most. If Retry-After is longer, the run fails, and the first run after the pause tries
-  // again.
+  // A run waits this long at most. If Retry-After is longer, the run fails, and a run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
   // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,

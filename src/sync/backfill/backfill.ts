@@ -26,9 +26,7 @@ export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /**
-   * Identifier of the backfill, its run and its loads. If a backfill with this identifier is recorded, it continues.
-   */
+  /** Identifier of the backfill, its run and its loads. A recorded backfill with this identifier continues. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
