@@ -35,7 +35,7 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** The earliest time (monotonic, ms) of the next request: by the rate per second, or the end of a pause. */
+  /** The earliest time of the next request, by our monotonic clock. Requests per second and pauses determine it. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined

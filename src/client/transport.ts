@@ -41,7 +41,7 @@ export interface TransportSettings {
   connections: number
   limits: ClientLimits
   clock: Clock
-  /** A pool, agent or proxy of the caller, who also closes it. */
+  /** The caller's pool, agent or proxy, which the caller closes; undefined: the transport opens a pool. */
   dispatcher?: Dispatcher | undefined
 }
 

@@ -27,7 +27,7 @@ export type ObjectRules = ReadonlyMap<string, ActiveRule>
 
 export interface RowRules {
   readonly row: ObjectRules
-  /** The rules for items, by the name of the collection. */
+  /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
   /** Fields whose arrays and objects are stored; undefined: those of all fields are stored. */
   readonly nested: ReadonlySet<string> | undefined

@@ -60,7 +60,7 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before the previous end, our clock may be wrong too, as when both run on one machine.
+  // If the service's clock is before that end, our clock may be wrong too, as when both run on one machine.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }

@@ -13,7 +13,7 @@ import type { SyncContext } from '../context.ts'
 export interface Again {
   /** Trails that were last read at this time or before were read with another configuration. */
   readonly askedUntil: Instant
-  /** Records in the warehouse that the trails of all records were read again. */
+  /** Stores that all trails of the entity were read again, so that later runs don't read them once more. */
   readonly done: () => Promise<void>
 }
 

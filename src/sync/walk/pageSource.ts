@@ -162,7 +162,7 @@ export class PageSource {
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read` and, if the service refuses that, `otherwise`. If both are refused, throws the first refusal. */
+/** Calls `read`. If the service refuses it, calls `otherwise`. If both are refused, throws the first refusal. */
 export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
