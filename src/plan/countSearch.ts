@@ -1,20 +1,20 @@
 /**
- * Finds by totals in which spans of creation the service has more or fewer rows than are held. A time of creation never
- * changes, so the total of everything created up to a time counts the same rows as those held of the spans before it.
+ * Finds by totals in which ranges of creation times the service has more or fewer rows than the warehouse. A creation
+ * time never changes, so the service's total up to a time can be compared with the stored rows of the ranges before it.
  */
 import type { Instant } from '../instant.ts'
 
-/** Rows held that the service returned for one span of creation. */
+/** The number of stored rows that the service returned for one range of creation times. */
 export interface CreationNote {
-  /** Undefined: without a lower bound. */
+  /** Lower bound; undefined: none. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number
 }
 
 /**
- * Returns the notes as spans that share no more than an edge, earliest first. Notes that overlap become one span, since each of
- * their rows may be anywhere in its note.
+ * Returns the notes as cells: ranges that share at most a bound, earliest first. Notes that overlap become one cell,
+ * since each of their rows may be anywhere in its note.
  */
 export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[] {
   const cells: CreationNote[] = []
@@ -31,24 +31,24 @@ export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[]
 }
 
 interface Range {
-  /** Number of the cells before it, and of those up to its end. */
+  /** Number of cells before this range, and number of cells up to its end. */
   readonly from: number
   readonly to: number
-  /** The service's totals of those cells. */
+  /** The service's totals of the rows in these cells: `before` of the first number, `total` of the second. */
   readonly before: number
   readonly total: number
 }
 
-/** A bisection over cells. Ask for the total up to `next()` and pass it to `saw`, until `next()` is undefined. */
+/** A bisection over cells. The caller passes the total up to `next()` to `saw`, until `next()` returns undefined. */
 export class CountSearch {
-  /** Cells with another number of rows than the service counts. */
+  /** Cells whose number of stored rows differs from the service's number. */
   readonly wrong: CreationNote[] = []
   readonly #cells: readonly CreationNote[]
   readonly #held: readonly number[]
   readonly #cellsMax: number
   #open: Range[]
 
-  /** `total`: of all cells. The search ends when `cellsMax` cells are found. */
+  /** `total`: the service's total of all cells. The search ends when `cellsMax` cells are found. */
   constructor(cells: readonly CreationNote[], total: number, cellsMax: number) {
     this.#cells = cells
     this.#cellsMax = cellsMax
@@ -58,7 +58,7 @@ export class CountSearch {
     this.#settle()
   }
 
-  /** The time up to which the next total is needed. Undefined: the search is over. */
+  /** Returns the time up to which the next total is needed; undefined when the search has ended. */
   next(): Instant | undefined {
     const range = this.#open.at(-1)
     return range && this.#cells[this.#middleOf(range) - 1]?.until
@@ -76,7 +76,7 @@ export class CountSearch {
     return from + Math.ceil((to - from) / 2)
   }
 
-  /** Drops ranges whose counts are equal, and takes single cells out. */
+  /** Drops ranges whose counts are equal, and moves single cells whose counts differ to `wrong`. */
   #settle(): void {
     for (let range = this.#open.at(-1); range !== undefined; range = this.#open.at(-1)) {
       const { from, to, before, total } = range

@@ -1,7 +1,8 @@
 /**
- * Compares the total of a report with the rows held after each incremental run (product contract §4 and §5.1). Where they differ,
- * totals show which spans of creation differ, and these are read. So rows are found that no window read, and rows that the service
- * no longer has. It moves no mark. The comparison ends with a word where a total is wrong.
+ * Compares the total of a report with the number of its stored rows after an incremental run (product contract §4,
+ * §5.1). If they differ, totals show in which ranges of creation times, and these ranges are read again. This finds
+ * rows that no window has read, and rows that the service no longer has. Marks do not move. If a total proves to be
+ * wrong, the comparisons stop for a day, and the reason is recorded.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
@@ -13,13 +14,13 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Spans that one run reads, and times that a difference may stay unexplained before rows are no longer counted. */
+/** Maximum numbers: of ranges that one run reads, and of comparisons in a row that leave a difference unexplained. */
 const CELLS_MAX = 8
 const FAILURES_MAX = 3
-/** Time after which rows are counted again although a total was wrong. */
+/** Time until the next comparison after the comparisons were stopped, for example because a total is wrong. */
 const STOPPED_MS = DAY_MS
 
-/** Compares the counts, and reads what differs. Returns whether rows were read or marked. Throws MASS_DELETE_STOPPED. */
+/** Compares the counts and reads ranges that differ. Returns whether rows were read. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -44,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   const comparison = new Comparison(context, reading, window.since)
   const found = await comparison.run(next.unexplained).catch(async (error: unknown) => {
-    // The next run must not read everything again only to be stopped again.
+    // Recorded so that the next run does not read everything again, only to be stopped again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -68,7 +69,7 @@ type CountResult =
 class Comparison {
   readonly #context: SyncContext
   readonly #reading: Reading
-  /** Rows that were created later were just read by their time of creation. */
+  /** End of the compared range. The run has just read all rows that were created later. */
   readonly #until: Instant
   #absent = 0
 
@@ -104,7 +105,7 @@ class Comparison {
     const cells = cellsOf(notes)
     const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
     if (cells.length === 0) return [whole]
-    // What no row is noted for belongs to the span before it, and what is before all of them to the first.
+    // The time between two cells belongs to the later one, and the time after all cells to the last one.
     const search = new CountSearch(cells, total, CELLS_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)
@@ -122,7 +123,7 @@ class Comparison {
     return totalNow(this.#reading, { created: { since: undefined, until } })
   }
 
-  /** Reads the span in slices of about a page, so that the next comparison finds a narrower one. */
+  /** Reads the range in slices of about a page and records their counts, so that the next comparison reads less. */
   async #read(cell: CreationNote): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading
@@ -133,7 +134,7 @@ class Comparison {
     for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [cell]))
       await warehouse.counts.note(place, { span, keys, readBy: runId })
     await intake.commit()
-    // Behind the last span, the run has read everything by time of creation.
+    // The run has also read all rows that were created after the last range.
     const isLast = cell.until === this.#until
     const span = { since: cell.since, until: isLast ? plan.window.until : cell.until }
     const isWhole = isLast && cell.since === undefined
