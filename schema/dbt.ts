@@ -20,7 +20,7 @@ export interface DbtGiven {
   readonly books: readonly BookTable[]
   /** Tables and views of schema `history`; empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** The interval of each enabled report in milliseconds; undefined for a report with a cron line. */
+  /** The interval of each enabled report in milliseconds; undefined for a report with a cron schedule. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 

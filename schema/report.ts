@@ -79,7 +79,7 @@ export interface Declaration {
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /** Set if the report needs one request per record. `follows`: the reports whose changed rows name the records. */
+  /** Set if the report needs one request per record. `follows`: the reports whose changed rows are the records. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

@@ -39,7 +39,7 @@ export interface ChildTable {
 export interface ReportTable {
   readonly name: string
   readonly comment: string
-  /** Columns that the request fills: the currency or the record. */
+  /** Columns that the request fills: the requested currency or record. */
   readonly asked: readonly Column[]
   readonly fields: readonly FieldColumn[]
   readonly key: readonly string[]

@@ -46,7 +46,7 @@ type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly req
 const LOOK_EVERY_MS = 200
 /** Milliseconds between two checks by a puller whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
-/** After this number of polls, the coordinator checks whether there is still a puller. */
+/** Number of polls after which the coordinator checks whether there is still a puller. */
 const LOOKS_PER_COUNT = 25
 
 /** Aborts the pull if the coordinator, which can't cancel another process's job, has marked the job as unwanted. */

@@ -52,7 +52,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag of fewer intervals of the report than this (plus `settle`) is not reported. */
+/** Lag is reported only above this number of the report's intervals, plus `settle`. */
 const TICKS_BEHIND = 2
 
 /** Returns the lag condition. Audit reports, whose mark stays if nothing changes, and cron schedules have none. */

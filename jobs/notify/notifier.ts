@@ -39,7 +39,7 @@ export interface NotifierTimes {
 
 const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** Number of tries. With delays from 2 s doubling to 5 min, they take about half an hour. */
+/** Maximum number of tries. With delays that double from 2 s to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
 /** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
@@ -63,7 +63,7 @@ export class Notifier {
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
-    // A report that was switched off has no later run that could end its failures, so they are removed.
+    // A disabled report has no later run that could end its failures, so its failures are removed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#heard(event))
     const startedMs = clock.monotonicMs()
@@ -177,7 +177,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try; 0 above the longest delay: a wrong clock has then set `dueMs`. */
+/** Returns the milliseconds until the next try; 0 if they exceed the longest delay, which only a wrong clock causes. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

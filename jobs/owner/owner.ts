@@ -41,7 +41,7 @@ const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** Identifies the run of a job, and the job itself for the lease. */
+/** The run that a job executes, and the identity of the job for its lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName

@@ -11,7 +11,7 @@ import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from '
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds for which a job's lock is valid unless it is renewed, and between two searches for expired locks. */
+/** Milliseconds that a job's lock is valid without renewal (`lockMs`), and between searches for expired locks. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -57,7 +57,7 @@ export class JobConsumers {
     this.#parts = parts
   }
 
-  /** Starts to take the jobs of a queue. */
+  /** Starts a worker that takes the jobs of a queue and processes them. */
   consume<Data>(post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ creates a signal only for processors with a third parameter.
@@ -114,7 +114,7 @@ export class JobConsumers {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
-    // If a job was cancelled on request, that is no error.
+    // A job that was cancelled on request is no error.
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
     else log.debug(fields, `${what}: to be tried again`)

@@ -15,9 +15,7 @@ export const CALLED_OFF = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/**
- * Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors that wait for an operator.
- */
+/** Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors for an operator. */
 export function verdictOf(
   error: SyncError,
   calledOff: string | undefined,

@@ -27,8 +27,8 @@ export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean(
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
 /**
- * The data of a backfill's job: identifier and range, in microseconds since 1970. Once it has begun, the warehouse
- * contains the range too.
+ * The data of a backfill's job: identifier and range, in microseconds since 1970. Once the backfill has begun, the
+ * warehouse contains the range too.
  */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>

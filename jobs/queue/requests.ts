@@ -18,7 +18,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds from a change to the publication: few if rows have changed, more if only marks have. */
+/** Milliseconds from a change to the publication: shorter if rows have changed than if only marks have. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -42,7 +42,6 @@ export class Requests {
     return this.#store.queue<Data>(name)
   }
 
-  /** Returns how many workers take jobs of the queue now. */
   workersOf(name: QueueName): Promise<number> {
     return this.#store.workersOf(name)
   }
@@ -95,7 +94,7 @@ export class Requests {
   /** Returns the jobs that have not begun. */
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // `undefined` is in the list for a job that was taken or removed while the list was read.
+    // The list contains `undefined` for a job that was taken or removed while the list was read.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 

@@ -28,7 +28,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // Never 0, because BullMQ runs a scheduler without an offset at once.
+    // The offset is never 0, because BullMQ runs a scheduler without an offset at once.
     const share = (place + 0.5) / reportNames.length
     const run: Scheduler = {
       id: `incremental-${report}`,

@@ -44,7 +44,7 @@ export async function runSchedule(parts: TickerParts, signal: AbortSignal): Prom
   }
 }
 
-/** Requests a run of each report with an interval, at the start of the worker. Reports with a cron line wait. */
+/** At the start, requests a run of each report with an interval. Reports with a cron schedule wait for its time. */
 async function runNow({ config, requests }: TickerParts): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -46,7 +46,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
-  /** The session with an open transaction, and the callers that wait for its end. */
+  /** The session with an open transaction. Other callers wait in `#waiting` for its end. */
   #speaker: Session | undefined
   readonly #waiting: (() => void)[] = []
   #ended = false

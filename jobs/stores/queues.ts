@@ -38,13 +38,15 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** Another worker takes a dead worker's job within 20 s. A worker may be blocked for half of the lock's duration. */
+/**
+ * Another worker takes a dead worker's job within 20 s. A worker may block the event loop for half of `lockDuration`.
+ */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/** Calls that commands use. Their errors get a cure; a driver's own error would look like a defect of Tidemark. */
+/** Methods of a queue that commands use. They throw errors with a cure; a driver's error would look like a defect. */
 const CALLS = [
   'add',
   'getActive',
@@ -94,7 +96,7 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // BullMQ only obeys the first call of `close`. That one must not wait for a store that can't be reached.
+    // BullMQ ignores later calls of `close`, so the first one must not wait for a store that can't be reached.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
     // After the loss of its lock, the job may already run in another process, so it is cancelled here.

@@ -9,7 +9,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Context of the key derivation: versions the layout, and separates this key from others of the same secret. */
+/** Context of the key derivation: names the version, and separates this key from other keys of the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class Seal {

@@ -18,9 +18,7 @@ export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */
 const LOOK_AGAIN_MS = 100
-/**
- * After a refusal of the credentials, no process on this store requests a token for this long, also after a restart.
- */
+/** Milliseconds after refused credentials in which no process on this store requests a token, also after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'

@@ -44,7 +44,7 @@ export function messageOf(error: unknown): string {
 
 export class Troubles {
   readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
-  /** Message → the time at which it was last logged. */
+  /** The time (monotonic milliseconds) at which each message was last logged. */
   readonly #said = new Map<string, number>()
 
   constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {

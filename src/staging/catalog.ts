@@ -18,7 +18,7 @@ export interface CatalogField {
   kinds: Kinds
   /** The catalogue of a collection's elements; undefined for other fields, and for undeclared collections. */
   readonly elements: ObjectCatalog | undefined
-  /** Kinds of those elements of a collection that are not objects. */
+  /** The kinds of values among a collection's elements that are not objects. */
   elementKinds: Kinds
 }
 
@@ -117,7 +117,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // Half a surrogate pair has to be changed in each row, so such a name must not be recognised by its bytes alone.
+    // A name with half a surrogate pair is changed in each row, so it must not be recognised by its bytes alone.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }

@@ -22,7 +22,7 @@ export interface CollectionPage {
   readonly rows: number
   readonly ids: ItemIds
   readonly lineBytesMax: number
-  /** The items, one per line. The buffer belongs to the caller, who releases it. */
+  /** Returns the items, one per line. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -33,7 +33,7 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to these limits, a loop is faster: over items than a Set of identifiers, over bytes than `Buffer.copy`. */
+/** Up to `COMPARED_MAX` identifiers, a loop is faster than a Set; up to `COPIED_MAX` bytes, faster than `copy`. */
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
@@ -186,7 +186,7 @@ export interface Item {
   readonly halves: readonly Splice[]
 }
 
-/** The collections of one page. */
+/** Collects the items of all collections in one page. */
 export class ChildLines {
   readonly #json: JsonBytes
   readonly #byField: (Collection | undefined)[] = []

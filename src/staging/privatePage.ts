@@ -24,7 +24,7 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
-/** Maximum number of values whose hash is cached, because the same persons occur often. */
+/** Maximum number of values whose hash is cached, because the same values occur often. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
@@ -32,7 +32,7 @@ const KEY_PRINT_LENGTH = 16
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
-/** Returns a fingerprint of the key, which does not reveal the key. */
+/** Returns a short hash that identifies the key without revealing it; undefined without a key. */
 export const keyPrint = (key: Secret | undefined): string | undefined =>
   key === undefined ? undefined : keyedHash('tidemark hash key', key).slice(0, KEY_PRINT_LENGTH)
 

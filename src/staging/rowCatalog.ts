@@ -6,7 +6,6 @@ import { type CatalogText, ObjectCatalog } from './catalog.ts'
 
 const RESERVED = [ORDINAL_FIELD, SHAPE_FIELD]
 
-/** Returns an empty catalogue for a report's rows. */
 export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report), RESERVED)
 
 /** Restores a catalogue that another process has sent. */

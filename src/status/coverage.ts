@@ -24,7 +24,7 @@ export interface ScopeCoverage {
 
 /** The range of time that the present or next run reads again, because the configuration changed. */
 export interface Reread {
-  /** Start of the range; undefined: the beginning of the report. */
+  /** Start of the range; undefined if the range has no lower bound. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly because: readonly Change[]

@@ -37,7 +37,7 @@ export interface SkippedRecord {
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
-/** Stores the skipped records, each with the time of its next attempt. `now` is this machine's clock. */
+/** Stores the records whose trail could not be read, and the time of the next attempt. `now`: this machine's clock. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -60,7 +60,7 @@ export interface DueRecord {
   readonly scope: string
   /** The identifier as text, since it may be beyond 2^53. */
   readonly recordId: string
-  /** The record's own mark; undefined when its trail was never read. */
+  /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read. */
   readonly askedAt: Instant | undefined

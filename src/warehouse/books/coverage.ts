@@ -53,7 +53,7 @@ export async function recordCoverage(
 
 /**
  * Deletes the coverage of audited scopes that are no longer configured. From then on, changes of their records are not
- * noted. So if a scope is configured again, the trails of all its records are read again.
+ * recorded. So if a scope is configured again, the trails of all its records are read again.
  */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`

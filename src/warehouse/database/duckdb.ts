@@ -307,7 +307,7 @@ const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
 function notOneStatement(sql: string, count: number): SyncError {
-  // DuckDB runs a PIVOT without named values as two statements: the first one finds the values, and makes a type.
+  // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
   const isPivot = /\bpivot/i.test(sql)
   return new SyncError(
     'QUERY_FAILED',

@@ -82,7 +82,7 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
   return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
 }
 
-/** Deletes all stored entries in `asked_windows`: the windows for which the service returned no entry. */
+/** Deletes the stored entries in the windows of the table `asked_windows`, because the service returned none there. */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   const same = sameRecordIn(table)('t', 'w')

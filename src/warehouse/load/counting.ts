@@ -16,13 +16,13 @@ import { checkBrake, keyColumn, markAbsent } from './reconcile.ts'
 
 export interface CountPlace {
   readonly report: Declaration
-  /** The currency, or ''. */
+  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
 }
 
 type Keys = Iterable<string | number>
 
-/** Keys of the rows with recent creation times, which were just read. `until`: the end of the creation times before. */
+/** Keys of the rows with recent creation times, which were just read. All other rows were created before `until`. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
@@ -88,8 +88,7 @@ async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
-    // A row was created in all ranges in which it was returned. If two ranges do not overlap, the later response
-    // counts.
+    // A row was created in all ranges in which it was returned. If two do not overlap, the later response counts.
     await sql.run(`
       ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -152,7 +151,7 @@ async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; delete
   return counts
 }
 
-/** Returns the result of the last comparison; undefined if the counts were equal. */
+/** Returns the state after the last comparison of counts; undefined if the counts were equal. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
   const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained, failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
@@ -179,7 +178,7 @@ export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => (
     fenced(place.fence, (sql) => creationNotes(sql, place, which)),
   note: (place: CountPlace & WithFence, read: ReadSpan) =>
     fenced(place.fence, (sql) => noteCreations(sql, place, read)),
-  /** Throws MASS_DELETE_STOPPED. */
+  /** Throws MASS_DELETE_STOPPED instead of marking too many rows as deleted. */
   endCell: (end: CellEnd & WithFence) => fenced(end.fence, (sql) => endCell(sql, end)),
   state: (place: CountPlace) => countState(database, place),
   record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),

@@ -6,9 +6,7 @@ import { castOf } from './casts.ts'
 import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface EntryWindow {
-  /**
-   * The values that the request fills in, in the order of their columns. Example: `[3, 1001]`, record 1001 of entity 3.
-   */
+  /** The record's identifiers, in the order of the request's columns. Example: `[3, 1001]`, record 1001 of entity 3. */
   readonly record: readonly (string | number)[]
   readonly since: Instant
   readonly until: Instant

@@ -9,7 +9,7 @@ import type { StagedCollection } from '../../staging/spool.ts'
 import { memberOf } from './casts.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
-/** The field of an item that fills `is_deleted`. */
+/** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
 /** Minimum bytes of a buffer. DuckDB allocates several per thread, so each is no larger than the longest line needs. */

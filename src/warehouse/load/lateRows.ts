@@ -11,7 +11,7 @@ import { stampSql } from '../tables/tables.ts'
 
 export interface Late {
   readonly late: number
-  /** How late the latest row is at least (milliseconds); undefined if no row is late. */
+  /** Minimum lateness of the latest row in milliseconds; undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
@@ -20,7 +20,7 @@ export interface LateRowCount {
   /** The columns of the staged rows (`staged`) and of the report's table (`held`). */
   readonly staged: readonly string[]
   readonly held: readonly string[]
-  /** The table, before the load writes to it. */
+  /** The report's table in SQL, before the load writes to it. */
   readonly target: string
   readonly asked: PreviousRead | undefined
 }

@@ -16,11 +16,10 @@ import type { ReconcileProgress } from './reconcile.ts'
 import type { RejectedBatch } from './rejectedRows.ts'
 import type { LoadRules } from './stage.ts'
 
-/** Fields of every load. */
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** The time by our clock, for the books. */
+  /** This machine's clock, for the books. */
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
@@ -47,14 +46,14 @@ interface RunLoad extends LoadBase {
 interface KeyedRows {
   /** Keys of rows without a flag that a second read showed to be deleted. Example: `[[1001, 'EUR']]`. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
-  /** Audit reports that follow this report. */
+  /** Audit reports whose records are rows of this report. */
   readonly followers?: readonly Follower[] | undefined
 }
 
 /** Rows that an incremental run read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** What earlier windows have read, to count rows that they missed as late; undefined: late rows are not counted. */
+  /** The times that earlier windows have read: rows that they missed are counted as late. Undefined: not counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -87,10 +86,10 @@ export interface RetryLoad extends LoadBase, KeyedRows {
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
-/** Entries of audit trails. */
+/** Audit entries. They replace the stored entries of the same records and times. */
 export interface AuditLoad extends RunLoad {
   readonly kind: 'audit'
-  /** The load replaces all stored entries of these windows. */
+  /** The windows whose stored entries the load replaces. */
   readonly entryWindows: readonly EntryWindow[]
   /** When the trail of each record was read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]

@@ -18,7 +18,7 @@ export interface RowNames {
 
 /** One of two compared rows: its SQL names and its columns. */
 export interface RowSide extends RowNames {
-  /** SQL of a time; the version was requested at this time or later. */
+  /** SQL of the earliest time at which the version may have been requested. */
   readonly askedAt: string
   readonly columns: readonly string[]
 }
@@ -65,7 +65,8 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // An unqualified name refers to `staged` first. Names of the service's fields in `staged` contain no ~.
+  // An unqualified name refers to a column of `staged` before an alias. So an alias that is read here contains a ~,
+  // unlike the service's fields.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",

@@ -13,7 +13,7 @@ const KEYS_TOLD = 20
 
 export interface Deviation {
   readonly rows: number
-  /** Keys of some of these rows. */
+  /** Keys of at most `KEYS_TOLD` of these rows. */
   readonly keys: readonly string[]
 }
 

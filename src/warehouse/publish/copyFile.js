@@ -8,8 +8,8 @@ import { copyFile, open } from 'node:fs/promises'
 
 const [, , from = '', temporary = ''] = process.argv
 
-// Only the writer has the other end of standard input, and never writes to it. So its end means that the writer has
-// died. The kill ends a running copy at once, which an exit would not do.
+// Only the writer has the other end of standard input, and never writes to it. The end of the input means that the
+// writer has died. SIGKILL ends a running copy at once, which an exit would not do.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

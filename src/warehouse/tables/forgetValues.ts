@@ -23,7 +23,7 @@ export interface Forgetting {
   readonly now: NowPrivate
 }
 
-/** Removes the values in the transaction that stores the rules. Throws CONFIG_INVALID for a rule without effect. */
+/** Removes stored values that have become private. Throws CONFIG_INVALID for a rule without effect. */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)

@@ -187,7 +187,9 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/** Maximum number of frozen fields recorded per table. If keys of objects are data, there is always a new field. */
+/**
+ * Maximum number of frozen fields (contract `freeze`) recorded per table. Each row has new ones if its keys are data.
+ */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {
