@@ -77,7 +77,7 @@ export interface ReportRequest<T> {
   /** The OAuth scope that grants this report, for the cure of SCOPE_MISSING. */
   scope?: string | undefined
   /**
-   * What a 403 forbids. `report` (the default): all later reads of this report fail without a request. `request`: only
+   * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only
    * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined

@@ -24,7 +24,7 @@ const AND = ' and '
 export const reasonOf = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the settings in a text of `reasonOf`. Unknown words, from another version of Tidemark, are skipped. */
+/** Returns the settings in a text from `reasonOf`. Skips unknown words, from another version of Tidemark. */
 export const changesIn = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 

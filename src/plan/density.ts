@@ -77,7 +77,7 @@ export class Density {
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Replaces the estimate by `rows` rows in `length` µs. (0, 0) makes it unknown, so earlier slices are ignored. */
+  /** Sets the estimate to `rows` rows in `length` µs. With (0, 0) it is unknown, and earlier slices are ignored. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

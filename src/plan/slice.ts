@@ -18,7 +18,7 @@ export interface Slice {
   readonly mayCount?: boolean
 }
 
-/** What applies to all slices of a report in one run. */
+/** The conditions that apply to all slices of a report in one run. */
 export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
@@ -61,7 +61,7 @@ export interface CountedPages {
   readonly isShort: boolean
 }
 
-/** All that was observed of a slice so far: its walks and the results of its probes. */
+/** Everything that was observed of a slice so far: its walks and the results of its probes (extra requests). */
 export interface Evidence {
   /** How much of the latest walk was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -69,7 +69,7 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** What page 1 showed about further rows, by the profile at that time. */
+  /** What page 1 showed about further rows, judged by the paging profile at that time. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number

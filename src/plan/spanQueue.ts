@@ -35,7 +35,7 @@ const SPARE_SHARE = 0.02
 /** A slice is extended to include the rest of the span if the rest is shorter than this share of the slice. */
 const REMAINDER_SHARE = 0.03
 
-/** Why a span has to be cut: its response does not contain all of its rows. */
+/** The reason to cut a span: its response does not contain all of its rows. */
 export interface Overfull {
   /** Number of rows on a full page. */
   readonly pageRows: number
@@ -79,19 +79,19 @@ export class SpanQueue {
   /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
   #asked: Piece | undefined
   #isHead = false
-  /** Number of overfull slices since the last good one. */
+  /** Number of slices with too many rows since the last good one. */
   #failures = 0
-  /** Total of the previous overfull slice, if the service returns totals. */
+  /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
   /** Number of slices in a row that were shorter than the one before but had nearly as many rows. */
   #stuck = 0
   /** Number of slices in a row that had few rows. */
   #sparse = 0
-  /** Length of the last slice that was neither sparse nor overfull. */
+  /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
   /** End of the shortest slice with too many rows; undefined: none. Many rows are known to be before it. */
   #tooFar: Instant | undefined
-  /** The value of `#tooFar` up to which one slice was already extended in one step. */
+  /** The last value of `#tooFar` to which a slice was extended in one step. */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {

@@ -12,8 +12,9 @@ export interface Span {
 
 const SLICES_MAX = 1_000
 /**
- * Factors for the length of the next slice, by the number of overfull slices in a row, if there is no total. The first
- * are moderate, because rows may be only a little denser. The last are extreme, because all rows may be at one instant.
+ * Factors for the length of the next slice, by the number of slices in a row with too many rows, if there is no total.
+ * The first are moderate, because rows may be only a little denser. The last are extreme, because all rows may be at
+ * one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
@@ -45,7 +46,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time from which on further rows may still appear. */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the length of the next slice, after `failures` overfull slices in a row, the last of `length` µs. */
+/** Returns the length in µs of the next slice, if the last of `failures` slices with too many rows had this length. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

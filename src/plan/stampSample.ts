@@ -28,13 +28,13 @@ export interface SampleQuestion {
   readonly planned: number
   /** Whether earlier slices have shown a density similar to that of this response. */
   readonly isKnown: boolean
-  /** Number of overfull slices in a row, including this one. */
+  /** Number of slices in a row that had too many rows, including this one. */
   readonly failures: number
 }
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of the planned rows to put into the next slice, by overfull slices in a row. The sample may lack rows. */
+/** Share of the planned rows for the next slice, by `failures`. The sample may lack rows. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */

@@ -1,4 +1,4 @@
-/** What a run needs: client, warehouse, clock and others. The caller opens them, so a simulation can replace them. */
+/** The context of a run: client, warehouse, clock and others. The caller opens them; a simulation may replace them. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
@@ -13,7 +13,7 @@ import type { ReportOutcome } from './reportOutcome.ts'
 /** Where staged rows are loaded: the warehouse or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** What is needed to read windows and to prove them complete. */
+/** Everything that is needed to read windows and to prove them complete. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader

@@ -14,7 +14,7 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Maximum numbers: of ranges that one run reads, and of comparisons in a row that leave a difference unexplained. */
+/** The most ranges that one run reads, and the most comparisons in a row that may leave a difference unexplained. */
 const CELLS_MAX = 8
 const FAILURES_MAX = 3
 /** Time until the next comparison after the comparisons were stopped, for example because a total is wrong. */

@@ -32,7 +32,7 @@ export interface RetriedReport {
   readonly withheld?: number
 }
 
-/** What a retry needs of a sync context. */
+/** The part of a sync context that a retry needs. */
 export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }

@@ -29,7 +29,7 @@ export interface ReadingPlan extends DifferencePlan {
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** What is committed in the same transaction as a closed slice. */
+/** Values that are committed in the same transaction as a closed slice. */
 export interface Closing {
   readonly marks?: ClosedWindow['marks']
   /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
