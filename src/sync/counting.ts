@@ -54,17 +54,15 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  const failures = (state?.failures ?? 0) + 1
+  // Rows without a time of creation do not get one later: the comparison ends at once.
+  const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
   await record({ unexplained: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
   return true
 }
 
-type CountResult =
-  | 'recent rows'
-  | 'rows'
-  | 'no row explains the total'
-  | 'rows without a time of creation, or totals that change'
+const UNDATED = 'rows without a time of creation'
+type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'totals that change' | typeof UNDATED
 
 class Comparison {
   readonly #context: SyncContext
@@ -88,11 +86,12 @@ class Comparison {
     await warehouse.counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
     const notes = await warehouse.counts.notes(place, { recent, until })
     const total = await this.#totalUpTo(until)
+    const { kind } = await totalOfCreated(this.#reading)
+    if (kind === 'undated') return UNDATED
     // Rows that were created since the window was read are in the total alone. The next window reads them.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
       return 'recent rows'
-    if ((await totalOfCreated(this.#reading)) === undefined)
-      return 'rows without a time of creation, or totals that change'
+    if (kind === 'unknown') return 'totals that change'
     const before = { ...intake.figures }
     intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
     for (const cell of await this.#wrongCells(notes, total)) await this.#read(cell)

@@ -42,7 +42,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
   // If the total without bounds equals the number of rows, before and after the read, all rows have a creation time.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
-  const totalCount = isSame ? keys.size : await totalOfCreated(reading)
+  const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')
   return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
 }

@@ -120,7 +120,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
   // The numbers may differ only because rows were added or removed. If all rows have a creation time, none was missed.
-  if ((await totalOfCreated(reading)) === undefined) await readUnbounded(reading)
+  if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
 /**

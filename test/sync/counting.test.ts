@@ -120,6 +120,17 @@ describe('nothing is deleted and nothing is read', () => {
   })
 })
 
+it('a row without a time of creation that can be requested ends the comparison, with a word', async () => {
+  await using tide = await aCountedTide(60)
+  await tide.sync('enquiries')
+  await tide.sync('enquiries')
+  tide.sandbox.world.lateCommit('enquiries', -40 * 86_400_000)
+  await syncAfter(tide, 'enquiries')
+  const state = await tide.warehouse.rows<{ stopped: string }>('SELECT stopped FROM tidemark.countings')
+  expect(state[0]?.stopped).toMatch(/^rows without a time of creation: the service counts 31 rows, 30 are held/)
+  expect(await deletedOf(tide, 'enquiries')).toEqual([{ n: 0 }])
+})
+
 it('a mass deletion is stopped by the brake, and not read again at each run', async () => {
   await using tide = await aCountedTide(60)
   await tide.sync('enquiries')

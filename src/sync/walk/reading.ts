@@ -206,21 +206,26 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/**
- * Returns the total without bounds if it equals the total by creation time, since every row then has such a time; else
- * undefined. Both are requested now, because a busy service adds and removes rows while the reading goes on.
- */
-export async function totalOfCreated(reading: Reading): Promise<number | undefined> {
+/** `dated`: every row has a time of creation. `unknown`: there is no total, or it changed during each attempt. */
+type CreationTotal =
+  | { readonly kind: 'dated'; readonly total: number }
+  | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
+
+/** Compares the total without bounds with the total by creation time, which counts no row without such a time. */
+export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
+  let kind: 'undated' | 'unknown' = 'unknown'
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
     // Requested twice, before and after; otherwise the removal of a row could hide a row without a creation time.
     const before = await totalNow(reading)
-    const bounded = await totalNow(reading, { created })
-    if (before === bounded && bounded === (await totalNow(reading))) return bounded
+    const total = await totalNow(reading, { created })
+    const isSame = total !== undefined && before === (await totalNow(reading))
+    if (isSame && before === total) return { kind: 'dated', total }
+    kind = isSame ? 'undated' : 'unknown'
   }
-  return undefined
+  return { kind }
 }
 
 /** Stores what the reading has learned about how the service pages. */

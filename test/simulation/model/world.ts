@@ -151,7 +151,7 @@ export class World {
     const record: ModelRecord = {
       key: this.#key,
       company: this.#chance.pick(COMPANIES),
-      created: isPast && this.#isUndated(report) ? undefined : at,
+      created: isPast && where !== 'beyond' && this.#isUndated(report) ? undefined : at,
       versions: [],
       drift: 0,
       entries: [],
