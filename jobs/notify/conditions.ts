@@ -1,7 +1,7 @@
 /**
  * The conditions that the webhook reports: a paused report, failing runs, lag, a stopped mass deletion. A condition is
  * a state, not an event: one notice is sent when it begins and one when it ends, even if it is checked many times or
- * the worker is restarted. Pure.
+ * the worker is restarted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
@@ -41,7 +41,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Returns whether runs stopped before a mass deletion: reported after one failure, other errors after several. */
+/** Returns whether a run stopped before a mass deletion. It is reported at once, other errors only when repeated. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -55,7 +55,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 /** Lag is reported only above this number of the report's intervals, plus `settle`. */
 const TICKS_BEHIND = 2
 
-/** Returns the lag condition. Audit reports, whose mark stays if nothing changes, and cron schedules have none. */
+/** Returns the lag condition; none for audit reports (their mark stays if nothing changes) and for cron schedules. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

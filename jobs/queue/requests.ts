@@ -73,7 +73,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a published copy. Runs that end within the delay share one copy. */
+  /** Requests the publication of a copy. Runs that end within the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -119,7 +119,7 @@ export class Requests {
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {
-      // Ticks are not included, because the schedule repairs them.
+      // Ticks are left out, because the schedule repairs their times.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

@@ -21,7 +21,7 @@ export interface TickerParts {
   readonly healMs: number
 }
 
-/** Keeps the schedule correct until the signal aborts. If the store fails, the next check tries again. */
+/** Keeps the schedulers equal to the configuration until the signal aborts. After an error, it tries again later. */
 export async function runSchedule(parts: TickerParts, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, healMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)

@@ -1,4 +1,4 @@
-/** Judges from its settings whether a PostgreSQL server is fit to keep jobs. Pure. */
+/** Decides from the settings of a PostgreSQL server whether it is fit to store jobs. Pure. */
 import type { StoreFinding } from './store.ts'
 
 export interface PostgresFacts {

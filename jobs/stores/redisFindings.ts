@@ -1,4 +1,4 @@
-/** Judges from its INFO whether a Redis server is fit to keep jobs. Pure, so that all findings can be tested. */
+/** Decides from the INFO of a Redis server whether it is fit to store jobs. Pure, so that tests reach all findings. */
 import type { StoreFinding } from './store.ts'
 
 export interface RedisFacts {

@@ -1,6 +1,6 @@
 /**
  * Short texts with a name and a time to live, shared by the processes on one store: tokens, refresh leases and pauses.
- * Each store has its own implementation. Time is the store's clock, since the clocks of the processes may differ.
+ * Each store has its own implementation. Times are by the store's clock, since the clocks of the processes may differ.
  */
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 import { nameOf } from './seal.ts'

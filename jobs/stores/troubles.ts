@@ -1,7 +1,7 @@
 /**
- * Handles errors of a queue store. A driver's error is replaced by one of ours without `cause`, since it may carry the
- * command that failed, and AUTH contains the password. The log contains each problem once a minute instead of once per
- * attempt to connect.
+ * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain the
+ * command that failed, and the command AUTH contains the password. Each problem is logged once a minute instead of once
+ * per attempt to connect.
  */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'

@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry traces, enabled by the standard variables: one trace from the tick of the schedule over the job and its
- * run to each request and the commit. BullMQ passes the trace from one job to the next. Without the variables no
- * tracing library is loaded. Spans contain names, counts and codes; never a body, a header or a message.
+ * OpenTelemetry traces, enabled by the standard variables. One trace contains the tick of the schedule, the job, its
+ * run, each request and the commit. BullMQ passes the trace from one job to the next. Without the variables no tracing
+ * library is loaded. Spans contain names, counts and codes; never a body, a header or a message.
  */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'

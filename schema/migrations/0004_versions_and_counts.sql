@@ -1,5 +1,4 @@
--- When a version was asked for decides which of two is newer where stamps go back. What a load before has asked for, and
--- when, is not known.
+-- If a row's stamp goes back, the time of the request decides which version is newer. Earlier loads have no such time.
 ALTER TABLE tidemark.loads ADD COLUMN asked_at TIMESTAMPTZ;
 COMMENT ON COLUMN tidemark.loads.asked_at IS 'Service time of the first request of its rows, at the earliest; null: not known';
 ALTER TABLE tidemark.loads ADD COLUMN unflagged BIGINT;

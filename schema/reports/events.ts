@@ -1,4 +1,6 @@
-/** Events: the only report whose modification time includes its children, and with a soft-delete flag (spec §2, §4). */
+/**
+ * Events: the only report with a soft-delete flag and a modification time that includes child records (spec §2, §4).
+ */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -1,6 +1,6 @@
 /**
  * A digest of bytes: two whole numbers of 31 bits. It replaces a collection in a staged row, so that rows with
- * different collections differ. Not cryptographic.
+ * different collections differ. It is not cryptographic.
  */
 import { writeDigits } from './digits.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Removes private values from a page before other code reads its rows. Hashed values become text, dropped ones null. A
- * new page is written, so keys, fingerprints, staged files, rejected rows and messages can't contain the values. Not
- * used if a report has no such rules.
+ * Removes private values from a page before other code reads its rows: a value is replaced by its hash or by null. A
+ * new page is written, so keys, fingerprints, staged files, rejected rows and messages can't contain the values. Pages
+ * of reports without such rules are not changed.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'

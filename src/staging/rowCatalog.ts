@@ -1,4 +1,4 @@
-/** Creates the catalogue of a report's rows: the declaration names its collections, and staging reserves two names. */
+/** Creates the catalogue of a report's rows from the fields of its collections and the names that staging reserves. */
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'

@@ -1,4 +1,4 @@
-/** The books of paging profiles: how the service pages each report, per requested page size. */
+/** The table `tidemark.page_sizes`: how the service pages each report, by the requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
 import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { Sql } from '../database/duckdb.ts'

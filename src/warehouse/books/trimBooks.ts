@@ -1,7 +1,7 @@
 /**
- * Removes old entries from the books that no figure needs. Of old runs, the last one of each report, kind and outcome
- * is kept. Old windows that touch are joined, so the covered time does not change. Old loads are removed if they
- * changed nothing and no window or mark refers to them.
+ * Removes old entries from the books. Of old runs, the last one of each report, kind and outcome is kept. Old windows
+ * that touch are joined, so the covered time does not change. Old loads are removed if they changed nothing and no
+ * window or mark refers to them.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'

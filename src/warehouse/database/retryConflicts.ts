@@ -1,6 +1,6 @@
 /**
  * Transactions on a shared database. After a conflict with another commit, a transaction is run again from its
- * beginning, so that it has read the state to which its changes are applied.
+ * beginning. So its changes are based on rows that it has just read.
  */
 import { systemClock } from '../../clock.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

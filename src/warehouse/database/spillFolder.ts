@@ -1,7 +1,6 @@
 /**
- * The folder to which DuckDB spills data that does not fit into memory. Each opened warehouse has a new one. Only one
- * process can have the lock of the file, so that process removes all other spill folders of the warehouse: they belong
- * to dead processes.
+ * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
+ * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'

@@ -1,11 +1,9 @@
 /**
- * Notes which records of a report changed, so that the audit reports that follow it read their audit trails again. Each
- * load writes the notes in its own transaction.
- *
- * A record is due until its trail was read after `ask_after`: the row's modification stamp plus the settle time, or,
- * for rows without a stamp, the service's clock when the row was read. A row that the load wrote is always due, since
- * the service may have shown the change late. A row with an earlier time than its trail is due too, because the
- * service's clock was set back.
+ * Records which rows of a report have changed, so that audit reports about them read their audit trails again. Each
+ * load stores this in its own transaction. A row is due until its trail was read after `ask_after`: the row's
+ * modification stamp plus the settle time, or, for rows without a stamp, the service's clock when the row was read. A
+ * row that the load wrote is always due, since the service may have shown the change late. A row that was read earlier
+ * than its trail is due too, because the service's clock was set back.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'

@@ -1,6 +1,6 @@
 /**
- * Compares the rows of a window as the service now returns them with those in the readers' copy, by key and
- * fingerprint. The fingerprint depends only on the returned values, so equal rows have equal ones in both databases.
+ * Compares the rows that the service now returns for a window with those in the readers' copy, by key and fingerprint.
+ * The fingerprint depends only on the returned values, so equal rows have equal fingerprints in both databases.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'

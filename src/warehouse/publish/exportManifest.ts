@@ -1,6 +1,6 @@
 /**
- * The manifest of an export: which Parquet files belong together, and of which warehouse and marks. Readers get the
- * names of files from the manifest and never list the folder. So replacing the manifest replaces all tables at once.
+ * The manifest of an export: which Parquet files belong together, and their warehouse and marks. Readers get the names
+ * of files from the manifest and never list the folder. So replacing the manifest replaces all tables at once.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -143,8 +143,8 @@ interface Range {
 }
 
 /**
- * Returns the ranges with their fingerprints. Each version of a row has another load number, and a deleted row changes
- * the count and the sums.
+ * Returns the ranges with their fingerprints. A changed row changes them by its new load number, a deleted row by the
+ * counts and sums.
  */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')

@@ -188,7 +188,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
 }
 
 /**
- * Maximum number of frozen fields (contract `freeze`) recorded per table. Each row has new ones if its keys are data.
+ * Maximum number of frozen fields (contract `freeze`) recorded per table. If keys are data, each row has new fields.
  */
 const FROZEN_TOLD_MAX = 500
 
