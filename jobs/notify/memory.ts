@@ -31,7 +31,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Successive failures of one kind of run of a report. Runs that stopped for a mass deletion are counted separately. */
+/** Successive failures of one report and kind of run. Runs that stopped for a mass deletion are counted separately. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),

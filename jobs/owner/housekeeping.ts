@@ -1,5 +1,5 @@
 /**
- * Regular work besides the runs: publishes the copy, makes checkpoints, and removes old jobs, staged files of dead
+ * Regular work between the runs: publishes the copy, makes checkpoints, and removes old jobs, staged files of dead
  * processes, and old entries of the books.
  */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'

@@ -1,6 +1,4 @@
-/**
- * Events: the only report with a soft-delete flag and a modification time that includes child records (spec §2, §4).
- */
+/** Events: the only report with a soft-delete flag and modification times that include children (spec §2, §4). */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -154,7 +154,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // It is unknown how many of the removed items had identifiers, so nothing is certain about the others.
+      // It is unknown how many of the removed items had identifiers, so the page's other items are `unsure` too.
       this.#unsure = true
     }
   }

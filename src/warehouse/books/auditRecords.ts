@@ -79,7 +79,7 @@ export interface RecordsRequest {
   /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** Name of the report, and of its table, whose changed rows are the records; and its key column. */
+  /** The report whose changed rows are the records (this is also its table's name), and its key column. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string

@@ -77,7 +77,7 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
-/** Errors of these kinds may quote any text, also the word "checksum". They never mean that the file is corrupt. */
+/** Errors of these kinds may quote any text, even the word "checksum". They never mean that the file is corrupt. */
 const ABOUT_A_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

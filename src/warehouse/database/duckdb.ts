@@ -351,7 +351,7 @@ function numberCell(value: number): Cell {
   return exact(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
-/** The types of a nested type's elements or fields. */
+/** The element types of a list or map, or the field names and types of a struct. */
 interface NestedType {
   readonly valueType?: DuckDBType
   readonly keyType?: DuckDBType

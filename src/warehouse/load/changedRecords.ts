@@ -35,7 +35,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // The service's clock has whole seconds, so a trail is newer than a row only if it was read `CLOCK_GRAIN_MS` later.
+  // The service's clock has whole seconds, so only a trail that was read `CLOCK_GRAIN_MS` later is newer than a row.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -19,7 +19,7 @@ const File = z.object({
   rows: z.number(),
   deleted: z.number(),
   bytes: z.number(),
-  /** Changes when the rows of the range change. */
+  /** A hash that changes when the rows of the range change. */
   fingerprint: z.string(),
 })
 
@@ -45,7 +45,7 @@ const Shape = z.object({
     /** The identity of the warehouse, which never changes. */
     warehouse: z.string(),
     published: z.string(),
-    /** Changes when the warehouse changes. */
+    /** A hash that changes when the warehouse changes. */
     state: z.string(),
     last_load_id: z.number(),
     duckdb: z.string(),

@@ -26,7 +26,7 @@ export interface LiveServerSettings {
   readonly threads?: number | undefined
 }
 
-/** `quack` needs the ciphers of `httpfs`. */
+/** Extensions in the order of loading: `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
 /** Number of attached copies. Statements on the previous copy may finish; those on older copies are ended. */

@@ -1,7 +1,6 @@
 /**
- * Adds comments that are missing or outdated: on columns of tables, on views, on closed versions and on the columns of
- * the books. A view loses its comments whenever it is created again, and only readers need them, so they are added when
- * the file is published.
+ * Adds or replaces comments in the database: on columns of tables, views, closed versions and books. A view loses its
+ * comments whenever it is created again, and only readers need them, so they are added when the file is published.
  */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'

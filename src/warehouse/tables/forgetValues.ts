@@ -16,8 +16,8 @@ import { discoveredColumns } from './tables.ts'
 export interface Forgetting {
   readonly report: Declaration
   /**
-   * The part of the report with new rules: a currency; for audited records of one entity the beginning of their scopes,
-   * such as `3:`; '' for the whole report.
+   * The part of the report with new rules: a currency, or the common start of the scopes of one audited entity, such as
+   * `3:`. An empty text means the whole report.
    */
   readonly scope: string
   readonly now: NowPrivate
