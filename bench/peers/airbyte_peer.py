@@ -1,12 +1,12 @@
-"""PyAirbyte: a declarative (low-code) source, merged into its DuckDB cache by key; lists stay JSON columns there.
+"""PyAirbyte: a declarative (low-code) source, merged by key into its DuckDB cache. Lists are stored as JSON columns.
 
-Told what to do by bench/suites/peers.ts: `sync` runs once and says its peak memory, `dump` says what it holds.
+bench/suites/peers.ts runs this program: `sync` runs once and prints its peak memory, `dump` prints the stored rows.
 """
 
 import os
 import sys
 
-# Else it asks a registry on the network for connectors that it doesn't need here.
+# Otherwise PyAirbyte reads a list of connectors from the network, which this program does not need.
 os.environ.setdefault("AIRBYTE_OFFLINE_MODE", "1")
 os.environ.setdefault("DO_NOT_TRACK", "1")
 

@@ -1,6 +1,6 @@
-"""dlt as its documentation has it: a rest_api source, merged into DuckDB by key, with its automatic child tables.
+"""dlt as its documentation recommends: a rest_api source, merged into DuckDB by key, with automatic child tables.
 
-Told what to do by bench/suites/peers.ts: `sync` runs once and says its peak memory, `dump` says what it holds.
+bench/suites/peers.ts runs this program: `sync` runs once and prints its peak memory, `dump` prints the stored rows.
 """
 
 import sys
@@ -50,7 +50,7 @@ if task == "sync":
     pipeline = dlt.pipeline(
         "bench", destination=dlt.destinations.duckdb(FILE), dataset_name="main_rows", pipelines_dir=f"{folder}/dlt"
     )
-    # Its default format, INSERT statements, took 7.9 GB for 30,000 events: 100,000 would not fit the machine.
+    # dlt's default format (INSERT statements) needs 7.9 GB of memory for 30,000 events, too much for 100,000.
     timed(lambda: pipeline.run(source(), loader_file_format="parquet"))
 else:
     held = duckdb.connect(FILE, read_only=True)

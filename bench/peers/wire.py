@@ -1,4 +1,4 @@
-"""What the peers have in common: where the service's events are, its token, and how results are told."""
+"""The common part of the peers: the address of the service's events, its token, and the form of the results."""
 
 import json
 import sys
@@ -18,20 +18,20 @@ def token(url):
 
 
 def peak_mb():
-    """Of this process alone: what getrusage says may be that of whoever started it."""
+    """Returns the peak memory of this process in MB. getrusage may return that of the parent process."""
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1000
 
 
 def timed(work):
-    """Without the time that Python takes to start and to import."""
+    """Runs `work` and prints its duration in ms and the peak memory. Python's start and imports are not measured."""
     begun = time.monotonic()
     work()
     print(json.dumps({"ms": (time.monotonic() - begun) * 1000, "peakMb": peak_mb()}))
 
 
 def dump(rows):
-    """One line a row: key, milliseconds of its stamp, how many items of each list."""
+    """Prints one line per row: key, modification time in milliseconds, number of items in each list."""
     lines = [",".join("0" if value is None else str(value) for value in row) + "\n" for row in rows.fetchall()]
     sys.stdout.writelines(lines)

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 1_000
 
 let onActed = () => {}
 
-/** Calls the listener after each action, so that the page shows its effect. @param {() => void} listener */
+/** Calls the listener after each action, so that the page shows the action's effect. @param {() => void} listener */
 export function whenActed(listener) {
   onActed = listener
 }
@@ -27,7 +27,7 @@ function actionButton({ id, label, tone = 'outline', path, body, question }) {
 }
 
 /**
- * Ignores presses of a button during its work. The button isn't disabled, because it would lose the focus.
+ * Ignores presses of a button while its work runs. The button isn't disabled, because then it would lose the focus.
  * @param {() => Promise<void>} work
  */
 export const onceAtATime =

@@ -1,4 +1,4 @@
-/** Charts by uPlot in the colours of the page. Each has a text with the same facts, for screen readers. */
+/** Charts by uPlot in the colours of the page. Each has a text with the same facts for screen readers. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -11,7 +11,7 @@ import { isDark } from './theme.js'
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/** The lag over time: it grows between runs and falls with each run. @param {readonly MarkPoint[]} marks */
+/** Returns the chart of the lag, which grows between runs and falls at each run. @param {readonly MarkPoint[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -37,7 +37,7 @@ export function rowsChart(runs) {
   return chart({ words, data: [times, rows], text: grouped, bars: true })
 }
 
-/** Draws the chart again when its text or the colours change. @param {ChartProps} props */
+/** The key makes Preact create a new chart when the text or the colours change. @param {ChartProps} props */
 const chart = (props) => html`
   <${Chart} key=${`${isDark()} ${props.words}`} ...${props} />
 `
@@ -98,7 +98,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Returns the shortest time format in which the ticks differ. @param {readonly number[]} seconds */
+/** Returns a format of times that is as short as the axis allows. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]
@@ -107,7 +107,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Small bars: the rows of the last runs. @param {readonly number[]} rows */
+/** Returns small bars that show the number of rows of the last runs. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)

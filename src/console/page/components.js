@@ -5,7 +5,7 @@ import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
-/** Columns of numbers (`right`) are aligned right. @typedef {string | { right: string }} Column */
+/** A column with the name in `right` contains numbers. @typedef {string | { right: string }} Column */
 /** @typedef {{ key: string, cells: readonly Content[] }} Row */
 
 const TONES = /** @type {Record<string, string>} */ ({
@@ -23,7 +23,7 @@ const TONES = /** @type {Record<string, string>} */ ({
 export const pill = (state) =>
   html`<span class="pill ${TONES[state] ?? ''} ${state === 'running' ? 'pulse' : ''}">${wordFor(state)}</span>`
 
-/** The title of a view; it gets the focus when the view opens. @param {string} title @param {string} [text] */
+/** Returns the title, which gets the focus when its view opens. @param {string} title @param {string} [text] */
 export const lead = (title, text) => html`
   <hgroup>
     <h1 id="title" tabindex="-1">${title}</h1>
@@ -40,7 +40,7 @@ export const section = (id, title, ...content) => html`
 `
 
 /**
- * A table with explicit ARIA roles: on a phone it is displayed as cards, and browsers then drop the implicit roles.
+ * Returns a table with explicit ARIA roles. On a phone it looks like cards, and browsers then drop implicit roles.
  * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
  */
 export const table = ({ caption, columns, rows }) => html`
@@ -96,7 +96,7 @@ function runningRow(run) {
   `
 }
 
-/** A bar without a value shows that the run is active while its size is unknown. @param {RunningRun} run */
+/** Without a `value`, the bar only shows that the run is active: its size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -118,7 +118,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**
- * Returns the cure. If the page has a Resume button, the text names that button before the command.
+ * Returns the cure. If the page has a Resume button, the text names the button before the command.
  * @param {string} cure
  * @param {boolean} hasResumeButton
  */

@@ -63,7 +63,7 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/** The browser returns the value of the pressed button; Escape returns none. @param {State['question']} question */
+/** Returns the dialog. Its `returnValue` is the pressed button's, or empty. @param {State['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${
@@ -82,7 +82,7 @@ const dialog = (question) => html`
 `
 
 /**
- * Moves the focus by code: a normal link to `#main` would change the address, whose part behind # names the view.
+ * Moves the focus by code: a link to `#main` would change the part of the address that names the view.
  * @param {Event} event
  */
 function skip(event) {

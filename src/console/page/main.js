@@ -40,13 +40,13 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Addresses with equal results are the same view; filters may differ. @param {Place} place */
+/** Returns the address without its filters: equal results are the same view. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
 // Requests are numbered, because responses may arrive in a different order.
-/** Number of the newest request. */
+/** The number of the newest request. */
 let asked = 0
-/** Number of the request whose response is drawn. */
+/** The number of the request whose response is drawn. */
 let drawn = 0
 /** The number of the request that opened the current view, and the element that had the focus at that time. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }

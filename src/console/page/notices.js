@@ -17,9 +17,7 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/**
- * Removes the notice after a time, but not while the window is hidden, where nobody has read it. @param {Notice} old
- */
+/** Removes the notice after `SHOWN_MS`. In a hidden window, waits until the window is visible. @param {Notice} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })

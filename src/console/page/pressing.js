@@ -11,14 +11,14 @@ const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Defined while something is pressed. @type {(() => void) | undefined} */
+/** Defined while the user presses an element. @type {(() => void) | undefined} */
 let cancelTimer
 
-/** Resolves when nothing is pressed. @returns {Promise<void>} */
+/** Resolves when no element is pressed. @returns {Promise<void>} */
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws for at most this time. @param {number} ms */
+/** Delays redraws for at most `ms` milliseconds. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)

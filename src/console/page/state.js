@@ -8,13 +8,13 @@ import { placeNow } from './place.js'
 
 export const state = {
   place: placeNow(),
-  /** Draws the view from the last data; undefined before the first response. @type {(() => Content) | undefined} */
+  /** Draws the current view; undefined before its first response. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
   question: /** @type {Question | undefined} */ (undefined),
-  /** All reports of the configuration; loaded once before the first view. @type {readonly string[]} */
+  /** The names of all reports; loaded once, before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 
