@@ -1,6 +1,6 @@
 /**
  * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [peers] [--rows N] [--rounds N]`:
- * runs the named suites, or all, prints a table of ratios and writes it to RESULTS.md. No figure here decides a test.
+ * runs the named suites, or all. Prints a table of ratios and writes it to RESULTS.md. No test depends on a figure.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -54,7 +54,7 @@ function sectionText(suite: Suite, lines: readonly Line[]): string {
   ].join('\n')
 }
 
-/** Replaces one suite's section in the file of results. Keeps the other sections. */
+/** Replaces one suite's section in RESULTS.md. Keeps the other sections. */
 function keep(suite: Suite, text: string): void {
   const sections = known().filter((section) => !section.startsWith(`## ${suite.name}:`))
   const order = SUITES.map(({ name }) => name)

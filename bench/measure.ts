@@ -1,4 +1,4 @@
-/** Medians and quantiles of repeated runs, and how they are printed. */
+/** Computes medians and quantiles of repeated runs, and formats figures. */
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** Returns the smallest value that at least the given share of all values does not exceed. Example: 0.99 for p99. */
+/** Returns the smallest value that is not below the given share of the values (0.99: the 99th percentile). */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN

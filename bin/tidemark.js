@@ -43,10 +43,10 @@ function relaunch() {
     process.exitCode = 1
     return
   }
-  // Without this limit of V8's young generation, pages that were already stored would stay in memory for long.
+  // Limits V8's young generation. Otherwise memory of pages that are already stored would be freed late.
   const flags = ['--max-semi-space-size=8']
   const child = spawn(pinned, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-    // The IPC channel carries no messages; its end shows the program that the launcher has ended.
+    // The IPC channel carries no messages. Its end shows the program that the launcher has ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     // With glibc's defaults, each thread keeps freed memory in its own arena, and malloc keeps large freed blocks
     // instead of returning them to the system.

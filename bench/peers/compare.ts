@@ -1,5 +1,5 @@
 /**
- * Reads all rows that the service returns at the end, and counts how far a copy differs from them. Uses plain HTTP
+ * Reads all rows that the service returns at the end, and counts in how many rows a copy differs. Uses plain HTTP
  * requests, so that no measured program judges itself.
  */
 
@@ -9,7 +9,7 @@ export type Rows = ReadonlyMap<number, string>
 export interface Differences {
   /** Rows that the copy lacks. */
   readonly lost: number
-  /** Rows of which the copy has another version, or lists of another length. */
+  /** Rows of which the copy has another version, or other lengths of lists. */
   readonly stale: number
   readonly doubled: number
   readonly extra: number
@@ -55,7 +55,7 @@ function versionOf({ aggregateRecordModified = '', meetingRooms, assignments }: 
   return [Date.parse(aggregateRecordModified), meetingRooms?.length ?? 0, assignments?.length ?? 0].join()
 }
 
-/** Compares the rows with those of a copy. Each of `lines` is a row: key, milliseconds, lengths of the lists. */
+/** Compares the rows with those of a copy. A line is `key,milliseconds,length of each list`. */
 export function differences(rows: Rows, lines: readonly string[]): Differences {
   const held = new Map<number, string>()
   for (const line of lines) {

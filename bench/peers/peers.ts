@@ -81,7 +81,7 @@ async function environment(name: string, python: string): Promise<string | undef
     await access(python)
     return undefined
   } catch {
-    // The environment does not exist yet. It is created below.
+    // The Python environment does not exist yet. The code below creates it.
   }
   try {
     await run('python3', ['-m', 'venv', join(ENVIRONMENTS, name)])

@@ -1,6 +1,6 @@
 /**
- * The least possible cost of a first sync. Two parts are measured, each in its own process: downloading the same pages,
- * and loading one file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
+ * The least possible cost of a first sync. Two processes are measured: one downloads the same pages, the other loads
+ * one file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
  */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Starts a program of the bench as a process with a folder of its own, which is removed at the end. */
+/** Starts a program of the bench in a separate process, with a folder that is removed at the end. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -23,12 +23,12 @@ export type Order =
 
 export interface Done {
   readonly ms: number
-  /** Processor time of this process over all cores. Unlike wall time, it does not grow when other programs run. */
+  /** Processor time of this process on all cores. Unlike wall time, it does not grow when other programs run. */
   readonly cpuMs: number
   readonly requests: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
-  /** The part of the event loop's delay that this thread's own work causes (99th percentile). */
+  /** Own work of the thread between two turns of the event loop, in milliseconds. */
   readonly ownTurnMsP99: number
   readonly ownTurnMsMax: number
   readonly peakMb: number

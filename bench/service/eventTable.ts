@@ -33,7 +33,7 @@ export class EventTable {
   /** Position of the modification time in each base row. `#stampLength` is its length up to the millisecond. */
   readonly #stampAt: Float64Array
   readonly #stampLength: Float64Array
-  /** Changed rows by modification time. All of them are later than the unchanged rows. */
+  /** Changed rows, in the order of their modification times, which are later than those of all unchanged rows. */
   #changed: Changed[] = []
   readonly #isChanged: Uint8Array
   /** The text of the unchanged rows in buffers of `BASE_ROWS` rows each. */
@@ -69,7 +69,7 @@ export class EventTable {
     return [Buffer.from('['), ...texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text])), Buffer.from(']')]
   }
 
-  /** Changes `count` rows: sets their modification time to `nowMs`, and one item of each list. Returns their keys. */
+  /** Changes `count` rows: modification time `nowMs`, and one changed item in each list. Returns their keys. */
   change(count: number, nowMs: number): number[] {
     this.#revision += 1
     const step = Math.max(1, Math.floor(this.rows / count))

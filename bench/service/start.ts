@@ -1,4 +1,4 @@
-/** Starts the bench's service. The service ends with the process that has started it. */
+/** Starts the bench's service, which ends when the process that has started it ends. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

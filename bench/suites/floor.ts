@@ -1,6 +1,7 @@
 /**
  * Compares a first sync with the least possible cost: download of the same pages, then DuckDB's CREATE TABLE AS over
- * the same rows. Both alternate. Wall time is what users wait for; processor time is comparable on a busy machine too.
+ * the same rows. Both are measured in alternation. Users wait for the wall time. Processor time is comparable on a busy
+ * machine.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -10,11 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const CHANGED = 1_000
 const SMALL_SHARE = 100
 /**
- * A short overlap, so that each run reads the rows of one change. With the default of ten minutes, each run would read
+ * With this short overlap, each run reads the rows of one change. With the default of ten minutes, each run would read
  * the changes of all rounds again.
  */
 const OVERLAP = '1s'
-/** The service's clock has whole seconds, so a sync after a change waits until the last window's second is over. */
+/** Milliseconds to wait between a change and a sync, because the service's clock has whole seconds. */
 const SECOND_MS = 1_100
 
 interface Place {
@@ -55,7 +55,7 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   const small = { service: smallService, tide: smallTide }
   for (const { tide } of [small, large]) await tide.order({ do: 'sync', reports: ['events'] })
   for (const { tide } of [small, large]) await tide.order({ do: 'checkpoint' })
-  // The first sync takes minutes, and the next run reads that time again. So that next run is not measured.
+  // The run after the first sync is not measured, because its window begins before the first sync, which takes minutes.
   await large.tide.order({ do: 'sync', reports: ['events'] })
   const tick = await quiet(large)
   const files: number[] = []

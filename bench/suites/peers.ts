@@ -17,7 +17,7 @@ import { startService } from '../service/start.ts'
 const CHANGED_SHARE = 0.01
 const DRIFT_ROWS_MAX = 20_000
 const DRIFT_A_SECOND = 50
-/** Milliseconds after which all changes are before the service's clock, which has whole seconds. */
+/** Milliseconds to wait until all changes are in the past of the service's clock, which has whole seconds. */
 const SETTLED_MS = 2_100
 
 interface Measured {
@@ -44,7 +44,7 @@ async function quiet(peer: Peer, rows: number): Promise<Measured> {
   })
 }
 
-/** Runs the program while rows change, then once more without changes, when it could find rows that it had missed. */
+/** Runs the program while rows change, then once more without changes, so that it can find rows that it missed. */
 async function drifting(peer: Peer, rows: number): Promise<Differences> {
   await using sandbox = await startSandbox({ rows, changesPerSecond: DRIFT_A_SECOND })
   return await inFolder(async (folder) => {

@@ -21,16 +21,16 @@ const EVERY_MS = 2_000
 const RUNS = 20
 const ROWS = 2_000
 const CHANGES_A_SECOND = 20
-/** The first runs are not measured, because they read everything, compile code and open files. */
+/** The number of runs at the start that are not measured: they read everything, compile code and open files. */
 const WARM_UP = 3
 
 interface Ended {
-  /** The time of the log line. */
+  /** The time of the log line that reports the end of the run. */
   readonly time: string
   readonly ms: number
 }
 
-/** Returns the log lines of ended runs, as soon as there are enough of them. */
+/** Returns the log lines of ended runs when there are enough of them. */
 async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   const runs: Ended[] = []
   if (worker.stderr === null) return runs
@@ -43,8 +43,8 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
 }
 
 /**
- * Returns the milliseconds from the last tick before the run to the run's end. `offset` is the tick's delay for events
- * (jobs/schedule/schedule.ts).
+ * Returns the milliseconds from the last tick before the run to the run's end. The schedule delays the ticks of events
+ * by `offset` (jobs/schedule/schedule.ts).
  */
 function sinceTick({ time, ms }: Ended): number {
   const offset = Math.floor((0.5 / reportNames.length) * EVERY_MS)

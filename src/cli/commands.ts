@@ -16,7 +16,7 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Command lines that can be pasted, and hints. The help prints them after the options. */
+  /** Examples to paste and hints. The help prints this text after the options. */
   readonly examples: string
   /** Imports the action. Its arguments are the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
@@ -39,7 +39,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-/** Loads the configuration that `--config` names, or the one in its usual places. Throws CONFIG_INVALID. */
+/** Loads the configuration that `--config` names, or the default file. Throws CONFIG_INVALID. */
 async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
   return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
@@ -54,7 +54,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** Maximum number of rows that a table has without `--limit`. CSV and JSON have all rows. */
+/** Maximum number of rows that a printed table has without `--limit`. CSV and JSON always have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

@@ -4,7 +4,7 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** Maximum delay (ms) of the process's end by open connections. */
+/** Milliseconds after which the process ends even if connections are still open. */
 const LINGER_MS_MAX = 3_000
 
 /** Runs the command in `args`, which are the arguments after the program's name. Never throws. */

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox's port if it is free, so that its address stays the same and can be written into a configuration. */
+/** The port that the sandbox takes if it is free, so that the sandbox's address does not change. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

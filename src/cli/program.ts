@@ -6,7 +6,7 @@ import { printFailure, printStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from '../wiring/version.ts'
 
-/** Runs the command that the arguments name. All failures of commands are printed here. */
+/** Runs the command that the arguments name, and prints its failure if there is one. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -22,7 +22,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   }
 }
 
-/** Returns the arguments changed so that the parser understands them: help without arguments, and SQL after `--`. */
+/** Returns arguments that the parser can read: help if there are none, and SQL after `--`. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
@@ -32,10 +32,10 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment (`--`). No option matches, because option names contain no white space. */
+/** Matches SQL that begins with a comment (`--`). No option matches, because options contain no white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Returns the arguments with such SQL moved after `--`, so that the parser does not take it for an option. */
+/** Moves SQL that begins with a comment after `--`, so that the parser does not take it for an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

@@ -55,7 +55,7 @@ export class LiveProgress implements ProgressView {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }
 
-  /** Erases the progress lines. Draws nothing after that. */
+  /** Erases the progress lines. Nothing is drawn afterwards. */
   [Symbol.dispose](): void {
     this.#callOff?.()
     this.#ended = true
@@ -105,7 +105,7 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
-/** The view for `--quiet`. */
+/** The view for `--quiet`, which prints nothing. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,

@@ -7,7 +7,7 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Resolves when the reader has taken all output. Without waiting, output for a slow reader would fill the memory. */
+  /** Resolves when the reader has taken all output. If writers did not wait, unread output would fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters; 200 if the output is not a terminal. */
@@ -25,7 +25,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 0: all done. 1: something failed. 2: an error of configuration or usage (product contract §7). */
+/** 0 if all is done, 1 if something failed, 2 for an error of configuration or usage (product contract §7). */
 export type ExitCode = 0 | 1 | 2
 
 /** Called with the exit code of the command that has ended. */

@@ -51,12 +51,12 @@ export class Stop implements Disposable {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** From now on, a stop counts as a success. Used by programs that run until they are stopped. */
+  /** Makes a later stop count as a success. Used by programs that run until they are stopped. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Adds `words` to the message of a stop until disposed. Used while the work continues in another process. */
+  /** Adds `words` to the message of a stop, until disposed. Used while another process does the work. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
@@ -90,7 +90,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // The abort comes first because it clears the progress lines. The message follows.
+    // The abort comes before the message, because it clears the progress lines.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

@@ -21,7 +21,7 @@ import { type Loudness, voices } from './voices.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly loudness: Loudness
-  /** Called once, when the process that executes the operation is known. */
+  /** Called once, as soon as it is known which process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
   /** Called with each progress event, in addition to the view on standard error. */
   readonly onProgress?: (progress: Progress) => void
@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With `--json`, the view already logs a sync's outcomes. Otherwise only the run logs contain them.
+    // With `--json`, the view already logs the outcomes of a sync. Otherwise they are written to the run logs only.
     onEnded: (kind, outcome) => {
       if (loudness.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)

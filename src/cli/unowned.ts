@@ -7,18 +7,18 @@ import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../worker/heartbeat.ts'
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Returns which workers run, and that none owns the warehouse. */
+/** Returns a text about which workers run, if any, although none owns the warehouse. */
 export async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await atTheQueue(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
-  // A heartbeat without an owner: a worker was just killed, or runs without the role `load`.
+  // There is a heartbeat but no owner: a worker was just killed, or runs without the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`
 }
 
-/** Returns which workers take jobs from the queue. Empty for the embedded queue, which only the owner can open. */
+/** Returns which workers take jobs from the queue. None for the embedded queue, which only the owner can open. */
 async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

@@ -5,7 +5,7 @@ import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentPr
 import type { Shell } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
-/** Options that several commands have. Commands that do not declare one of these options never receive it. */
+/** Options that several commands have. A command receives only the options that it declares. */
 export interface CommandOptions extends Loudness {
   /** The configuration from `--config`, or from the default file. */
   readonly config: Config

@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN; CONFIG_INVALID for a disabled report. */
+/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled one. */
 export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = known(names)
@@ -15,7 +15,7 @@ export function wantedReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Checks names of reports. Throws REPORT_UNKNOWN and suggests a similar name. */
+/** Returns the names if all are reports. Throws REPORT_UNKNOWN, which suggests a similar name. */
 export function known(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name
@@ -46,7 +46,7 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns the "what to do" line for a disabled report; no line if the user has disabled it. */
+/** Returns a line about settings that the report lacks; no line if the user has disabled the report. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

@@ -9,7 +9,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** The maximum of `overlap` and `settle` is ten years, so that sums of instants stay exact. */
+/** Maximum of `overlap` and `settle` (ms): ten years, so that sums of instants stay exact. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -48,7 +48,7 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** Matches an address such as `s3://bucket`. A single letter before the colon is no match, but a Windows drive. */
+/** Matches an address such as `s3://bucket`, but not a Windows drive: a single letter before the colon. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
@@ -62,7 +62,7 @@ export function lakeAddress(text: string): LakeAddress | undefined {
   return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
 }
 
-/** Checks the setting `warehouse`: a DuckDB file or a lake. */
+/** Returns the problem with the setting `warehouse`, which must be a DuckDB file or a lake. */
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
   if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
@@ -71,7 +71,7 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Checks a setting that names a directory. Refuses addresses such as `s3://…`, because they were never tested. */
+/** Returns the problem with a directory. Addresses such as `s3://…` are refused, because they were never tested. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
@@ -125,11 +125,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long bookkeeping is kept. The minimum is a day, because runs read the last day's entries. */
+/** Checks how long the bookkeeping keeps entries. The minimum is a day, because runs read the last day's entries. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the lag that causes a notice. 0s is refused, because each mark is a little behind the present. */
+/** Checks the lag that causes a notice. Refuses 0s, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

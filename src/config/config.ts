@@ -77,9 +77,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/**
- * Returns where a key is set, for messages: variable, or file and line. Without a file, the variable that could set it.
- */
+/** Returns the variable or the line that sets a key, for messages. Without a file: the variable that could set it. */
 function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)
@@ -107,7 +105,7 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Returns the line of a problem, to sort by. Problems of environment variables have no line and are sorted last. */
+/** Returns the line number of a problem, for sorting. Problems of environment variables are last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes a value and all values in it, except URLs and secrets, which can't be frozen. */

@@ -8,7 +8,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches allowed words. Without this check, the parser would read MON in the month field as January. */
+  /** Matches the words that the field may contain. The parser alone would read MON in the month field as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -25,7 +25,7 @@ const FIELDS: readonly Field[] = [
   { name: 'day of week', min: 0, max: 7, words: DAYS, range: 'SUN-SAT' },
 ]
 
-/** Returns whether the text has five or six fields. `cronProblem` checks the fields themselves. */
+/** Returns whether the text has five or six fields, as cron lines have. `cronProblem` checks the fields. */
 export const isCron = (text: string): boolean => /^\S+(?: +\S+){4,5}$/.test(text)
 
 /** Returns the problem with a cron line; undefined if it is valid. */
@@ -43,7 +43,7 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` for minutes, but runs it at minute 0 only.
+  // The parser accepts `*/90` for minutes, but the schedule would run at minute 0 only.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }

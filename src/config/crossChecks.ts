@@ -1,4 +1,4 @@
-/** Checks that the file's schema can't make, because a variable may set the value or settings exclude each other. */
+/** Checks that the file's schema can't express: a variable may set the value, or settings exclude each other. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -34,7 +34,7 @@ const TOKEN_CHARS_MIN = 16
 /** Minimum length of the `serve` token on a loopback address. DuckDB's extension requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Returns the problems with `serve`, which needs DuckDB's extensions, and a token that others can't guess. */
+/** Returns the problems with `serve`. It needs DuckDB's extensions, and a token that others can't guess. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []

@@ -38,14 +38,14 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** The constants up to `REPORTS` are variables that no key of the file corresponds to. */
+/** Variables without a corresponding key in the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that only the launcher reads, or that are read before the configuration exists. */
+/** Other variables, which are read by the launcher, or before the configuration exists. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -56,11 +56,11 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the key at `path` or a section around it; undefined if none has. */
+  /** Returns the variable that has set the key at `path` or a section that contains it; undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 
-/** Returns a copy of the file's settings in which the value of each set variable has replaced the key's value. */
+/** Returns the file's settings, in which the variables that are set have replaced the values of their keys. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -75,14 +75,14 @@ export function withEnvironment(fileValue: unknown, env: Environment): MergedSet
 /** Returns the items of a list in a variable. `EUR, USD` and `EUR USD` are the same list. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** Returns the variable's value. Text that is no number stays text, so that the schema rejects it with its message. */
+/** Returns the variable's value. Text that is no number stays text, and the schema rejects it with its own message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Sets `path` in a copy of the settings. A section that is not a map stays as it is, so that the schema rejects it. */
+/** Returns the settings with a value set at `path`. A section that is not a map is unchanged: the schema rejects it. */
 function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -112,7 +112,7 @@ export interface Misspelling {
   readonly meant: string
 }
 
-/** Returns set variables whose names resemble one of Tidemark's. Others may belong to other programs. */
+/** Returns the set variables that resemble one of Tidemark's, but are none. Others may belong to other programs. */
 export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that `check` accepts. The text that `check` returns is the error message. */
+/** Returns a schema for text. The problem that `check` returns, if any, is the error message. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -14,7 +14,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. issues.ts writes the message if a limit is exceeded. */
+/** Returns a schema for whole numbers. For a number that is too small or too large, issues.ts writes the message. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
@@ -39,7 +39,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** An integer. An integer beyond 2^53 is text, because yamlFile.ts reads it as text to keep all digits. */
+/** An integer. yamlFile.ts reads an integer beyond 2^53 as text to keep all digits, so text is accepted too. */
 const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),

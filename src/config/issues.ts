@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Returns the schema without the optional and default wrappers around it. */
+/** Returns the schema inside optional and default wrappers. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema
@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns the message of an error. Messages that begin with "must" are ours and are kept; zod's are replaced. */
+/** Returns the message of an error. Keeps our own messages, which begin with "must", and replaces zod's. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

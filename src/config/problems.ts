@@ -5,7 +5,7 @@
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
-  /** The line or the variable that causes the problem. Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
+  /** The line or the variable that has the problem. Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
   readonly where: string
   readonly problem: string
 }
@@ -28,7 +28,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which no `tidemark.yaml` was found. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder without a `tidemark.yaml`, if none was found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -21,7 +21,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** With less than one request in 100 seconds, a worker would seem to hang. */
+/** Minimum rate. With less than one request in 100 seconds, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -98,7 +98,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns a schema for a limit of memory. DuckDB parses the text. */
+/** Returns a schema for an amount of memory. DuckDB parses the text. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()

@@ -13,7 +13,7 @@ import {
 } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
-/** The reports whose changed rows can be audited: all that are not read record by record themselves. */
+/** The reports whose changed rows can be audited. Reports that are read record by record cannot. */
 export const followable: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -52,7 +52,7 @@ const entity = z.strictObject({
   follows: z.enum(followable).describe('The report whose changed rows are asked about'),
 })
 
-/** Returns the schema of one report's section. The section has only the keys that the report's declaration supports. */
+/** Returns the schema of one report's section, which has only the keys that the report's declaration supports. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)

@@ -9,7 +9,7 @@ import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig } from './
 import { parseDuration } from './units.ts'
 
 export interface Surroundings {
-  /** The folder to which paths in the settings are relative. */
+  /** The folder to which relative paths in the settings refer. */
   readonly folder: string
   /** The reports that TIDEMARK_REPORTS lists; undefined if all reports may run. */
   readonly onlyReports: readonly string[] | undefined
@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly source: Config['source']
 }
 
-/** Returns the final configuration. The settings must be checked. */
+/** Returns the final configuration for settings that were checked. */
 export function resolve(raw: RawConfig, given: Surroundings): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
   const lake = lakeOf(raw, given.folder)
@@ -54,7 +54,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the path next to which staging, queue and socket are created. A lake in PostgreSQL uses a fixed path. */
+/** Returns the path next to which staging, queue and socket are created. For a lake in PostgreSQL, a fixed path. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -75,7 +75,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Returns the service's settings. A missing address or client identifier was already reported as a problem. */
+/** Returns the service's settings. If the address or the client identifier is missing, that is already reported. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

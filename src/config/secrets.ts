@@ -16,7 +16,7 @@ interface SecretSetting {
   readonly charsMin: number
 }
 
-/** Minimum length of keys: a shorter key could be found by trying all possible ones. */
+/** Minimum length of keys, because a shorter key could be found by trying all combinations. */
 const KEY_CHARS_MIN = 16
 
 const SETTINGS = {
@@ -33,7 +33,7 @@ const SETTINGS = {
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** The list to which problems are added. A function that adds a problem returns undefined. */
+  /** Problems are added to this list. A function that has added a problem returns undefined. */
   readonly problems: Problem[]
 }
 

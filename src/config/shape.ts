@@ -17,7 +17,7 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** How often a task is repeated: an interval, or times of a cron line. */
+/** How often something is repeated: at an interval, or at the times of a cron line. */
 export interface Rhythm {
   /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
@@ -40,9 +40,9 @@ export interface ReportConfig extends Rhythm {
   readonly offReason?: OffReason
   /** The time zone in which cron lines are read. */
   readonly timeZone: string
-  /** When a worker compares the whole report with the service; undefined if only on request. */
+  /** How often a worker compares the whole report with the service; undefined if only on request. */
   readonly reconcile?: Rhythm
-  /** How often (ms) incremental runs compare counts. 0: in each run. Undefined: never. */
+  /** Minimum time (ms) between two comparisons of counts by incremental runs. 0: each run compares. Undefined: none. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number
@@ -51,11 +51,11 @@ export interface ReportConfig extends Rhythm {
   /** The `expand` flags that requests contain: all flags, unless the settings list some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What happens when the service returns new fields or types. */
+  /** Whether new fields and types are added to the tables. */
   readonly contract: SchemaContract
   /** Whether every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
-  /** The rules that hash or drop values before they are written. */
+  /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
   /** Whether incremental runs also request rows by creation time. False if the report does not support that. */
   readonly askCreated: boolean
@@ -92,9 +92,9 @@ export interface ServeConfig extends ServeAddress {
   readonly token?: Secret
 }
 
-/** Where, and when, the worker posts notices for operators. */
+/** Settings of the notices that the worker posts to operators. */
 export interface NotifyConfig {
-  /** Only the host is printed or logged, because path and query may be secret. */
+  /** The webhook's address. Only its host is printed or logged, because path and query may be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -137,7 +137,7 @@ export interface Config {
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** The file and the variables that were read, and variables whose names are probably misspelt. */
+  /** The sources of the configuration: the file, the set variables, and variables whose names are probably misspelt. */
   readonly source: {
     readonly file?: string
     readonly env: readonly string[]
@@ -146,7 +146,7 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** The file that `--config` names; undefined if the default file is to be found. */
+  /** The file that `--config` names; undefined without that option. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

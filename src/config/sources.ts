@@ -13,14 +13,14 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path of the file; undefined without a file, when the environment has to set everything. */
+  /** Absolute path of the file; undefined if there is no file and the environment has to set everything. */
   readonly file?: string
-  /** The file's name for messages. Relative to the working directory if the file is inside it. */
+  /** The file's name in messages: relative to the working directory if the file is inside it. */
   readonly fileLabel: string
   readonly text: string
-  /** The folder to which paths in the configuration are relative. */
+  /** The folder to which relative paths in the configuration refer. */
   readonly folder: string
-  /** The variables of `.env` and of the real environment, which takes precedence. Empty variables count as not set. */
+  /** The variables of `.env` and of the real environment, which takes precedence. Empty variables are left out. */
   readonly env: Environment
 }
 
@@ -47,7 +47,7 @@ export async function readSecretFile(file: string, name: string): Promise<Secret
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While the file is replaced, it may be missing or empty for a moment. The old secret then stays in use.
+  // While a secret's file is replaced, it may be missing or empty for a moment. Then the old secret is used.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 
@@ -62,7 +62,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // A secret and its _FILE variable set the same value. If the real environment has one of them, `.env` has neither.
+  // A secret and its _FILE variable set the same value. So if the real environment has one, both are ignored in `.env`.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

@@ -1,4 +1,4 @@
-/** "Did you mean": finds the known word that is most similar to a mistyped one, if one is similar enough. */
+/** Finds the known word that a mistyped word was probably meant to be, if one is similar enough. */
 
 /** At most 1/3 of the letters may differ, because a less similar suggestion would confuse. */
 const FAR = 3
@@ -11,7 +11,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** Returns `; did you mean "events"?`, or lists the known words if none is similar. */
+/** Returns `; did you mean "events"?`. If no known word is similar, lists all of them. */
 export function hint(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   if (near !== undefined) return `; did you mean "${near}"?`

@@ -29,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Returns the document's value with its aliases resolved, or `ALIASES` if an alias is unknown or the value is huge. */
+/** Returns the value with resolved aliases. Returns `ALIASES` if an alias is unknown or the value would be huge. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))
@@ -77,7 +77,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Returns the parser's message. Text that the message quotes is removed, because the text may contain a secret. */
+/** Returns the parser's message without quotations of the text, which may contain a secret. */
 function wordsOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

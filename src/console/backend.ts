@@ -1,7 +1,7 @@
 /**
- * The source of the console's data and the target of its commands. If this process owns the warehouse, it is both. In
- * any other process, data are read from the published copy, and commands are sent to the owner through the queue. When
- * the owner changes, the backend changes, while the console stays open.
+ * The source of the console's data and the target of its commands. If this process owns the warehouse, it answers
+ * itself. In any other process, data are read from the published copy, and commands are sent to the owner through the
+ * queue. The backend is replaced when the owner changes; the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -17,7 +17,7 @@ export interface ConsoleBackend {
   readonly isOwner: boolean
   /** Executes an operation. A failure is returned as an answer with `error`, not thrown. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs SELECT statements on the bookkeeping tables, of the warehouse or of the published copy. */
+  /** Runs SELECT statements on the bookkeeping tables of the warehouse or the published copy. */
   readonly books: Reader
   /** Returns each report's state, as `tidemark status --json` prints it. */
   standings(): Promise<readonly Standing[]>

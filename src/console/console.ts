@@ -38,13 +38,13 @@ export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metrics
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly settings: AllSettings
   readonly runLogs: string
-  /** Returns the current backend, which changes when the owner of the warehouse changes. */
+  /** Returns the current backend. A new owner of the warehouse means a new backend. */
   readonly backendOf: () => ConsoleBackend
 }
 
 export interface Console extends AsyncDisposable {
   readonly address: string
-  /** The token of the options, or the new one. */
+  /** The token for the login: the configured one, or the one that was created. */
   readonly token: Secret
 }
 
@@ -92,7 +92,7 @@ interface RouteOptions {
 
 async function addRoutes(app: FastifyInstance, { options, gate, errands }: RouteOptions): Promise<Live> {
   const { clock, log, backendOf, version } = options
-  // Only JSON is accepted, because the page and programs send nothing else.
+  // Rejects plain text, which Fastify accepts by default. The page and programs send JSON only.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

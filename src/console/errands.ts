@@ -12,7 +12,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** Milliseconds to wait for an action's result. If the action takes longer, the response is a running errand. */
+/** Milliseconds to wait for an action's result. After that, the response is an errand that is still running. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -35,7 +35,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Resolves when it has ended; after `WAIT_MS_MAX`, resolves although the action continues. */
+  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it continues. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),

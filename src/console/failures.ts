@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error as a response. Does not use the error handlers of plugins. */
+/** Sends the error as a response, without the error handlers of plugins. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)
@@ -36,7 +36,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Converts Fastify's error about a request (too large, no JSON, wrong fields); undefined if the server has failed. */
+/** Converts Fastify's error if the request caused it (too large, no JSON, wrong fields); otherwise undefined. */
 function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

@@ -1,6 +1,6 @@
 /**
- * Addresses for service managers and Prometheus. /healthz and /readyz need no login and contain no details; /metrics
- * needs a login or the token.
+ * URLs for service managers and Prometheus. /healthz and /readyz need no login and contain no details; /metrics needs a
+ * login or the token.
  */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, within } from '../clock.ts'
@@ -12,7 +12,7 @@ export interface MetricsText {
 
 export interface HealthOptions {
   readonly clock: Clock
-  /** Returns false if the queue's store does not respond, or if a role of this worker is not ready yet. */
+  /** Returns whether the queue's store responds and the roles of this worker are ready. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<MetricsText>) | undefined
 }

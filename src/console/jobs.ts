@@ -43,13 +43,13 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Each report always has one delayed job in the queue of ticks, its schedule. Such jobs are not listed. */
+/** Returns whether these are the scheduled ticks. Each report always has one delayed tick, which is not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // A job that is removed during the listing is undefined.
+  // A job that is removed while the jobs are read is undefined.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

@@ -10,7 +10,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
-/** Interval at which a silent stream receives a comment. Proxies close connections that are silent for a minute. */
+/** Interval (ms) at which a silent stream receives a comment. Proxies close streams that are silent for a minute. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -25,7 +25,7 @@ export interface LiveOptions {
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The state that was sent last, as JSON. */
+  /** The state that was sent last (JSON). */
   sent: string
   sentMs: number
 }

@@ -1,6 +1,6 @@
 /**
- * Serves the page's files. The list of files is fixed at the start of the process, so that no address can reach another
- * file. The files contain no data and need no login, except the page itself.
+ * Serves the page's files. The list of files is fixed at the start of the process, so that no URL can reach another
+ * file. The files contain no data. Only `/` needs a login.
  */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
@@ -10,7 +10,7 @@ import type { FastifyInstance } from 'fastify'
 
 const PAGE = path.join(import.meta.dirname, 'page')
 const SERVED = /\.(?:js|css|svg)$/
-/** The libraries that the page imports, by their file name under /page/libraries. */
+/** The libraries that the page imports: file name under /page/libraries → package. */
 const LIBRARIES = {
   'htm.js': 'htm',
   'preact.js': 'preact',
@@ -22,10 +22,10 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: opening the page requests all files, and behind a proxy all users share one
+    // Each file has its own rate limit: opening the page requests all files, and users behind a proxy share one
     // address.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
-      // With `no-cache`, the browser asks for a newer version each time, so that updates are visible at once.
+      // With `no-cache`, the browser checks for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')
       return reply.sendFile(path.basename(file), path.dirname(file), { cacheControl: false })
     })

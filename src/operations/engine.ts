@@ -1,5 +1,5 @@
 /**
- * The interface to what executes an operation. In the worker that owns the warehouse, runs go through the queues. In a
+ * The interface for executing an operation. In the worker that owns the warehouse, runs go through the queues. In a
  * command that opens the warehouse itself, runs begin at once. Operations use only this interface.
  */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
@@ -27,15 +27,15 @@ export interface EndedRun {
 
 export interface Engine {
   readonly context: OwnerContext
-  /** Runs the reports and returns their outcomes. The caller also receives each outcome at once, through `tell`. */
+  /** Runs the reports and returns their outcomes. The caller also receives each outcome as soon as a run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. */
+  /** Stops an active or waiting run. Returns what it was, for example `a run`; undefined if there is no such run. */
   callOff(id: string): Promise<string | undefined>
-  /** Returns the description of a run that `callOff` stopped earlier; undefined if it stopped no run of this name. */
+  /** Returns what a run was that `callOff` stopped earlier; undefined if no such run was stopped. */
   calledOffBefore(id: string): string | undefined
-  /** Starts the runs that the pauses of these reports have prevented. Called after the pauses have ended. */
+  /** Starts runs that were prevented by pauses of these reports. Call it when the pauses have ended. */
   restart(reports: readonly ReportName[]): Promise<void>
   /** Runs `work` after all earlier calls of `inTurn` have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>

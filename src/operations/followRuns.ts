@@ -1,6 +1,6 @@
 /**
- * Requests runs for a caller and waits for them. Only runs that begin after the request count: an active run may
- * already have read past the change that the caller expects. If the store loses a request, it is repeated.
+ * Requests runs for a caller and waits for them. Only runs that begin after the request count: a run that is already
+ * active may miss the change that the caller expects. If the store loses a request, it is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -11,7 +11,7 @@ import type { Caller, EndedRun } from './engine.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
-  /** Requests one run of the report. */
+  /** Requests a run of the report. */
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly requests: Requests
@@ -72,7 +72,7 @@ async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Each missing report has an active run in this process, which reports its own end. The store is not read.
+    // Each report whose outcome is missing has an active run here, which reports its own end. No request is repeated.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** An operation: a function of the engine, the request without its name, and the caller. */
+/** An operation: a function of the engine, the request (without its name `do`), and the caller. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
@@ -29,7 +29,7 @@ export function carryOut<R extends ActingRequest>(
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
   const name: R['do'] = request.do
-  // TypeScript cannot infer that the request belongs to the operation of its name.
+  // TypeScript cannot infer that the request is of the type that this operation takes.
   return OPERATIONS[name](engine, request as never, caller)
 }
 
@@ -68,7 +68,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/** Ends pauses, clears the service's refusals (403), and starts the reports, so that the operator sees the effect. */
+/** Ends pauses, clears refusals (403) by the service, and starts the reports, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -110,7 +110,7 @@ async function publish(engine: Engine): Promise<Publication> {
   }
 }
 
-/** Publishes. Returns only the failure, if there is one. */
+/** Publishes. Returns the error if publishing fails. */
 async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
   const { publishError } = await publish(engine)
   return publishError === undefined ? {} : { publishError }

@@ -1,4 +1,4 @@
-/** Executes operations in the calling process, which has opened the warehouse for them. */
+/** Executes operations in the calling process, which has opened the warehouse. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
 import type { RunKind } from '../../jobs/runs/runs.ts'
@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Number of a backfill's windows in work at once, so that some are read while another is loaded. */
+/** Number of windows of a backfill that are read or loaded at the same time: reading and loading overlap. */
 const LANES = 4
 
 export interface OwnEngineOptions {
@@ -58,7 +58,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Returns undefined, because this process has no runs of other callers to stop. */
+  /** Returns undefined: this process has only the runs of its own caller, who stops them by the signal. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }
@@ -67,7 +67,7 @@ export class OwnEngine implements Engine {
     return undefined
   }
 
-  /** Does nothing, because without a worker the reports run with the next command. */
+  /** Does nothing. Without a worker, the reports run with the next command. */
   restart(): Promise<void> {
     return Promise.resolve()
   }

@@ -8,10 +8,10 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Log and observers of an operation. They are closed when the operation has ended. */
+/** The log and the observers of an operation. Disposing them flushes both. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** `log`, `observe` and `onEnded` are used only if this process executes the operation. */
+  /** Used only if this process executes the operation, as are `observe` and `onEnded`. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
@@ -22,7 +22,7 @@ export interface PerformOptions {
   readonly clock: Clock
   /** Aborts the operation. If the worker executes it, aborts only the wait for its answer. */
   readonly signal: AbortSignal
-  /** Called when it is known which process executes the operation. */
+  /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 

@@ -10,7 +10,7 @@ import { OperationEvent, OperationRequest, Reply, workerLost } from './contract.
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum number of operations at once: high, so that a cancel does not wait for operations that wait for runs. */
+/** Maximum number of operations at once. It is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
 /** Maximum number of events that a job's progress keeps. */
 const EVENTS_MAX = 500
@@ -40,8 +40,8 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 const LOOK_EVERY_MS = 250
 
 /**
- * Sends a request and waits for the reply. Polls the job, because a store that restarts may lose the event of its end.
- * Throws WORKER_LOST, and the signal's reason.
+ * Sends a request and waits for the reply. Polls the job's state, because a store that restarts may lose events. Throws
+ * WORKER_LOST, and the signal's reason.
  */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },

@@ -19,7 +19,7 @@ import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, work
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum bytes of a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
+/** Maximum number of bytes in a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
 /** Returns the path of the owner's socket: next to the warehouse, or in the temporary folder if that is too long. */
@@ -50,7 +50,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // All replies have been sent by now. Callers that do not read theirs are disconnected.
+      // All replies were sent. Disconnects callers that do not read theirs.
       server.closeAllConnections()
       await closed
     },
@@ -82,7 +82,7 @@ export function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** Milliseconds after which a worker counts as frozen. A healthy worker sends the head of its response at once. */
+/** Milliseconds to wait for the head of the response, which a healthy worker sends at once. */
 const HEARD_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST, and the signal's reason. */

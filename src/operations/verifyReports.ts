@@ -68,7 +68,7 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a temporary warehouse for the window and attaches the published copy. Throws WAREHOUSE_MISSING. */
+/** Opens a temporary warehouse and attaches the published copy for comparison. Throws WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // Both warehouses must store long numbers with the same prefix. Otherwise equal rows would seem different.
+  // Copies the prefix for long numbers from the published copy. Otherwise equal rows would seem different.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)

@@ -6,11 +6,11 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Returns the validated answer. Throws the operation's error; WORKER_LOST if the worker no longer responds. */
+  /** Sends a request and returns the validated answer. Throws the operation's error, or WORKER_LOST. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
-/** Returns the connection; undefined if no worker owns the warehouse. */
+/** Returns a connection to the owner; undefined if no worker owns the warehouse. */
 export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) {

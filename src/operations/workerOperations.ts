@@ -54,7 +54,7 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Ends the wait of every caller, because the worker stops. */
+  /** Ends the waiting of all callers, because the worker stops. */
   close(): void {
     this.#closing.abort(calledOffError(STOPPING))
   }
@@ -92,7 +92,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run last, because they follow the rows of the other reports.
+    // Audit reports run last, because they depend on the rows of the other reports.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,

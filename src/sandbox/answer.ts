@@ -1,4 +1,4 @@
-/** Responses before they are sent, and the specification's error responses (§7). */
+/** The form of responses, and functions that create the specification's error responses (§7). */
 import type { PropertyErrors } from './validate.ts'
 
 export interface Answer {
@@ -14,7 +14,7 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
   headers,
 })
 
-/** Returns a response with status 400 that lists the errors of each wrong property. */
+/** Returns the response with status 400, which lists the errors of each wrong property. */
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 

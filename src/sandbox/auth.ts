@@ -30,7 +30,7 @@ interface Bearer {
   uses: number
 }
 
-/** The result of an authentication: the client that is admitted, or the response that rejects the request. */
+/** The result of the authentication: the admitted client, or the response that rejects the request. */
 export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }
@@ -134,7 +134,7 @@ export class Auth {
     return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. If the limit per minute is reached, returns the seconds to wait; otherwise undefined. */
+  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached; otherwise undefined. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
@@ -163,7 +163,7 @@ function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] 
   return asked.length === 0 ? client.scopes : asked
 }
 
-/** Returns whether a permission is missing. The enquiry audit needs two: enquiries and audit data (spec §7). */
+/** Returns whether the client lacks a permission. The enquiry audit needs two permissions (spec §7). */
 function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'

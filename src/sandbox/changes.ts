@@ -1,7 +1,7 @@
 /**
- * Changes of rows, each with its modification times and its audit entry. Changes are drawn from one seeded sequence;
- * times are read from the service's clock. An edit of an event's child changes only `aggregateRecordModified` (spec
- * §2).
+ * Changes rows, and with each change the row's modification times and its audit entries. Changes are drawn from one
+ * seeded sequence; times are read from the service's clock. An edit of an event's child changes only
+ * `aggregateRecordModified` (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -35,7 +35,7 @@ interface ItemsChange {
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** For each kind of change, the end of its range of percentages. Example: 62 − 40 = 22 % of ticks edit a child. */
+/** Each kind of change with the end of its percentages. Example: 62 − 40 = 22 % of ticks edit a child. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -76,7 +76,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without changing its modification time, which no window can detect. */
+  /** Edits a row without changing its modification time, so that no window contains the edit. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -123,7 +123,7 @@ export class Changes {
     return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
   }
 
-  /** Deletes a row. Afterwards only events and budgets are still returned, and only with `includeDeleted`. */
+  /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`; other deleted rows never. */
   softDelete(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     this.#deleted.push(target)
@@ -148,7 +148,7 @@ export class Changes {
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
-  /** Sets only the modification times of a row. `NEVER` makes the row look as if it was never edited. */
+  /** Sets only the modification times of a row. With `NEVER`, the row looks as if it was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const { table, row } = this.#target(report, key)
     row.modified = at
@@ -204,7 +204,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // A changed modification time must belong to a real change, so a row without items gets a first one.
+    // If the change needs an item and there is none, an item is added: a new modification time needs a change.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -216,7 +216,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
-  /** Returns a random collection of the row. If the change needs items, prefers collections that have some. */
+  /** Returns the name of a random collection. If the change needs items, prefers collections that have some. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -251,7 +251,7 @@ export class Changes {
     return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the present time. The clock has microseconds, so the seventh fractional digit is random. */
+  /** Returns the present time. The clock only has microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

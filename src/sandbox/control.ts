@@ -102,7 +102,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Makes the named change to the row with the given key. Without a key, changes the report's oldest live row. */
+/** Makes the named change, to the row with the key. Without a key, changes the report's oldest live row. */
 function change(world: World, body: Body): ChangeMade {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

@@ -1,6 +1,6 @@
 /**
- * Random numbers without a state: each number is a hash of seed, row number and purpose. So rows are the same for equal
- * seeds, in any order of creation.
+ * Random numbers without a state: each number is a hash of seed, row number and purpose. So equal seeds create equal
+ * rows, in any order.
  */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
@@ -44,7 +44,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row, or of one item of a collection. Equal purposes have equal values. */
+/** The random values of one row, or of one item of a collection. The same purpose always has the same value. */
 export class Dice {
   readonly makings: Makings
   readonly #seed: number
@@ -79,7 +79,7 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount of money that JSON contains with all digits. `euros` is its range when amounts are `cents`. */
+  /** Returns an amount of money that JSON.stringify writes with all digits. `euros` is the range for `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
@@ -103,12 +103,12 @@ export class Dice {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
 
-  /** Returns the value of one euro in the currency, as a number that JSON contains with all digits. */
+  /** Returns the value of one euro in the currency. JSON.stringify writes it with all digits. */
   rate(currency: Currency): unknown {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Each field has one style; with the style `mixed`, each row has its own. */
+  /** Returns a date-time as text. Each field has one style; with the style `mixed`, each row has one. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.makings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -7,7 +7,7 @@ import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** The default of `:argument`; undefined if the fault takes no argument. */
+  /** The default of the fault's `:argument`; undefined if it takes none. */
   readonly argument?: number | string
 }
 
@@ -139,7 +139,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** If the fault applies to this request, counts the request and returns the fault's argument. Otherwise undefined. */
+  /** Returns the fault's argument and counts the request if the fault applies to this request. Otherwise undefined. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -157,7 +157,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** Finds an active fault. Without an endpoint it applies to all reports, and to the token if `place` is undefined. */
+  /** Finds an active fault for an endpoint. A fault without an endpoint is for all reports, but not for the token. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -1,11 +1,11 @@
 /**
- * A row's history before the start of the sandbox: when the row was created, edited, deleted. All functions depend on
- * the seed only, so that rows and audit entries always agree.
+ * A row's history before the sandbox's start: when the row was created, edited, deleted. All functions depend only on
+ * the seed, so that rows and audit entries always agree.
  */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** The latest end of all histories. It is fixed, so that rows are the same for equal seeds on every day. */
+/** The latest time of all histories. It is fixed, so that equal seeds create equal rows on every day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 
@@ -47,12 +47,12 @@ export class History {
   modified(row: number): Ticks {
     const created = this.created(row)
     if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
-    // After a bulk import many rows have the same time, so that no window can separate them.
+    // A bulk import: many rows have the same modification time, so that no window can separate them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }
 
-  /** Returns the time of the last change of an event or of its child records (spec §2). */
+  /** Returns the time of the last change of the row or, for events, of its child records (spec §2). */
   aggregate(row: number): Ticks {
     const modified = this.modified(row)
     return this.#was(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
@@ -62,7 +62,7 @@ export class History {
     return this.#keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
   }
 
-  /** Returns the audited edits between creation and last modification, oldest first. */
+  /** Returns the times of edits between creation and last modification, oldest first. The audit trail contains them. */
   earlierEdits(row: number): readonly Ticks[] {
     const [created, modified] = [this.created(row), this.modified(row)]
     if (!(modified > created)) return []

@@ -5,7 +5,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Node has `JSON.rawJSON` and the source text of parsed values, but TypeScript's types lack both. */
+/** Adds types that TypeScript lacks: Node has `JSON.rawJSON` and the source text of parsed values. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(

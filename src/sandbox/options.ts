@@ -18,19 +18,19 @@ export interface SandboxClient {
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** `mixed`: about half of the events have the summary shape (spec §2), always the same ones. */
+/** With `mixed`, about half of the events have the summary shape (spec §2), always the same ones. */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface SandboxOptions {
-  /** The number of events. As many budgets and MERF submissions; half as many rows in other reports. Default 500. */
+  /** The number of events, budgets and MERF submissions each. Other reports have half as many rows. Default: 500. */
   readonly rows?: number | undefined
   readonly seed?: number | undefined
   /** The port to listen on. The default 0 means any free port. */
   readonly port?: number | undefined
-  /** Random changes per second. Default 0. */
+  /** Random changes per second. Default: 0. */
   readonly changesPerSecond?: number | undefined
   readonly clock?: Clock | undefined
   readonly eventShape?: EventShape | undefined
@@ -41,7 +41,7 @@ export interface SandboxOptions {
   readonly clients?: readonly SandboxClient[] | undefined
   /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
   readonly faults?: readonly string[] | undefined
-  /** How response bodies above 1 KiB are compressed for clients that accept it. Default `none`. */
+  /** How response bodies above 1 KiB are compressed for clients that accept it. Default: `none`. */
   readonly compress?: Compression | undefined
   /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
   readonly itemsPerCollection?: number | undefined
@@ -49,15 +49,15 @@ export interface SandboxOptions {
   readonly collections?: boolean | undefined
   /** How date-times are written. Default: a random style per field. */
   readonly timeStyle?: TimeStyle | undefined
-  /** `cents`: realistic prices. The default `long`: amounts that lose digits in a reader that uses doubles. */
+  /** `cents`: realistic prices. `long` (the default): amounts that lose digits in a reader that uses doubles. */
   readonly amounts?: Amounts | undefined
-  /** False: the service ignores parameters that the specification lacks. True: the service refuses them. */
+  /** If true, the service rejects parameters that the specification lacks. If false, the service ignores them. */
   readonly strictParameters?: boolean | undefined
 }
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults. The seed decides options that stay undefined. */
+/** The options with their defaults. If an option is still undefined, the seed decides. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>

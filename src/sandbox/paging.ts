@@ -1,6 +1,6 @@
 /**
- * Selects the rows of a page, and the response's paging fields (spec §4, rule 2). Faults of paging are also here, so
- * that the reports themselves stay simple.
+ * Selects the rows of a page, and computes the response's paging fields (spec §4, rule 2). Faults of paging are also
+ * here, so that the reports themselves stay simple.
  */
 import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
@@ -54,7 +54,7 @@ export function pageOf({ values, total, limits, report }: PageAsked, faults: Fau
   }
 }
 
-/** Returns a page's first position and its number of rows. With the fault `short-page`, page 2 is shorter. */
+/** Returns the position of a page's first row, and its number of rows. The fault `short-page` makes page 2 shorter. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0
@@ -70,7 +70,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number that has no common divisor with `total`, so that its multiples reach every position once. */
+/** Returns a stride without a common divisor with `total`, so that its multiples reach every position once. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

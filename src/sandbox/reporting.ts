@@ -1,6 +1,4 @@
-/**
- * Responds to report requests after authentication and validation: selects rows, and writes a page of them (spec §4).
- */
+/** Responds to a report request that was authenticated and validated: selects rows and writes one page (spec §4). */
 import { type Answer, json } from './answer.ts'
 import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
 import { draw } from './dice.ts'
@@ -104,7 +102,7 @@ export class Reporting {
     }
   }
 
-  /** Changes rows between two pages of a walk, so that rows move to other pages (fault `drift`). */
+  /** Changes rows between two pages of a walk, so that rows move to other pages. Only with the fault `drift`. */
   #drift(report: WorldReport): void {
     const changes = this.#faults.takeNumber('drift', report) ?? 0
     for (let i = 0; i < changes; i += 1) this.#world.tick(report)
@@ -123,7 +121,7 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Returns whether the event has the summary shape. In the setting `mixed`, that depends only on the event's number. */
+/** Returns whether the event has the summary shape. With `mixed`, that depends on the event's number alone. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 

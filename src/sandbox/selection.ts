@@ -6,7 +6,7 @@ import type { Value } from './validate.ts'
 type Test = (row: Row) => boolean
 type Values = ReadonlyMap<string, Value>
 
-/** Parameters by which rows are not filtered. */
+/** Parameters that do not filter rows. */
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
 /** Returns the rows that match every filter (spec §4, rule 3), in the table's order. */
@@ -18,8 +18,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window; undefined without a window, when rows that were never edited match too. An event
- * matches by either of its modification times (spec §4, events report); other rows have one.
+ * Returns the test for the window. Without a window, returns undefined: then rows that were never edited match too. An
+ * event matches by either of its modification times (spec §4, events report); other rows have one.
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
@@ -53,7 +53,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value matches. Ignores case, as most databases do. For a list, one of its items must match. */
+/** Returns whether the value matches. Ignores case, as most databases do. A list matches if it contains the value. */
 function isAsWanted(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

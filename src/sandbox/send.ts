@@ -68,7 +68,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Applies faults of the body. Returns true if a fault has sent the body or prevents that it is sent. */
+  /** Applies a fault of the body, if one is active. Returns true if the body must not be sent any more. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)

@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** Milliseconds until an idle connection is closed. Longer than clients keep an idle connection open. */
+/** Milliseconds after which an idle connection is closed. Clients close theirs earlier. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -58,7 +58,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
-/** Creates all parts of the sandbox except the HTTP server. */
+/** Creates all parts of the sandbox but the HTTP server. */
 function assemble(settings: Settings): Parts {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
@@ -96,7 +96,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // An internal error is printed. Otherwise a person could believe that it is a requested fault.
+      // Prints the internal error, so that it cannot be confused with a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

@@ -1,6 +1,6 @@
 /**
- * Responds to requests: route, faults that replace the response, authentication, validation, report. `server.ts`
- * receives the requests and `send.ts` sends the responses.
+ * Decides the response to a request: route, faults that replace the response, authentication, validation, report.
+ * `server.ts` receives requests and `send.ts` sends responses.
  */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
@@ -29,7 +29,7 @@ export interface ServiceParts {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes. Then responses that the fault `slow` delays end at once. */
+  /** Aborts when the sandbox closes. Then responses that a fault delays end at once. */
   readonly closing: AbortSignal
 }
 
@@ -95,7 +95,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response of a fault that replaces the service's own response; undefined if none is active. */
+  /** Returns the response of a fault that replaces the service's response; undefined if no such fault is active. */
   async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)
@@ -140,7 +140,7 @@ const tokenBodyInvalid = (): Answer =>
     ValidationFailure: [{ property: '$', message: 'The request body must be a JSON object.' }],
   })
 
-/** Returns the number of the enquiry in the path. Adds an error if the body contains a different one. */
+/** Returns the enquiry's number from the path. Adds an error if the body contains a different number. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

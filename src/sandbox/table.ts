@@ -22,14 +22,14 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** If true, the row is returned only with `includeDeleted`, or never if the report lacks that parameter. */
+  /** True if the row is deleted: it is returned only with `includeDeleted`, or never without that parameter. */
   deleted: boolean
   /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
   nano: bigint
   /** JSON text of the fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** The row's generated fields, cached. Undefined after each change, until they are needed again. */
+  /** Cache of the row's generated fields; undefined after a change, until the fields are needed again. */
   made: ReadonlyMap<string, string> | undefined
 }
 
@@ -55,7 +55,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Maximum number of generated items per row. An item's number is its id and the seed of its content. */
+/** Maximum number of generated items per row. An item's number is its `id`, and the seed of its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -63,11 +63,11 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly history: History
-  /** The number of rows that exist before the start of the sandbox. Their past is in `history`. */
+  /** The number of rows that exist at the sandbox's start. Their past is in `history`. */
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of the responses. Sorted in place, because sorting an almost sorted list is fast. */
+  /** All rows in the order of responses. The array stays sorted between changes, so that sorting it again is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -92,7 +92,7 @@ export class Table {
     }
   }
 
-  /** Returns all rows that the report can return, by modification time. Rows that were never edited are first. */
+  /** Returns the rows that the report can return, by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -112,7 +112,7 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Replaces fields of a row. Must also be called after a change of the row's times or of `deleted`. */
+  /** Replaces fields of a row. Must also be called when the row's times or `deleted` have changed. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
     row.made = undefined
@@ -237,5 +237,5 @@ export class Table {
   }
 }
 
-/** Compares by `<`, because rows that were never edited have the time −∞, and −∞ − −∞ is not a number. */
+/** Compares without subtraction: rows that were never edited have the time −∞, and −∞ − −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

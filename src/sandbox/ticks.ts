@@ -1,6 +1,6 @@
 /**
- * The service's times in ticks of 100 ns since 2020. So times have a seventh fractional digit, and a client that treats
- * an inclusive bound (spec §4, rule 1) wrongly misses rows. Ticks since 1970 would exceed 2^53.
+ * The service's times in ticks of 100 ns since 2020. With ticks, times have a seventh fractional digit, and a client
+ * that misses an inclusive bound (spec §4, rule 1) by one tick loses rows. Ticks since 1970 would exceed 2^53.
  */
 import { parseInstant, type Instant } from '../instant.ts'
 
@@ -56,7 +56,7 @@ const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bar
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 const dates = new Map<number, string>()
 
-/** Returns the date of a day since 2020. Dates are cached, because many rows have the same day. */
+/** Returns the date (`2026-01-31`) of a day since 2020. Dates are cached, because many rows have the same day. */
 function dateText(day: number): string {
   const known = dates.get(day)
   if (known !== undefined) return known

@@ -14,16 +14,16 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are missing. */
+  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are left out. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
 
 export interface Checked {
   readonly request: ReportRequest
-  /** The errors by property. If there are any, the request is rejected. */
+  /** Errors by property. If there are any, the service rejects the request. */
   readonly errors: PropertyErrors
-  /** Parameters that the specification lacks. They are errors only if the service is strict. */
+  /** Errors for parameters that the specification lacks. They count only if the service is strict. */
   readonly unknown: PropertyErrors
 }
 
@@ -57,7 +57,7 @@ function readInto(
   else values.set(name, value)
 }
 
-/** Returns whether the value is a 64-bit integer: a safe integer, or a bigint beyond 2^53. */
+/** Returns whether the value is a 64-bit integer. Beyond 2^53, an integer is a bigint. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

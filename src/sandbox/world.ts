@@ -1,6 +1,6 @@
 /**
  * The service's data. Tests in the same process and the control endpoint change the data through the methods of
- * `Changes`; HTTP requests of clients only read. After equal calls, worlds with equal seeds are equal.
+ * `Changes`; HTTP requests of clients only read. Equal seeds and equal calls lead to equal worlds.
  */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
@@ -17,7 +17,7 @@ export interface WorldOptions {
   /** The number of events, which also determines the number of rows in other reports. */
   readonly rows: number
   readonly seed: number
-  /** Returns the service's time, to which the fault `skew` is already applied. */
+  /** Returns the service's time, including the fault `skew`. */
   readonly now: () => Ticks
   /** Returns how far (in ticks) an edit's modification time is before the present. Default: 0. */
   readonly back?: () => Ticks
@@ -58,7 +58,7 @@ export class World extends Changes {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the row's JSON text as the service returns it now; undefined if the service does not return the row. */
+  /** Returns the row's JSON text as the service returns it now; undefined if the service does not return it. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

@@ -29,7 +29,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Not removed if other loaders or pullers exist: files in the staging directory may belong to them.
+  // Other loaders or pullers may have files in the staging directory. Then it is not removed.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -61,7 +61,7 @@ export const settingsOf = (config: Config): SyncSettings => ({
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   /** Maximum number of attempts per request; undefined for the client's default. */
   readonly attemptsMax?: number
-  /** Shares the token and the pauses with other processes. Without a store, long pauses are kept in a file. */
+  /** Shares the token and pauses between processes. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   /** Receives the client's events, which are also logged. */
   readonly onEvent?: (event: ClientEvent) => void

@@ -15,7 +15,7 @@ const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 const Kept = z.object({
   /** Digest of the service and the client to which the pause applies. */
   of: z.string(),
-  /** Milliseconds since 1970 on this machine's clock, as is `untilMs`. */
+  /** Start of the pause in milliseconds since 1970, on this machine's clock. */
   fromMs: z.number(),
   untilMs: z.number(),
 })
@@ -35,7 +35,7 @@ export function pausesBeside(warehouse: string, identity: string, clock: Pick<Cl
   return {
     remainingMs,
     pause: async (ms) => {
-      // Shorter pauses are not stored, because a run itself waits until they end.
+      // Only pauses that are too long for a run to wait are stored.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

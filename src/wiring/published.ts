@@ -24,7 +24,7 @@ export async function openPublished(
   return known(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
-/** Opens a file for reading. Throws WAREHOUSE_NEWER if a newer version of Tidemark has written the file's layout. */
+/** Opens a file for reading. Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
 export const openToRead = async (path: string, memory: string): Promise<Database> =>
   known(await Database.open(path, { readOnly: true, memory }))
 
@@ -44,7 +44,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist. Always true for a lake, which must be opened to know. */
+/** Returns whether the warehouse may exist. For a lake, always true: only opening it shows whether it exists. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -63,7 +63,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // Some users may only read the folder of the copy.
+    // A user may have permission for the copy but not for the warehouse.
     const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
     if (!isOthers) throw error
   }

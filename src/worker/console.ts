@@ -90,8 +90,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
 }
 
 /**
- * Returns whether the store responds and the worker's roles are ready. `schedule` needs a set schedule; `load` must
- * know whether this process or another one owns the warehouse.
+ * Returns whether the store responds and the roles are ready. For `schedule`, the schedule must be set. For `load`, it
+ * must be known whether this process or another one owns the warehouse.
  */
 async function isReady({
   requests,

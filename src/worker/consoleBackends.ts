@@ -61,10 +61,10 @@ const nobody = (): SyncError =>
 
 const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
 
-/** Milliseconds to wait for the warehouse during a load. Then the published copy is read, so that the page responds. */
+/** Milliseconds to wait for the warehouse during a load. After that, the published copy is read. */
 const BUSY_MS_MAX = 2_000
 
-/** Returns a reader of the warehouse. If the warehouse is busy with a load, the reader uses the published copy. */
+/** Returns a reader of the warehouse that reads the published copy instead while a load keeps the warehouse busy. */
 function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -74,7 +74,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
       const reading = warehouse.rows<T>(sql)
       const rows = await within(BUSY_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // Only one query at a time waits for the warehouse. Meanwhile further queries read the copy.
+      // One query already waits for the warehouse. Until it ends, further queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

@@ -15,7 +15,7 @@ const WRITE_EVERY_MS = 5_000
 /** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not for so long. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the two possible paths. All workers of a warehouse on one machine share them: one live worker is enough. */
+/** Returns the two possible paths of the heartbeat. All workers of a warehouse on one machine write the same file. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
@@ -29,7 +29,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If this fails, for example because the disk is full, the next heartbeat tries again.
+    // If writing fails, for example because the disk is full, the next heartbeat tries again.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

@@ -1,5 +1,5 @@
 /**
- * Whether this process owns the warehouse, as a table of states. The owner's console reads from the warehouse.
+ * A table of states that says whether this process owns the warehouse. The owner's console reads from the warehouse.
  * `/readyz` reports whether this process knows who the owner is.
  */
 import type { ConsoleBackend } from '../console/backend.ts'
@@ -7,7 +7,7 @@ import { assert } from '../errors.ts'
 
 export type OwnerState = 'opening' | 'standby' | 'owner'
 
-/** The allowed changes of state, each with its cause. The end of the process is not a state. */
+/** The allowed changes of state, each with its cause. */
 export const OWNER_MOVES: readonly (readonly [OwnerState, OwnerState, string])[] = [
   ['opening', 'standby', 'another process has the file open'],
   ['opening', 'owner', 'the file is free'],
@@ -19,7 +19,7 @@ export class WarehouseOwnership {
   #state: OwnerState = 'opening'
   #backend: ConsoleBackend | undefined
 
-  /** Returns the console's source of data and target of commands; undefined if this process is not the owner. */
+  /** Returns the owner's backend for the console; undefined if this process is not the owner. */
   get backend(): ConsoleBackend | undefined {
     return this.#backend
   }

@@ -11,7 +11,7 @@ import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
-/** Returns the token for readers; undefined if nothing is served. Prints a generated token once. */
+/** Returns the token for readers; undefined if nothing is served. A token that is generated is printed once. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },

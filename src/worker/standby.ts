@@ -21,7 +21,7 @@ const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Staging is emptied only at the first opening. Later it may contain windows that this process is pulling.
+  // Only the first opening empties the staging directory. Later, this process may be pulling windows into it.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)

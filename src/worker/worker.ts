@@ -83,7 +83,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts only after this process has opened the warehouse and emptied staging.
+  // With the embedded queue, pulling starts later: when this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
@@ -94,7 +94,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** How many times the store looks for lost locks within the validity of one lock. */
+/** Number of checks for lost locks during the time for which a lock is valid. */
 const LOOKS_PER_LOCK = 3
 
 /** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */

@@ -1,5 +1,5 @@
 /**
- * Measures how long a worker's event loop is blocked while it pulls, stages, loads and publishes a million rows. A lock
+ * Measures how long a worker's event loop is blocked while the worker reads, loads and publishes a million rows. A lock
  * is renewed every 7.5 s and lost after 15 s, so the longest delay must be far shorter. `node
  * tools/measure/eventLoop.ts [ROWS]`
  */

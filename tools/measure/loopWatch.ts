@@ -1,5 +1,5 @@
 /**
- * A module that is loaded before a program (`node --import`). When the program ends, writes how long its event loop was
+ * A module to load before a program (`node --import`). At the program's end, it writes how long the event loop was
  * blocked to the file that the variable LOOP_WATCH names.
  */
 import { writeFileSync } from 'node:fs'

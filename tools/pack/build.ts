@@ -12,11 +12,11 @@ const ROOT = path.join(import.meta.dirname, '../..')
 const TO = path.join(ROOT, 'dist')
 const ROOMS = ['bin', 'schema', 'src', 'jobs']
 
-/** Matches a string that is a relative path to a TypeScript file: in imports, `import()` and `new URL`. */
+/** Matches a string that contains only a relative path to a TypeScript file: in imports, `import()` and `new URL`. */
 const TYPESCRIPT_PATH = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g
 
 await rm(TO, { recursive: true, force: true })
-// Hides Node's warning that type stripping is experimental. A test of the package runs the result.
+// Hides Node's warning that type stripping is experimental: a test runs the package, so the result is checked.
 process.removeAllListeners('warning').on('warning', () => undefined)
 for (const name of globSync(
   ROOMS.map((room) => `${room}/**/*.*`),

@@ -1,4 +1,4 @@
-/** Removes the built files after packing. A checkout runs its source, and outdated built files would confuse. */
+/** Removes the built files after packing, because outdated built files would confuse. A checkout runs its source. */
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 

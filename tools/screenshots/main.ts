@@ -14,7 +14,7 @@ import { aConsole, type Consoled } from '../../test/console/support.ts'
 const FOLDER = path.join(ROOT, 'docs/images')
 /** Maximum size of a picture in bytes, so that documents load over slow connections too. */
 const BYTES_MAX = 300_000
-/** Number of syncs, so that the charts have enough points. */
+/** Number of syncs before the pictures, so that the charts have enough points. */
 const SYNCS = 8
 const SYNC_EVERY_MS = 4_000
 const LOOK_EVERY_MS = 250
@@ -82,7 +82,7 @@ async function take({ file, view, colorScheme, width, height }: Shot, { browser,
   await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height } })
   await logIn(person)
   await person.view(view)
-  // Waits for the charts, which are drawn only when they have a width.
+  // Waits until the charts are drawn, which happens only when they have a width.
   await person.page.waitForTimeout(1_000)
   const target = path.join(FOLDER, file)
   await person.page.screenshot({ path: target })

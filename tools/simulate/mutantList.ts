@@ -1,14 +1,14 @@
 /**
- * Mutants: single changes that break the code, as a person could by mistake. If the simulation does not notice one of
- * them, the simulation has a gap. The text to replace must occur in its file exactly once, so that every mutant really
- * changes the code.
+ * Mutants: changes that break the code, each of which a person could make by mistake. If the simulation does not notice
+ * one of them, the simulation has a gap. The text to replace must occur in its file exactly once, so that every mutant
+ * really changes the code.
  */
 
 import type { Fault } from '../../test/simulation/faults.ts'
 
 export interface Mutant {
   readonly name: string
-  /** Only seeds with this fault can notice the mutant, so other seeds are not run. Undefined: any seed can. */
+  /** Only seeds with this fault are run, because others can't notice the mutant. Undefined: all seeds are run. */
   readonly needs?: Fault
   readonly file: string
   readonly from: string
@@ -235,7 +235,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
     to: 'return Math.max(1, length - 1)',
   },
-  // From here on: defects that the simulation has found, put back into the code.
+  // The following mutants put back defects that the simulation has found.
   {
     name: 'found: a budget edited with a stamp in the future looks deleted',
     needs: 'futureStamp',

@@ -30,7 +30,7 @@ const ONE_MUTANT_MS_MAX = 20 * 60_000
 
 interface Caught {
   readonly mutant: Mutant
-  /** Number of seeds until one failed; undefined if none did. */
+  /** The number of seeds that were run until one failed; undefined if none failed. */
   readonly seeds: number | undefined
   readonly seed: number | undefined
   readonly broken: string

@@ -14,7 +14,7 @@ import type { Witness } from './witness.ts'
 
 const PRICED: readonly string[] = ['budgets', 'automated_bookings']
 
-/** Maximum growth of memory, in megabytes per minute, for each role. */
+/** Maximum growth of memory in megabytes per minute, for all owners together and for all pullers together. */
 const GROWTH_MB_A_MINUTE_MAX = 12
 const SHORT_SECONDS = 300
 
@@ -73,7 +73,7 @@ async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
  */
 const tokensFor = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
 
-/** Runs every report twice, because rows that were deleted without a flag are found by two reconciles. */
+/** Runs every report: two syncs, then two reconciles, because only two of them find rows deleted without a flag. */
 async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
   const commands = [['sync'], ['sync'], ...['', ''].map(() => ['reconcile', '--allow-mass-delete'])]
   for (const command of commands) {
@@ -111,7 +111,7 @@ async function compared({ world, witness }: Soak) {
 }
 
 /**
- * Checks that the soak leaves no file. Sets the times of staged files back first, because staged rows of killed
+ * Checks that the soak leaves no file. First sets the times of staged files back, because staged rows of killed
  * processes are removed only after 15 minutes.
  */
 async function nothingLeft({ world, witness, workers, options }: Soak): Promise<void> {

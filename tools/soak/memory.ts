@@ -14,7 +14,7 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** Growth over the whole soak, over all processes of the role. */
+  /** Growth of memory over the whole soak, with samples of all processes of the role. */
   readonly mbPerMinute: number
 }
 

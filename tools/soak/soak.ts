@@ -75,8 +75,8 @@ async function watching({ witness, workers }: Soak, signal: AbortSignal): Promis
 }
 
 /**
- * Runs one backfill after the other. If a command's worker is killed, the command fails, and the next one continues the
- * backfill.
+ * Runs one backfill after the other. If a command's worker is killed, the command fails, and the next command continues
+ * the backfill.
  */
 async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
   const range = ['--from', '2000-01-01', '--to', '2026-01-01']

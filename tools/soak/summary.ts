@@ -1,4 +1,4 @@
-/** The result of a soak, and its text: the figures, one per line, and every broken promise. */
+/** The result of a soak, and its text: one line per figure, then every broken promise. */
 import type { MemoryFigures } from './memory.ts'
 
 export interface SoakEnded {

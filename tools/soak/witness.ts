@@ -21,7 +21,7 @@ interface Asked {
 
 interface Walk {
   newest: number
-  /** Ends of the windows of walks that a later walk has followed. */
+  /** Ends of earlier windows. A request for such a window after a newer one means that two walks overlap. */
   readonly passed: Set<number>
 }
 
@@ -42,7 +42,7 @@ export class Witness {
     this.#published = published
   }
 
-  /** Reads the service's log, which keeps two thousand requests. Must be called before more have arrived. */
+  /** Reads new requests from the service's log. The log keeps two thousand, so this must be called often enough. */
   readRequests(): void {
     const { requests } = this.#sandbox
     const fresh = requests.total - this.#seen
@@ -97,7 +97,7 @@ async function marksIn(published: string): Promise<{ mark: string; value: number
       `SELECT report || ' ' || scope || ' ' || mark AS mark, epoch_us(value)::DOUBLE AS value FROM tidemark.marks WHERE report NOT LIKE '%audit%'`,
     )
   } catch {
-    // An error means that the published copy does not exist yet.
+    // The published copy does not exist yet, or cannot be read.
     return []
   }
 }

@@ -49,7 +49,7 @@ export class Workers {
     return this.#places.flatMap(({ isFrozen }, place) => (isFrozen ? [] : [place]))
   }
 
-  /** Kills a worker, as if its machine had died, and starts a new one at once. */
+  /** Kills a worker, as a crash of its machine would, and starts a new one at once. */
   async kill(place: number): Promise<void> {
     const worker = this.#places[place]
     if (worker === undefined) return
@@ -110,7 +110,7 @@ export class Workers {
   }
 }
 
-/** Returns the resident memory of a process; undefined on other systems than Linux. */
+/** Returns the resident memory of a process; undefined if the system is not Linux. */
 async function residentBytes(pid: number): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]

@@ -1,4 +1,4 @@
-/** `tidemark export`: writes the published copy's tables as files, and prints what was written. */
+/** `tidemark export`: writes the published copy's tables as files, and prints a summary. */
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type ExportResult, exportTo } from '../../warehouse/publish/export.ts'

@@ -54,7 +54,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID before any question if files would be replaced and the user does not confirm that. */
+/** Throws USAGE_INVALID if files would be replaced and the user declines. Runs before all other prompts. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)

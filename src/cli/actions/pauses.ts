@@ -1,4 +1,4 @@
-/** `tidemark pause` and `tidemark resume`: stop the runs of reports, and allow them again. */
+/** `tidemark pause` makes syncs skip reports, `tidemark resume` ends that. */
 import { errorFrom } from '../../operations/contract.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'

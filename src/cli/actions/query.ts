@@ -10,7 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** How the result is written. `parquet` is a file and requires `output`. */
+  /** The format of the result. `parquet` is written to the file that `output` names; other formats are printed. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number

@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** The number of files of the warehouse's size during a publication: the warehouse, the old copy, and the new copy. */
+/** During a publication, three files have the warehouse's size: the warehouse, the old copy, and the new copy. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -31,7 +31,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface Room {
   readonly free: number
   readonly size: number
-  /** Growth in bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
+  /** Growth of the warehouse in bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
   readonly growth: number | undefined
 }
 
@@ -54,7 +54,7 @@ async function growthADay(config: Config, size: number): Promise<number | undefi
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // In a younger warehouse, the first sync would count as normal growth.
+  // In a warehouse younger than `PACE_DAYS`, the first sync would count as normal growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
 }

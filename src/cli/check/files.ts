@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // Tidemark creates the log, staged rows, queue and socket next to the warehouse.
+    // The folder must be writable too: Tidemark creates the log, staged rows, queue and socket next to the warehouse.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -82,7 +82,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** Returns a size. Examples: `12.3 MB`, `4.5 GB`. */
+/** Returns a number of bytes as text. Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -108,14 +108,14 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns existing folders with staged rows or spilled memory, which the warehouse's next owner has to remove. */
+/** Returns existing folders with staged rows or spilled memory. The warehouse's next owner has to remove them. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
-/** For a file that does not exist yet: checks that the nearest existing folder above the file is writable. */
+/** Checks a file that does not exist yet: the nearest existing folder above the file must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
   // `lstat` also finds a symbolic link without a target, which would prevent the file from being created.

@@ -10,7 +10,7 @@ import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
-/** The check warns this number of days before the certificate expires, so that there is time to renew it. */
+/** The check warns this many days before the certificate expires, so that there is time to renew it. */
 const CERTIFICATE_DAYS_MIN = 14
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
@@ -41,7 +41,7 @@ interface Connection extends Disposable {
   readonly protocol: string
 }
 
-/** Opens a connection that trusts the same certificate authorities as the client. Returns its data and closes it. */
+/** Opens a connection that trusts the same certificate authorities as the client. Disposing closes the connection. */
 async function connected({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)

@@ -15,7 +15,7 @@ export async function resumeChecked(shell: Shell, config: Config, findings: read
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opens the warehouse for writing, which may migrate it, only if there is a pause to end.
+    // Opening for writing may migrate the warehouse. So it is only done if there is a pause to end.
     if (!mayExist(config) || !(await holdsRefused(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** Minimum lifetime of a token in milliseconds. Shorter ones need many token requests, which the service may limit. */
+/** Minimum lifetime of a token (ms) without a warning. Shorter ones need many token requests, which may be limited. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -86,7 +86,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** Returns a query from the report's start to now, without collections. An audit report is queried for record 1. */
+/** Returns a query from the report's start to now, without collections. For audit reports, it concerns record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -137,7 +137,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has other rows, the service cut page 1 short.
+  // A bare array has no total. If page 2 has other rows than page 1, the service returned less than a full page 1.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
@@ -146,7 +146,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
 /** Number of comparisons of pages 1 and 2. Rows may move between two responses, so all comparisons must agree. */
 const PAGING_TRIES = 3
 
-/** Returns whether page 2 has the same rows as page 1, which means that the service ignores page numbers. */
+/** Returns whether page 2 is the same as page 1 in all attempts: then the service ignores page numbers. */
 async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const first = await readPage(asking, asked)
@@ -182,7 +182,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Maximum difference between the clocks without a warning. A larger one makes logs hard to compare. */
+/** Maximum difference between the clocks without a warning. A larger difference makes logs hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {

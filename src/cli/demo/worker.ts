@@ -27,7 +27,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // Only these two variables, so that for example TIDEMARK_WAREHOUSE cannot change the demo's configuration.
+    // Passes only these two variables. Others, such as TIDEMARK_WAREHOUSE, would change the demo's configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)

@@ -1,4 +1,4 @@
-/** The files that `tidemark init` writes, and how they change existing files. */
+/** Writes the files of `tidemark init`, and changes existing files. */
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -32,7 +32,7 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the names of the secret's settings in the existing file, which the new secret replaces. */
+/** Returns which of the two variables for the secret an existing `.env` contains. They would be replaced. */
 export function replacedIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes of a kind that it does not contain. Throws USAGE_INVALID if no kind is possible. */
+/** Returns the text in a kind of quotes that it does not contain. Throws USAGE_INVALID if no kind is possible. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -34,6 +34,6 @@ export function isOurName(header: string | undefined, host: string): boolean {
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
-/** Returns the console's URL for a browser. */
+/** Returns the console's URL. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,6 +1,6 @@
 /**
- * Checks each request before its route runs. The check uses the matched route, never the text of the address. Every
- * route without `open` needs a login, including unknown paths and routes of plugins.
+ * Checks each request before its route runs. The check uses the matched route, never the text of the URL. Every route
+ * without `open` needs a login, including unknown paths and routes of plugins.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -17,14 +17,14 @@ declare module 'fastify' {
     readonly open?: boolean
   }
   interface FastifyRequest {
-    /** Identifier of the login session; '' without a login, or if a program sends the token. */
+    /** Identifier of the login session; '' without a session: open routes, and programs that send the token. */
     session: string
   }
 }
 
 export interface GateOptions {
   readonly token: Secret
-  /** The address that the console listens on. */
+  /** The host name or address on which the console listens. */
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
@@ -40,13 +40,13 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
     const failure = failureOf(gate, request)
-    // After this hook, Fastify calls the route, unless the hook has sent a response.
+    // After this hook, Fastify calls the route only if no response was sent.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns the error that rejects the request; undefined if the request may pass. Never throws. */
+/** Returns why the request is rejected; undefined if it may pass. Never throws, because plugins handle errors. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -56,7 +56,7 @@ function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'log
   return wantsPage(request) ? 'login' : loginNeeded()
 }
 
-/** Returns false if a login is missing. Throws CONSOLE_REFUSED, CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
+/** Returns whether a login exists or is not needed. Throws CONSOLE_REFUSED, and the errors of `checkToken`. */
 function pass(gate: GateOptions, request: FastifyRequest): boolean {
   if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
   const machine = bearerOf(request)
@@ -100,7 +100,7 @@ export function checkToken(
 
 const TOKEN_BYTES = 24
 
-/** Returns a random token, for a console without a configured token. */
+/** Returns a random token. Used if no token is configured. */
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -13,7 +13,7 @@ const ID_BYTES = 32
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The end of each session (ms of the monotonic clock) by the identifier's digest. The oldest session is first. */
+  /** Maps the digest of each session's identifier to the session's end (ms, monotonic clock). The oldest is first. */
   readonly #open = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -1,4 +1,4 @@
-/** Routes that act. Each sends the owner the same request as the command of the same name. */
+/** Routes for actions. Each sends the owner the same request as the command of the same name. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

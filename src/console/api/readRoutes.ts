@@ -1,4 +1,4 @@
-/** Routes that read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
+/** Routes that only read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
 import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
@@ -105,7 +105,7 @@ async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Ov
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's activity; none if the owner is another process that doesn't respond in `ACTIVITY_MS_MAX`. */
+/** Returns the owner's active and waiting runs; none if the owner is another process and responds too late. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { tell: () => undefined, signal }),

@@ -1,4 +1,4 @@
-/** Requests to the console's API. Requests that act have a header that pages of other sites cannot send. */
+/** Requests to the console's API. Requests for actions have a header that pages of other sites cannot send. */
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
@@ -8,7 +8,7 @@ const ACT_MS_MAX = 120_000
 /** The error code if the worker does not respond. */
 export const LOST = 'WORKER_LOST'
 
-/** An error with its code and what to do about it. */
+/** An error response: message, code, and what to do. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {
@@ -53,7 +53,7 @@ async function ask(path, init) {
   )
 }
 
-/** Throws the failure for a missing or incomplete response. @returns {never} */
+/** Throws the error for a missing or incomplete response. @returns {never} */
 function lost() {
   throw new Failure({
     code: LOST,

@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // This point, just before the run, has the lag of that moment. Without it, the line would fall slowly, not steeply.
+    // This point has the lag just before the run. Without it, the line would fall slowly instead of steeply.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -98,7 +98,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Returns a format of times that is as short as the axis allows. @param {readonly number[]} seconds */
+/** Returns a function that formats times on the axis as briefly as possible. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]

@@ -1,11 +1,11 @@
-/** Components that several views share: states, tables that become cards on a phone, and running runs. */
+/** Components that several views use: states, tables that become cards on a phone, and active runs. */
 import { cancelButton } from './actions.js'
 import { counted, duration, grouped, wordFor } from './format.js'
 import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
-/** A column with the name in `right` contains numbers. @typedef {string | { right: string }} Column */
+/** `{ right: name }` is a column of numbers, aligned right. @typedef {string | { right: string }} Column */
 /** @typedef {{ key: string, cells: readonly Content[] }} Row */
 
 const TONES = /** @type {Record<string, string>} */ ({
@@ -23,7 +23,7 @@ const TONES = /** @type {Record<string, string>} */ ({
 export const pill = (state) =>
   html`<span class="pill ${TONES[state] ?? ''} ${state === 'running' ? 'pulse' : ''}">${wordFor(state)}</span>`
 
-/** Returns the title, which gets the focus when its view opens. @param {string} title @param {string} [text] */
+/** Returns a view's title, which gets the focus when the view opens. @param {string} title @param {string} [text] */
 export const lead = (title, text) => html`
   <hgroup>
     <h1 id="title" tabindex="-1">${title}</h1>
@@ -96,7 +96,7 @@ function runningRow(run) {
   `
 }
 
-/** Without a `value`, the bar only shows that the run is active: its size is unknown. @param {RunningRun} run */
+/** Returns the bar's attributes. A bar without a value means that the run's size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -114,11 +114,11 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/** Matches a `resume` or `check` command at the end of a cure. */
+/** Matches the command `tidemark resume` or `tidemark check` at the end of a cure. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**
- * Returns the cure. If the page has a Resume button, the text names the button before the command.
+ * Returns the cure (the text that says what to do). Names the Resume button, if there is one, before the command.
  * @param {string} cure
  * @param {boolean} hasResumeButton
  */

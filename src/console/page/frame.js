@@ -82,7 +82,7 @@ const dialog = (question) => html`
 `
 
 /**
- * Moves the focus by code: a link to `#main` would change the part of the address that names the view.
+ * Moves the focus without changing the address: a link to `#main` would replace the view's name after the `#`.
  * @param {Event} event
  */
 function skip(event) {

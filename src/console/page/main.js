@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Returns the address without its filters: equal results are the same view. @param {Place} place */
+/** Returns the view's address without filters, to recognise the same view. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
 // Requests are numbered, because responses may arrive in a different order.
@@ -48,7 +48,7 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 let asked = 0
 /** The number of the request whose response is drawn. */
 let drawn = 0
-/** The number of the request that opened the current view, and the element that had the focus at that time. */
+/** `request` is the number of the request that opened the current view, `from` the element that had the focus then. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -65,7 +65,7 @@ function refresh() {
   if (!document.hidden) void load()
 }
 
-/** Refreshes the view without an action of the user. Such a refresh must not remove the user's selection of text. */
+/** Refreshes the view without an action of the user. The user's selection of text stays, if there is one. */
 function refreshByItself() {
   if (!document.hidden) void load({ keepsSelection: true })
 }
@@ -77,7 +77,7 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // Redrawing would replace an element that is being pressed, and its click would be lost.
+  // Waits for the end of a press: redrawing would replace the pressed element, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
@@ -136,7 +136,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(state, refresh), root)
-  // If the focused element was removed, the title gets the focus; otherwise the keyboard would start at the page's top.
+  // If the focused element was removed, focuses the title. Otherwise the keyboard would start at the top of the page.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 

@@ -4,21 +4,21 @@
  */
 import { after } from './clock.js'
 
-/** Milliseconds after which a press counts as ended. If the pointer leaves the window, the page receives no release. */
+/** Milliseconds after which a press counts as ended. A pointer that leaves the window causes no release event. */
 const PRESS_MS_MAX = 3_000
 /** Milliseconds from a finger's release to its click event. If the finger has moved away, no click follows. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Defined while the user presses an element. @type {(() => void) | undefined} */
+/** Defined while an element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Resolves when no element is pressed. @returns {Promise<void>} */
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws for at most `ms` milliseconds. @param {number} ms */
+/** Delays redraws until `release`, and for at most `ms` milliseconds. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
@@ -36,10 +36,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar clicks on release. Other keys click when pressed, so redraws need no delay.
+// The space bar clicks on release, so the press lasts. Other keys click at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
-// The click event follows the release: at once for a mouse, later for a finger.
+// A click ends the press. It follows the release at once for a mouse, later for a finger.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// Only `blur` of the window ends a press. An element also loses the focus when the user presses another one.
+// `blur` of the window ends a press. `blur` of an element does not: another element was pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -23,7 +23,7 @@
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // While the head loads, the page has no body yet.
+      // The message needs the body, which does not exist while the head loads.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },

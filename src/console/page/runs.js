@@ -1,4 +1,4 @@
-/** The view of runs, newest first, and of the jobs in the queues. */
+/** The view that lists the runs, newest first, and the jobs in the queues. */
 import { read } from './api.js'
 import { lead, pill, section, table } from './components.js'
 import { filters } from './filters.js'
@@ -18,7 +18,7 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
-  // If the queue cannot be read, the page still lists the runs, which are in the bookkeeping tables.
+  // If the queue cannot be read, the view still lists the runs. The error takes the place of the jobs.
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))

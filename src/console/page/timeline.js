@@ -11,7 +11,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** Minimum width in drawing units, so that a gap of one minute in twenty years is visible. */
+/** Minimum width in drawing units, so that even a gap of one minute in twenty years is visible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 

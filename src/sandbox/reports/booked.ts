@@ -1,6 +1,6 @@
 /**
  * The common part of enquiries, automated bookings and office reservations: a booker, a status and a stay (spec §2).
- * Their rows have no field with a modification time, so a row does not show when it changed.
+ * The rows contain no modification time, so a row does not show when it was changed.
  */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
@@ -25,7 +25,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the parts of a definition that depend on the booker, the status and the stay. */
+/** Returns the common part of the definition: fields, edits and compared fields. */
 export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   return {

@@ -1,6 +1,6 @@
 /**
  * Contents that rows and collections of several reports share. The specification does not define the fields of
- * collections (§2, gaps), so these are assumptions: scalars, one level of nesting, items with and without an `id`.
+ * collections (§2, gaps). So these are assumptions: scalars, one level of nesting, items with and without an `id`.
  */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
@@ -11,14 +11,14 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the number of the affiliate group; null for about a third of the rows ("if applicable", spec §2). */
+/** Returns the number of the affiliate group. About a third of the rows has none ("if applicable", spec §2): null. */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
 /** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of an event that is slightly older than the row of this number. No number: any event. */
+/** Returns the identifier of an event. With `number`, the event is slightly older than the row of that number. */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
   const { events } = dice.makings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')

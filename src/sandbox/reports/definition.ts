@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly required: readonly string[]
 }
 
-/** These groups of parameters are shared by several reports (spec §4). */
+/** Several reports share these groups of parameters (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
@@ -27,13 +27,13 @@ export const booker = { bookerEmail: 'string', bookerCompany: 'string', bookerNa
 /** Values by field name. A field whose value is undefined is left out of the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The source of a generated row: its key, its times and its random values. */
+/** What a row is generated from: its key, its times and its random values. */
 export interface RowSource {
   readonly key: number
   readonly dice: Dice
   readonly created: Ticks
   readonly modified: Ticks
-  /** The last change of an event or its children. In other reports, the same as `modified`. */
+  /** The time of the last change of the row or, for events, of its children. */
   readonly aggregate: Ticks
   readonly deleted: boolean
 }
@@ -45,18 +45,18 @@ export interface Definition {
   readonly firstKey: number
   /** The number of rows per event of the world. Example: 0.5. */
   readonly rowsPerEvent: number
-  /** The report's kind of record in audit entries. The specification defines no numbers, so these are arbitrary. */
+  /** The kind of the rows in audit entries. The specification defines no numbers, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted: boolean
   readonly fields: (row: RowSource) => Fields
   /** For each field that an edit may change, a function that returns a new value. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
-  /** The name of the field with an amount that is converted to the requested currency. */
+  /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
-  /** The range of that amount in euros, if the setting `amounts` is `cents`. */
+  /** The range of `amount` in euros if the option `amounts` is `cents`. */
   readonly amountEuros?: Range
-  /** Maps a parameter to the field that it filters, if their names differ. */
+  /** Maps a parameter to the field that is compared with it, if their names differ. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }

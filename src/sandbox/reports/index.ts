@@ -42,7 +42,7 @@ const AUDITS = {
     path: '/v1/EnquiryReport/{enquiryId}/Audit',
     scope: 'enquiries.read',
     envelope: true,
-    // The specification lists enquiryId as a parameter, but its sample body omits it. So the parameter is optional.
+    // The specification lists enquiryId as a parameter, but its sample body has none. So the parameter is optional.
     parameters: { enquiryId: 'integer', ...period, ...paging },
     required: ['since'],
   },
@@ -72,7 +72,7 @@ export const REPORTS: readonly string[] = ENDPOINTS.map(({ report }) => report)
 
 export const SCOPES: readonly string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
 
-/** The `entityId` of each report's rows in audit entries. */
+/** The number of each report in the audit parameter `entityId`. */
 export const ENTITY_IDS = perReport((report) => DEFINITIONS[report].entity.id)
 
 export const reportOfEntity = (entityId: number): WorldReport | undefined =>
@@ -82,7 +82,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in the path at the position of `{enquiryId}`. Not validated. */
+  /** The text that the path has in place of `{enquiryId}`. It is not validated here. */
   readonly enquiryId?: string
 }
 
