@@ -23,7 +23,7 @@ export type Flavour = keyof typeof FLAVOURS
 
 export interface BaseRows {
   readonly text: Buffer
-  /** The start of each row in `text`, and at the end the total length. There is one comma between two rows. */
+  /** The position of each row in `text`, followed by the total length. There is one comma between two rows. */
   readonly starts: Float64Array
   /** The modification time of each row in milliseconds since 1970, ascending. */
   readonly stamps: Float64Array

@@ -11,7 +11,7 @@ const STAMP_END = 'Z"'
 const STAMP_LENGTH_MAX = '2020-01-01T00:00:00.000'.length
 const ZERO = 0x30
 const COMMA = Buffer.from(',')
-/** Maximum size of a report whose text is kept in memory. A larger report writes each page when it is requested. */
+/** Maximum bytes of a report whose text is kept in memory. For a larger report, each page is written on request. */
 const KEPT_BYTES_MAX = 6_000_000_000
 
 interface Changed {

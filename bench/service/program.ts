@@ -1,6 +1,6 @@
 /**
  * The program of the bench's reporting service: token, pages of events, a way to change rows, and counters. It only
- * finds a slice of bytes and sends it, so that the measured time is the reader's.
+ * finds a slice of bytes and sends it, so that the measured time is that of the reader.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

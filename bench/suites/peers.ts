@@ -17,7 +17,9 @@ import { startService } from '../service/start.ts'
 const CHANGED_SHARE = 0.01
 const DRIFT_ROWS_MAX = 20_000
 const DRIFT_A_SECOND = 50
-/** Milliseconds to wait until all changes are in the past of the service's clock, which has whole seconds. */
+/**
+ * Milliseconds to wait after the last change. Then the service's clock, in whole seconds, is later than all changes.
+ */
 const SETTLED_MS = 2_100
 
 interface Measured {

@@ -41,7 +41,7 @@ export class Stop implements Disposable {
     process.channel?.unref()
   }
 
-  /** Aborts with CANCELLED when the user stops the program. */
+  /** Returns the signal, which aborts with CANCELLED when the user stops the program. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }

@@ -77,7 +77,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** Returns the variable or the line that sets a key, for messages. Without a file: the variable that could set it. */
+/** Returns the variable or line that sets a key, for messages. Without a file: the variable that could set it. */
 function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)

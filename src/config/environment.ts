@@ -45,7 +45,7 @@ export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Other variables, which are read by the launcher, or before the configuration exists. */
+/** Variables that are no settings: the launcher reads them, or they are read before the configuration exists. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>

@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Returns the schema inside optional and default wrappers. */
+/** Removes optional and default wrappers from a schema. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema

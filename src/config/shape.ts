@@ -42,7 +42,7 @@ export interface ReportConfig extends Rhythm {
   readonly timeZone: string
   /** How often a worker compares the whole report with the service; undefined if only on request. */
   readonly reconcile?: Rhythm
-  /** Minimum time (ms) between two comparisons of counts by incremental runs. 0: each run compares. Undefined: none. */
+  /** Minimum time (ms) between two comparisons of counts; 0 if each run compares, undefined if none does. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number

@@ -36,7 +36,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Converts Fastify's error if the request caused it (too large, no JSON, wrong fields); otherwise undefined. */
+/** Converts an error of Fastify that the request has caused (too large, no JSON, wrong fields); otherwise undefined. */
 function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

@@ -49,7 +49,7 @@ const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue ===
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // A job that is removed while the jobs are read is undefined.
+  // The list contains undefined for a job that was removed while the jobs were read.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

@@ -110,7 +110,7 @@ async function publish(engine: Engine): Promise<Publication> {
   }
 }
 
-/** Publishes. Returns the error if publishing fails. */
+/** Publishes. Returns only the error, if there is one. */
 async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
   const { publishError } = await publish(engine)
   return publishError === undefined ? {} : { publishError }

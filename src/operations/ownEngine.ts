@@ -58,7 +58,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Returns undefined: this process has only the runs of its own caller, who stops them by the signal. */
+  /** Returns undefined: in this process, only the caller's signal stops runs. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }

@@ -1,4 +1,4 @@
-/** The form of responses, and functions that create the specification's error responses (§7). */
+/** Response objects, and functions that create the specification's error responses (§7). */
 import type { PropertyErrors } from './validate.ts'
 
 export interface Answer {

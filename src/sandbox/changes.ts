@@ -204,7 +204,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // If the change needs an item and there is none, an item is added: a new modification time needs a change.
+    // A changed modification time requires a changed item, so a row without items gets one.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)

@@ -139,7 +139,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the fault's argument and counts the request if the fault applies to this request. Otherwise undefined. */
+  /** If the fault applies to this request, returns its argument and counts the request. Otherwise returns undefined. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined

@@ -25,7 +25,7 @@ export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface SandboxOptions {
-  /** The number of events, budgets and MERF submissions each. Other reports have half as many rows. Default: 500. */
+  /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
   readonly rows?: number | undefined
   readonly seed?: number | undefined
   /** The port to listen on. The default 0 means any free port. */

@@ -11,7 +11,7 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  /** With `cents`, converted amounts have two fractional digits. */
+  /** If `amounts` is `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n

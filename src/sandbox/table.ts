@@ -22,7 +22,7 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True if the row is deleted: it is returned only with `includeDeleted`, or never without that parameter. */
+  /** True if the row is deleted: it is returned with `includeDeleted`, if the report has that parameter. */
   deleted: boolean
   /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
   nano: bigint

@@ -23,7 +23,7 @@ export interface Checked {
   readonly request: ReportRequest
   /** Errors by property. If there are any, the service rejects the request. */
   readonly errors: PropertyErrors
-  /** Errors for parameters that the specification lacks. They count only if the service is strict. */
+  /** Errors about unspecified parameters. Only a strict service rejects a request because of them. */
   readonly unknown: PropertyErrors
 }
 

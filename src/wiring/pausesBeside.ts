@@ -35,7 +35,7 @@ export function pausesBeside(warehouse: string, identity: string, clock: Pick<Cl
   return {
     remainingMs,
     pause: async (ms) => {
-      // Only pauses that are too long for a run to wait are stored.
+      // A short pause is not stored, because the run itself waits until it ends.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

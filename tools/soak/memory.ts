@@ -1,4 +1,4 @@
-/** Checks whether memory grows: fits a least-squares line through samples of processes of different ages. */
+/** Checks whether memory grows: fits a least-squares line through samples from many processes. */
 
 export interface MemorySample {
   readonly role: 'owner' | 'puller'
@@ -14,7 +14,7 @@ export interface MemoryFigures {
   readonly samples: number
   readonly medianMb: number
   readonly maxMb: number
-  /** Growth of memory over the whole soak, with samples of all processes of the role. */
+  /** Growth of the role's memory over the whole soak, in all its processes. */
   readonly mbPerMinute: number
 }
 

@@ -1,4 +1,4 @@
-/** The options of a soak, and the objects that all its files use. */
+/** The options of a soak, and the objects that its parts share. */
 import type { World } from '../../test/cli/support.ts'
 import type { RedisServer } from '../../test/support/redisServer.ts'
 import type { Witness } from './witness.ts'

@@ -89,7 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
-/** Returns the configuration of the given settings. Loads it in an empty folder, so that no other file changes it. */
+/** Loads the configuration from the answers, in an empty folder, so that no existing file changes it. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

@@ -34,7 +34,7 @@ export async function verify(
   return code
 }
 
-/** Returns the exit code: 1 if rows differ or a read failed; 2 if all errors are of usage (an impossible window). */
+/** Returns the exit code: 1 if rows differ or a read failed, 2 if all errors are usage errors (impossible windows). */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))

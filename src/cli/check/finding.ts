@@ -1,4 +1,4 @@
-/** The findings of checks, and their table. */
+/** Findings of checks, and how they are printed. */
 import type { SyncError } from '../../errors.ts'
 import { line, table } from '../layout.ts'
 

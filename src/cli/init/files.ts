@@ -1,4 +1,4 @@
-/** Writes the files of `tidemark init`, and changes existing files. */
+/** Creates and changes the files of `tidemark init`: settings, `.env` and `.gitignore`. */
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'

@@ -63,7 +63,7 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/** Returns the dialog. Its `returnValue` is the pressed button's, or empty. @param {State['question']} question */
+/** Returns the dialog. The pressed button sets its `returnValue`. @param {State['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${

@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Returns the view's address without filters, to recognise the same view. @param {Place} place */
+/** Returns the address without filters. Equal results mean the same view. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
 // Requests are numbered, because responses may arrive in a different order.

@@ -11,7 +11,7 @@ const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Defined while an element is pressed. @type {(() => void) | undefined} */
+/** Ends a press that lasts too long; undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Resolves when no element is pressed. @returns {Promise<void>} */

@@ -19,7 +19,7 @@ const definitions = {
   merf_submissions: merfSubmissions,
 } as const satisfies Readonly<Record<string, Definition>>
 
-/** A report that has rows of its own. */
+/** A report with rows of its own, unlike the audit reports. */
 export type WorldReport = keyof typeof definitions
 
 export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
