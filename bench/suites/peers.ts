@@ -17,9 +17,7 @@ import { startService } from '../service/start.ts'
 const CHANGED_SHARE = 0.01
 const DRIFT_ROWS_MAX = 20_000
 const DRIFT_A_SECOND = 50
-/**
- * Milliseconds to wait after the last change. Then the service's clock, in whole seconds, is later than all changes.
- */
+/** Milliseconds to wait after the last change, so that the service's clock (whole seconds) is later than it. */
 const SETTLED_MS = 2_100
 
 interface Measured {
