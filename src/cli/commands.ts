@@ -302,7 +302,7 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
 
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the
 tables and columns that are declared. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness;
-docs/READING.md shows how to attach the copy.`,
+docs/READING-TOOLS.md shows how to attach the copy.`,
     action: async () => (await import('./actions/schema.ts')).schema,
   },
   {
