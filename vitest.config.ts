@@ -17,6 +17,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     setupFiles: ['./test/support/processorTime.ts'],
+    tags: [{ name: 'long', description: 'runs in `npm run test:long`, not in `npm test` (docs/TESTING.md)' }],
     reporters: ['default', './test/support/countReporter.ts'],
     projects: [
       {

@@ -1,4 +1,7 @@
-/** The estimates of `tidemark backfill --dry-run` for the reports that backfill.test.ts leaves out. */
+/**
+ * The estimates of `tidemark backfill --dry-run` for the reports that backfill.test.ts leaves out.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { compareEstimate } from './backfillEstimate.ts'
 

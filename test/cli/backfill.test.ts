@@ -22,7 +22,11 @@ describe('tidemark backfill', () => {
   it.each([
     ['enquiries', 1],
     ['events', 2],
-  ] as const)('says in a dry run about how many requests it takes, and writes nothing: %s', compareEstimate)
+  ] as const)(
+    'says in a dry run about how many requests it takes, and writes nothing: %s',
+    { tags: 'long' },
+    compareEstimate,
+  )
 
   it('shows the windows of a dry run to people', async () => {
     await using world = await aWorld(SMALL)
@@ -35,7 +39,9 @@ describe('tidemark backfill', () => {
     expect(stdout).toMatch(/nothing was written/)
   })
 
-  it('that is stopped says how to go on, and the same command goes on with what is missing', async () => {
+  it('that is stopped says how to go on, and the same command goes on with what is missing', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld({ ...SMALL, sandbox: { rows: 400, faults: ['slow:60'] } })
     const running = world.start(['backfill', 'enquiries'])
     const isUnderWay = () =>
@@ -58,7 +64,9 @@ describe('tidemark backfill', () => {
     expect(held?.n).toBe(world.sandbox.world.keys('enquiries').length)
   })
 
-  it('that was cancelled is told as that when it is cancelled again, and one that is not known as that', async () => {
+  it('that was cancelled is told as that when it is cancelled again, and one that is not known as that', {
+    tags: 'long',
+  }, async () => {
     await using redis = await startRedis()
     await using world = await aWorld({ sandbox: { faults: ['403@events'] }, settings: { queue: redis.url } })
     const failed = JSON.parse((await world.run('backfill', 'events', '--json')).stdout) as object
@@ -76,7 +84,7 @@ describe('tidemark backfill', () => {
     await worker.ended
   })
 
-  it('ends with 1 and says which report failed, after the others are done', async () => {
+  it('ends with 1 and says which report failed, after the others are done', { tags: 'long' }, async () => {
     await using world = await aWorld({
       sandbox: { rows: 20, clients: [{ forbidden: ['enquiries'] }] } as never,
       settings: { defaults: { page_size: 10 } },

@@ -109,7 +109,7 @@ describe('tidemark check', () => {
     expect(stdout).toMatch(/^warehouse +fail /m)
   })
 
-  it('tells size, layout and loads once there are any', async () => {
+  it('tells size, layout and loads once there are any', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events', '--quiet')
     const { stdout } = await world.run('check')

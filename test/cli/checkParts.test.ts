@@ -140,7 +140,9 @@ describe('the line of the queue', () => {
     ])
   })
 
-  it('makes no embedded store, opens one that is there, and leaves it to a worker that has it open', async () => {
+  it('makes no embedded store, opens one that is there, and leaves it to a worker that has it open', {
+    tags: 'long',
+  }, async () => {
     await using place = await aPlace()
     const warehouse = path.join(place.folder, 'w.duckdb')
     const config = { queue: 'embedded', warehouse } as Config
@@ -189,12 +191,14 @@ async function saidOf(rights: Rights, left?: string) {
 }
 
 describe('the lines of the warehouse and the published copy', () => {
-  it('pass where both can be written, and a copy that is only ever replaced may be read-only', async () => {
+  it('pass where both can be written, and a copy that is only ever replaced may be read-only', {
+    tags: 'long',
+  }, async () => {
     const { found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o400 })
     expect(found).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }])
   })
 
-  it('fail where the file can be read and not written, and name it', async () => {
+  it('fail where the file can be read and not written, and name it', { tags: 'long' }, async () => {
     const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o400, published: 0o600 })
     expect(found).toMatchObject([{ verdict: 'fail', code: 'WAREHOUSE_MISSING' }, { verdict: 'ok' }])
     expect(found[0]?.found).toContain(`${folder}/warehouse.duckdb may not be written by this user (EACCES)`)
@@ -203,6 +207,7 @@ describe('the lines of the warehouse and the published copy', () => {
 
   it.each(['warehouse.duckdb.staging', 'warehouse.duckdb.spill-1'])(
     'fail where %s was left by another user, since no sync can clear it away',
+    { tags: 'long' },
     async (left) => {
       const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o600 }, left)
       expect(found).toMatchObject([{ verdict: 'fail', code: 'WAREHOUSE_MISSING' }, { verdict: 'ok' }])
@@ -210,14 +215,16 @@ describe('the lines of the warehouse and the published copy', () => {
     },
   )
 
-  it('warn where the lines of runs cannot be kept, since another user left their folder', async () => {
+  it('warn where the lines of runs cannot be kept, since another user left their folder', {
+    tags: 'long',
+  }, async () => {
     const left = 'warehouse.duckdb.logs'
     const { folder, found } = await saidOf({ folder: 0o700, warehouse: 0o600, published: 0o600 }, left)
     expect(found).toMatchObject([{ verdict: 'warn', cure: expect.stringContaining(left) as string }, { verdict: 'ok' }])
     expect(found[0]?.found).toContain(`${folder}/${left} may not be written by this user (EACCES): no line of a run`)
   })
 
-  it('fail where nothing can be made beside the files, and name the folder', async () => {
+  it('fail where nothing can be made beside the files, and name the folder', { tags: 'long' }, async () => {
     const { folder, found } = await saidOf({ folder: 0o500, warehouse: 0o600, published: 0o600 })
     const inFolder = { verdict: 'fail', found: expect.stringContaining(`${folder} may not be written by this user`) }
     expect(found).toMatchObject([inFolder, inFolder])
@@ -225,7 +232,9 @@ describe('the lines of the warehouse and the published copy', () => {
 })
 
 describe('the lines of files that are not there yet', () => {
-  it('fail where the folder cannot be entered, and do not say that the first sync makes them', async () => {
+  it('fail where the folder cannot be entered, and do not say that the first sync makes them', {
+    tags: 'long',
+  }, async () => {
     const { folder, found } = await saidOf({ folder: 0o000, warehouse: 0o600, published: 0o600 })
     const reached = (name: string) => ({
       verdict: 'fail',

@@ -12,6 +12,7 @@ const livingIn = (folder: string): string =>
 
 describe('tidemark demo', () => {
   it('shows a worker that reads everything and then what changed, three queries, and leaves nothing running', {
+    tags: 'long',
     timeout: 180_000,
   }, async () => {
     await using place = await aPlace({ env: { REPORTING_BASE_URL: 'https://production.example.com' } })
@@ -31,7 +32,7 @@ describe('tidemark demo', () => {
     expect(next.stdout).toContain('301')
   })
 
-  it('takes its service with it when it is killed', async () => {
+  it('takes its service with it when it is killed', { tags: 'long' }, async () => {
     await using place = await aPlace()
     const running = place.start(['demo'])
     await until(() => running.said().includes('It runs at'), 'the service runs')
@@ -40,7 +41,7 @@ describe('tidemark demo', () => {
     await until(() => livingIn(place.folder) === '', 'nothing runs')
   })
 
-  it('stops on request and takes its service with it', async () => {
+  it('stops on request and takes its service with it', { tags: 'long' }, async () => {
     await using place = await aPlace()
     const running = place.start(['demo'])
     await until(() => running.said().includes('It runs at'), 'the service runs')

@@ -16,7 +16,7 @@ const json = async (world: World, ...args: string[]): Promise<Told> =>
   JSON.parse((await world.run('export', '--to', 'out', '--json', ...args)).stdout) as Told
 
 describe('tidemark export', () => {
-  it('writes all reports, then what changed, then nothing', async () => {
+  it('writes all reports, then what changed, then nothing', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', '--quiet')
     const { code, stdout, stderr } = await world.run('export', '--to', 'out')
@@ -37,7 +37,7 @@ describe('tidemark export', () => {
     expect(reports).toEqual(reportNames)
   })
 
-  it('exports the named reports alone', async () => {
+  it('exports the named reports alone', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events', '--quiet')
     expect((await json(world, 'merf_submissions', 'events')).reports.map(({ report }) => report)).toEqual([
@@ -66,7 +66,7 @@ describe('tidemark export', () => {
     })
   })
 
-  it('says what is wrong with the call, the folder or the time', async () => {
+  it('says what is wrong with the call, the folder or the time', { tags: 'long' }, async () => {
     await using world = await aWorld()
     const asked = async (...args: string[]) => {
       const { code, stdout, stderr } = await world.run('export', ...args)

@@ -16,7 +16,7 @@ const program = (path: string) => JSON.stringify(fileURLToPath(new URL(`../../sr
 it.each([
   ['staged rows', 'warehouse.duckdb.staging'],
   ['a spill', 'warehouse.duckdb.spill-1'],
-])('%s of another user are named when the warehouse is opened', async (_, name) => {
+])('%s of another user are named when the warehouse is opened', { tags: 'long' }, async (_, name) => {
   await using folder = await aFolder()
   const left = join(folder.path, name)
   await mkdir(join(left, 'inner'), { recursive: true })
@@ -75,7 +75,7 @@ const refused = (file = '') => ({
   message: `${file} cannot be reached: EACCES: permission denied`,
 })
 
-it('files that this user may not look at are not taken for missing ones', async () => {
+it('files that this user may not look at are not taken for missing ones', { tags: 'long' }, async () => {
   await using folder = await aFolder()
   const [warehouse, published] = ['warehouse', 'published'].map((name) => join(folder.path, `${name}.duckdb`))
   for (const path of [warehouse ?? '', published ?? '']) await (await Warehouse.open({ path, memory: '256MB' })).close()
@@ -88,7 +88,7 @@ it('files that this user may not look at are not taken for missing ones', async 
 it.each([
   ["enter the warehouse's folder", { folder: 0o000, warehouse: 0o600 }],
   ['read the warehouse', { folder: 0o700, warehouse: 0o000 }],
-])('who may not %s is shown the published copy', async (_, rights) => {
+])('who may not %s is shown the published copy', { tags: 'long' }, async (_, rights) => {
   await using folder = await aFolder()
   await using shared = await aFolder()
   const published = join(shared.path, 'published.duckdb')

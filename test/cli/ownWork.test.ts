@@ -20,7 +20,10 @@ interface KeptLine {
 }
 
 describe('a run from the command line', () => {
-  it('is found again by its identifier and its report, whatever the command was and said', LONG, async () => {
+  it('is found again by its identifier and its report, whatever the command was and said', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld({ settings: ONLY_EVENTS })
     const said = async (run: string) => {
       const { stdout } = await world.run('logs', run, '--json')
@@ -51,23 +54,22 @@ describe('a run from the command line', () => {
     }
   })
 
-  it(
-    'that fails tells there what to do, and its record and pause are in the books, also of a reconcile',
-    LONG,
-    async () => {
-      await using world = await aWorld({ settings: ONLY_EVENTS })
-      await world.run('sync')
-      world.sandbox.setFaults(['403@events'])
-      expect(await world.run('reconcile', 'events')).toMatchObject({ code: 1 })
-      const { stdout } = await world.run('logs', 'events')
-      expect(stdout).toMatch(/events \(reconcile\): failed: .*\n +what to do: .*tidemark resume events/)
-      expect(stdout).not.toContain(SECRET_TEXT)
-      const status = JSON.parse((await world.run('status', '--json')).stdout) as { reports: object[] }
-      expect(status.reports).toContainEqual(expect.objectContaining({ report: 'events', state: 'paused' }))
-    },
-  )
+  it('that fails tells there what to do, and its record and pause are in the books, also of a reconcile', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
+    await using world = await aWorld({ settings: ONLY_EVENTS })
+    await world.run('sync')
+    world.sandbox.setFaults(['403@events'])
+    expect(await world.run('reconcile', 'events')).toMatchObject({ code: 1 })
+    const { stdout } = await world.run('logs', 'events')
+    expect(stdout).toMatch(/events \(reconcile\): failed: .*\n +what to do: .*tidemark resume events/)
+    expect(stdout).not.toContain(SECRET_TEXT)
+    const status = JSON.parse((await world.run('status', '--json')).stdout) as { reports: object[] }
+    expect(status.reports).toContainEqual(expect.objectContaining({ report: 'events', state: 'paused' }))
+  })
 
-  it('leaves no more of them than is kept, although no worker ever looks', LONG, async () => {
+  it('leaves no more of them than is kept, although no worker ever looks', { ...LONG, tags: 'long' }, async () => {
     await using world = await aWorld({ settings: ONLY_EVENTS })
     const folder = path.join(world.folder, 'data/warehouse.duckdb.logs')
     await mkdir(folder, { recursive: true })
@@ -78,30 +80,29 @@ describe('a run from the command line', () => {
     expect(kept).not.toContain('2020-01-01T00.jsonl')
   })
 
-  it(
-    'is one trace for each report where the standard variables ask for it, with requests and loads',
-    LONG,
-    async () => {
-      await using collector = await aCollector()
-      await using world = await aWorld({ settings: ONLY_EVENTS, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
-      for (const args of [['sync'], ['backfill', 'events', '--from', '2024-01-01'], ['reconcile', 'events']]) {
-        // A process has one tracer for all of its life.
-        expect(await world.start(args).ended).toMatchObject({ code: 0 })
-      }
-      const { spans } = collector
-      const roots = spans.filter(({ name }) => name === 'tidemark run')
-      expect(roots.map(({ attributes }) => attributes.find(({ key }) => key === 'tidemark.kind')?.value)).toEqual([
-        { stringValue: 'incremental' },
-        { stringValue: 'backfill' },
-        { stringValue: 'reconcile' },
-      ])
-      for (const root of roots) {
-        const below = spans.filter((span) => lineage(spans, span)[0] === root).map(({ name }) => name)
-        expect(below).toEqual(
-          expect.arrayContaining(['tidemark run', 'tidemark walk', 'tidemark request', 'tidemark load']),
-        )
-      }
-      expect(collector.received.join('\n')).not.toContain(SECRET_TEXT.slice(0, 14))
-    },
-  )
+  it('is one trace for each report where the standard variables ask for it, with requests and loads', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
+    await using collector = await aCollector()
+    await using world = await aWorld({ settings: ONLY_EVENTS, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+    for (const args of [['sync'], ['backfill', 'events', '--from', '2024-01-01'], ['reconcile', 'events']]) {
+      // A process has one tracer for all of its life.
+      expect(await world.start(args).ended).toMatchObject({ code: 0 })
+    }
+    const { spans } = collector
+    const roots = spans.filter(({ name }) => name === 'tidemark run')
+    expect(roots.map(({ attributes }) => attributes.find(({ key }) => key === 'tidemark.kind')?.value)).toEqual([
+      { stringValue: 'incremental' },
+      { stringValue: 'backfill' },
+      { stringValue: 'reconcile' },
+    ])
+    for (const root of roots) {
+      const below = spans.filter((span) => lineage(spans, span)[0] === root).map(({ name }) => name)
+      expect(below).toEqual(
+        expect.arrayContaining(['tidemark run', 'tidemark walk', 'tidemark request', 'tidemark load']),
+      )
+    }
+    expect(collector.received.join('\n')).not.toContain(SECRET_TEXT.slice(0, 14))
+  })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { aWorld } from './support.ts'
 
 describe('tidemark pause and resume', () => {
-  it('let sync skip a report, with exit code 1 and the reason, until it is resumed', async () => {
+  it('let sync skip a report, with exit code 1 and the reason, until it is resumed', { tags: 'long' }, async () => {
     await using world = await aWorld()
     expect(await world.run('pause', 'events')).toMatchObject({ code: 0, stdout: 'paused: events\n' })
     const skipped = await world.run('sync', 'events')
@@ -21,7 +21,9 @@ describe('tidemark pause and resume', () => {
     expect((await world.run('resume', 'event')).code).toBe(2)
   })
 
-  it('once the credentials are refused neither verify nor a dry run asks for a token, until check or resume', async () => {
+  it('once the credentials are refused neither verify nor a dry run asks for a token, until check or resume', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events', 'enquiries')
     const wrong = (...args: string[]) => world.runWith({ REPORTING_CLIENT_SECRET: 'wrong' }, ...args)
@@ -39,7 +41,7 @@ describe('tidemark pause and resume', () => {
     expect((await world.run('backfill', 'enquiries', '--dry-run')).code).toBe(0)
   })
 
-  it('a check that passes resumes what the service had refused', async () => {
+  it('a check that passes resumes what the service had refused', { tags: 'long' }, async () => {
     await using world = await aWorld({ sandbox: { faults: ['403@enquiries'] } })
     await world.run('sync', 'enquiries')
     world.sandbox.setFaults([])
@@ -50,7 +52,7 @@ describe('tidemark pause and resume', () => {
 })
 
 describe('tidemark reconcile', () => {
-  it('says what it found, and marks what two reconciles in a row did not find', async () => {
+  it('says what it found, and marks what two reconciles in a row did not find', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'enquiries')
     const [key] = world.sandbox.world.liveKeys('enquiries') as [number]
@@ -63,7 +65,9 @@ describe('tidemark reconcile', () => {
     expect(deleted.stdout).toBe(`enquiry_id\n${key}\n`)
   })
 
-  it('asks nothing of a report that is paused, and for no token where the credentials are refused, with 1 and the reason', async () => {
+  it('asks nothing of a report that is paused, and for no token where the credentials are refused, with 1 and the reason', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld()
     await world.run('pause', 'enquiries')
     const paused = await world.run('reconcile', 'enquiries')

@@ -16,7 +16,9 @@ async function inAPause(retryAfterS: number): Promise<World> {
 }
 
 describe('a pause that is longer than a run waits', () => {
-  it('lets no command after it ask the service, each says until when, and is over by itself', async () => {
+  it('lets no command after it ask the service, each says until when, and is over by itself', {
+    tags: 'long',
+  }, async () => {
     await using world = await inAPause(HOUR_S)
     const first = await world.run('sync', 'events')
     expect(first.stdout).toMatch(/RATE_LIMITED/)
@@ -35,7 +37,9 @@ describe('a pause that is longer than a run waits', () => {
     expect((await world.run('sync', 'events')).code).toBe(0)
   })
 
-  it('holds up neither another client, nor anybody whose clock was set back, nor where its file is no JSON', async () => {
+  it('holds up neither another client, nor anybody whose clock was set back, nor where its file is no JSON', {
+    tags: 'long',
+  }, async () => {
     await using world = await inAPause(HOUR_S)
     await world.run('sync', 'events')
     world.sandbox.setFaults([])

@@ -156,7 +156,7 @@ describe('tidemark query', () => {
     expect(stderr).toMatch(new RegExp(`${why}[^]*USAGE_INVALID`))
   })
 
-  it('prints results of hundreds of columns and many thousand rows whole', async () => {
+  it('prints results of hundreds of columns and many thousand rows whole', { tags: 'long' }, async () => {
     const columns = Array.from({ length: 400 }, (_, n) => `range + ${n} AS c${n}`).join(', ')
     const sql = `SELECT ${columns} FROM range(6000)`
     const csv = await world.run('query', '--format', 'csv', sql)
@@ -188,7 +188,7 @@ describe('tidemark query', () => {
     expect(stderr).toMatch(/nothing was published yet[^]*WAREHOUSE_MISSING[^]*tidemark sync/)
   })
 
-  it('stops when its reader has seen enough', async () => {
+  it('stops when its reader has seen enough', { tags: 'long' }, async () => {
     const running = world.start(['query', '--format', 'csv', 'SELECT * FROM range(1000000000)'])
     await until(() => running.said().length > 100_000, 'rows')
     running.kill('SIGINT')
@@ -206,7 +206,7 @@ describe('tidemark status', () => {
     expect(JSON.parse((await world.run('status', '--json')).stdout)).toEqual({ from: null, path: null, reports: [] })
   })
 
-  it('shows mark, lag, rows and what stands in the way of each report', async () => {
+  it('shows mark, lag, rows and what stands in the way of each report', { tags: 'long' }, async () => {
     await using world = await aWorld({ settings: { currencies: [] }, sandbox: { faults: ['403@enquiries'] } })
     await world.run('sync')
     const { code, stdout } = await world.run('status')
@@ -221,7 +221,7 @@ describe('tidemark status', () => {
     expect(told.reports[0]).toMatchObject({ state: 'done', rows: 40, rejected: 0, deletes_visible: 'flag' })
   })
 
-  it('reads the published copy while a sync has the warehouse', async () => {
+  it('reads the published copy while a sync has the warehouse', { tags: 'long' }, async () => {
     await using world = await synced()
     world.sandbox.setFaults(['slow:5000'])
     const asked = world.sandbox.requests.total

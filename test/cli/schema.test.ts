@@ -49,7 +49,7 @@ const relation = (table: string, field: string, more: object = {}) => ({
 })
 
 describe('tidemark schema before the first sync', () => {
-  it('prints SQL that makes every table in an empty database', async () => {
+  it('prints SQL that makes every table in an empty database', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await using database = await Database.open(':memory:', { memory: '256MB' })
     await database.run(await schemaOf(world))
@@ -61,7 +61,7 @@ describe('tidemark schema before the first sync', () => {
     expect(await database.rows('SELECT * FROM current.events__meeting_rooms')).toEqual([])
   })
 
-  it('prints the dictionary and sources of what is known beforehand', async () => {
+  it('prints the dictionary and sources of what is known beforehand', { tags: 'long' }, async () => {
     await using world = await aWorld()
     const markdown = await schemaOf(world, '--format', 'markdown')
     for (const line of dictionary([]).split('\n')) expect(markdown).toContain(line)
@@ -77,7 +77,7 @@ describe('tidemark schema before the first sync', () => {
 })
 
 describe('tidemark schema after a sync', () => {
-  it('has the columns that the data brought, in every format', async () => {
+  it('has the columns that the data brought, in every format', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', '--quiet')
     const found = 'SELECT table_name AS "table", column_name AS name, type FROM tidemark.columns'
@@ -100,7 +100,7 @@ describe('tidemark schema after a sync', () => {
     }
   })
 
-  it('has tests and freshness in the dbt sources', async () => {
+  it('has tests and freshness in the dbt sources', { tags: 'long' }, async () => {
     await using world = await aWorld({
       sandbox: { rows: 12 },
       settings: { reports: { events: { every: '2m' }, enquiries: { enabled: false } } },
@@ -139,7 +139,7 @@ describe('tidemark schema after a sync', () => {
     for (const { name } of sources.flatMap((source) => source.tables)) expect(name).toMatch(/^[a-z_]+$/)
   })
 
-  it('has the versions of reports with history, in SQL and dbt', async () => {
+  it('has the versions of reports with history, in SQL and dbt', { tags: 'long' }, async () => {
     await using world = await aWorld({ sandbox: { rows: 3 }, settings: { reports: { events: { history: true } } } })
     await world.run('sync', '--quiet', 'events')
     const versions = named((await sourcesOf(world)).sources, 'tidemark_history')
@@ -152,7 +152,7 @@ describe('tidemark schema after a sync', () => {
     expect(await empty.rows('FROM history.events')).toEqual([])
   })
 
-  it('reads the file that the configuration names', async () => {
+  it('reads the file that the configuration names', { tags: 'long' }, async () => {
     await using world = await aWorld({ settings: { published: './data/readers.duckdb' } })
     await world.run('sync', 'events', '--quiet')
     const { sources } = await sourcesOf(world)

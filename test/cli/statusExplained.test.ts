@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until } from '../jobs/support.ts'
 import { aWorld } from './support.ts'
 
-it('says why a report holds no rows, and that nothing reads by itself without a worker', async () => {
+it('says why a report holds no rows, and that nothing reads by itself without a worker', { tags: 'long' }, async () => {
   await using world = await aWorld({ settings: { reports: { events: { filters: { companyId: 987_654_321 } } } } })
   await world.run('sync', 'events', '--quiet')
   const { stdout } = await world.run('status')
@@ -14,7 +14,7 @@ it('says why a report holds no rows, and that nothing reads by itself without a 
   expect(stdout).toContain('No worker runs, so nothing is read by itself: "tidemark worker" starts one')
 })
 
-it('says why a report is paused and what to do, whoever paused it', async () => {
+it('says why a report is paused and what to do, whoever paused it', { tags: 'long' }, async () => {
   await using world = await aWorld({ sandbox: { faults: ['403@enquiries'] } })
   await world.run('sync', 'events', 'enquiries', '--quiet')
   await world.run('pause', 'events')
@@ -23,7 +23,7 @@ it('says why a report is paused and what to do, whoever paused it', async () => 
   expect(stdout).toMatch(/^enquiries is paused: .*403.*\n {2}what to do: .*resume enquiries/m)
 })
 
-it('says when the schedule asks for each report next', { timeout: 120_000 }, async () => {
+it('says when the schedule asks for each report next', { tags: 'long', timeout: 120_000 }, async () => {
   await using shop = await aWorkshop({
     store: 'embedded',
     settings: { defaults: { every: '1h', reconcile_every: '7d' } },

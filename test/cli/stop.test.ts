@@ -22,7 +22,7 @@ describe('stopping a sync', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('by %s ends with %i and one line', async (signal, code) => {
+  ] as const)('by %s ends with %i and one line', { tags: 'long' }, async (signal, code) => {
     await using world = await slowly()
     const running = await midRun(world)
     running.kill(signal)
@@ -32,7 +32,7 @@ describe('stopping a sync', () => {
     expect(ended.stderr).not.toContain('UNEXPECTED')
   })
 
-  it('gives a machine its one document, which says that it was stopped', async () => {
+  it('gives a machine its one document, which says that it was stopped', { tags: 'long' }, async () => {
     await using world = await slowly()
     const before = world.sandbox.requests.total
     const running = world.start(['sync', 'events', 'enquiries', 'budgets', '--json'])
@@ -43,7 +43,7 @@ describe('stopping a sync', () => {
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'CANCELLED', cure: expect.stringContaining('again') } })
   })
 
-  it('leaves a warehouse that goes on where it stopped, and no staged rows', async () => {
+  it('leaves a warehouse that goes on where it stopped, and no staged rows', { tags: 'long' }, async () => {
     await using world = await slowly()
     await world.run('sync', 'events')
     world.sandbox.world.edit('events', 100_001)
@@ -58,7 +58,7 @@ describe('stopping a sync', () => {
     expect(await liveRows({ warehouse }, 'budgets', 'EUR')).toBe(world.sandbox.world.liveKeys('budgets').length)
   })
 
-  it('ends at once when it is asked a second time', async () => {
+  it('ends at once when it is asked a second time', { tags: 'long' }, async () => {
     await using world = await aWorld({ sandbox: { faults: ['slow:20000'] } })
     const running = world.start(['sync', 'events'])
     await until(() => world.sandbox.requests.total > 0, 'a request')
@@ -68,7 +68,7 @@ describe('stopping a sync', () => {
     expect(await running.ended).toMatchObject({ code: 130 })
   })
 
-  it('clears what a killed run left staged', async () => {
+  it('clears what a killed run left staged', { tags: 'long' }, async () => {
     await using world = await slowly()
     const running = await midRun(world)
     running.kill('SIGKILL')

@@ -12,7 +12,7 @@ interface Document {
 }
 
 describe('tidemark sync', () => {
-  it('says of a start in the future that it is the start', async () => {
+  it('says of a start in the future that it is the start', { tags: 'long' }, async () => {
     await using world = await aWorld({ settings: { defaults: { start: '2999-01-01' } } })
     const { code, stdout } = await world.run('sync', 'events')
     expect(code).toBe(1)
@@ -32,7 +32,7 @@ describe('tidemark sync', () => {
     expect(existsSync(path.join(world.folder, 'data/published.duckdb'))).toBe(true)
   })
 
-  it('reads only what changed when it runs again', async () => {
+  it('reads only what changed when it runs again', { tags: 'long' }, async () => {
     await using world = await aWorld()
     await world.run('sync', 'events')
     world.sandbox.world.edit('events', 100_001)
@@ -41,7 +41,9 @@ describe('tidemark sync', () => {
     expect(reports).toMatchObject([{ report: 'events', state: 'done', new: 0, changed: 1 }])
   })
 
-  it('prints one JSON document and nothing else on standard output with --json, and JSON lines as its log', async () => {
+  it('prints one JSON document and nothing else on standard output with --json, and JSON lines as its log', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld({ sandbox: { rows: 10 } })
     const { code, stdout, stderr } = await world.run('sync', '--json')
     expect(code).toBe(0)
@@ -56,7 +58,7 @@ describe('tidemark sync', () => {
     expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^events: done, /))
   })
 
-  it('names the fields that a frozen contract left without a column, once', async () => {
+  it('names the fields that a frozen contract left without a column, once', { tags: 'long' }, async () => {
     await using world = await aWorld({ sandbox: { rows: 3 }, settings: { defaults: { schema_contract: 'freeze' } } })
     const key = world.sandbox.world.liveKeys('events')[0] ?? 0
     world.sandbox.world.putRow('events', key, { brandNew: '"value"' })
@@ -70,12 +72,14 @@ describe('tidemark sync', () => {
     expect(again.reports).toMatchObject([{ new_columns: 0, fields_without_column: ['events.newerStill'] }])
   })
 
-  it('prints nothing with --quiet when all is well', async () => {
+  it('prints nothing with --quiet when all is well', { tags: 'long' }, async () => {
     await using world = await aWorld()
     expect(await world.run('sync', 'enquiries', '--quiet')).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('ends with 1 when one report is forbidden, says why and what to do, and still runs the others', async () => {
+  it('ends with 1 when one report is forbidden, says why and what to do, and still runs the others', {
+    tags: 'long',
+  }, async () => {
     await using world = await aWorld({ sandbox: { faults: ['403@budgets'] } })
     const { code, stdout } = await world.run('sync', 'budgets', 'enquiries')
     expect(code).toBe(1)
@@ -86,7 +90,7 @@ describe('tidemark sync', () => {
     expect(again.reports[0]).toMatchObject({ state: 'paused', error: { code: 'REPORT_FORBIDDEN' } })
   })
 
-  it('says why a report is off, and is done all the same', async () => {
+  it('says why a report is off, and is done all the same', { tags: 'long' }, async () => {
     const reports = reportsOnly({ budgets: {}, enquiries: {} })
     await using world = await aWorld({ settings: { currencies: [], reports } })
     const { code, stdout } = await world.run('sync')
@@ -117,7 +121,7 @@ describe('tidemark sync', () => {
     expect(JSON.parse(asDocument.stdout)).toMatchObject({ error: { code: 'CONFIG_INVALID' } })
   })
 
-  it('tells that another process has the warehouse, and ends with 1', async () => {
+  it('tells that another process has the warehouse, and ends with 1', { tags: 'long' }, async () => {
     await using world = await aWorld({ sandbox: { faults: ['slow:20000'] } })
     const first = world.start(['sync', 'events'])
     await expect.poll(() => world.sandbox.requests.total, { timeout: 250_000 }).toBeGreaterThan(0)
@@ -128,7 +132,9 @@ describe('tidemark sync', () => {
     await first.ended
   })
 
-  it('keeps secret and token out of everything that is printed when the service refuses them', async () => {
+  it('keeps secret and token out of everything that is printed when the service refuses them', {
+    tags: 'long',
+  }, async () => {
     for (const fault of ['401-always@token', '401-always', '403']) {
       await using world = await aWorld({ sandbox: { faults: [fault] } })
       for (const args of [['sync'], ['sync', '--json'], ['check', '--json']]) {

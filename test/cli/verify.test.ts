@@ -48,7 +48,7 @@ const fingerprint = async (place: Place): Promise<string[]> =>
   )
 
 describe('tidemark verify', () => {
-  it('finds nothing where nothing is wrong, and writes nothing', async () => {
+  it('finds nothing where nothing is wrong, and writes nothing', { tags: 'long' }, async () => {
     await using sandbox = await startSandbox({ rows: 60 })
     await using place = await aSyncedPlace(sandbox, {
       reports: { events: { history: true, columns: { town: 'hash' } } },
@@ -67,7 +67,9 @@ describe('tidemark verify', () => {
     expect(said.stdout).toContain('enquiries: not verified, since it was never read to its end')
   })
 
-  it('needs no turn at the warehouse: it compares the copy while another process has the file', async () => {
+  it('needs no turn at the warehouse: it compares the copy while another process has the file', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     await using _owner = await Database.open(path.join(place.folder, 'data/warehouse.duckdb'), { memory: '256MB' })
@@ -97,7 +99,9 @@ describe('tidemark verify', () => {
     expect(said.stdout).toContain(`events: 1 different: ${silent}`)
   })
 
-  it('takes an event whose children changed since for no error, though its own stamp still stands in the window', async () => {
+  it('takes an event whose children changed since for no error, though its own stamp still stands in the window', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     const { world } = sandbox
@@ -111,7 +115,7 @@ describe('tidemark verify', () => {
     expect([code, windows[0]?.different]).toEqual([1, { rows: 1, keys: [String(silent)] }])
   })
 
-  it('says how many rows match no window, and who compares them', async () => {
+  it('says how many rows match no window, and who compares them', { tags: 'long' }, async () => {
     await using sandbox = await startSandbox({ rows: 60 })
     await using place = await aSyncedPlace(sandbox)
     await place.run('sync', 'enquiries')
@@ -131,7 +135,7 @@ describe('tidemark verify', () => {
     })
   })
 
-  it('does not call a row gone that the service sends and that could not be stored', async () => {
+  it('does not call a row gone that the service sends and that could not be stored', { tags: 'long' }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     const { world } = sandbox
@@ -143,7 +147,7 @@ describe('tidemark verify', () => {
     expect(windows[0]).toMatchObject({ missing: { rows: 0 }, extra: { rows: 0 } })
   })
 
-  it('agrees with a backfill and a reconcile about an edit whose stamp went back', async () => {
+  it('agrees with a backfill and a reconcile about an edit whose stamp went back', { tags: 'long' }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox, { defaults: { settle: '0s' } })
     const key = sandbox.world.liveKeys('budgets')[0] as number
@@ -155,7 +159,9 @@ describe('tidemark verify', () => {
     expect(await verified(place, 'budgets')).toMatchObject({ code: 0 })
   })
 
-  it('ends with 1 where something differs, also beside a report that cannot be verified', async () => {
+  it('ends with 1 where something differs, also beside a report that cannot be verified', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     sandbox.world.silentEdit('events', sandbox.world.liveKeys('events')[0] as number)
@@ -164,7 +170,9 @@ describe('tidemark verify', () => {
     expect(stdout).toMatch(/events: 1 different[^]*enquiries: not verified/)
   })
 
-  it('refuses a window that was not read yet, an audit report, and a warehouse without a copy', async () => {
+  it('refuses a window that was not read yet, an audit report, and a warehouse without a copy', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 10 })
     await using place = await aSyncedPlace(sandbox)
     const future = await place.run('verify', 'events', '--to', '2999-01-01')

@@ -61,7 +61,7 @@ describe('connections', () => {
     expect(error.cure).toContain('base_url')
   })
 
-  it('ends a connection that does not come about within its limit', async () => {
+  it('ends a connection that does not come about within its limit', { tags: 'long' }, async () => {
     // Takes the connection and never answers the TLS handshake.
     await using silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -122,7 +122,7 @@ describe('time limits', () => {
     ['a body that drips for ever', dripForEver, { answerMs: 150 }],
     ['a service that never answers, by the deadline alone', hang, { answerMs: 150 }],
     ['a body that falls silent, by the deadline alone', fallSilent, { answerMs: 150 }],
-  ])('ends %s with SERVICE_TIMEOUT, after all attempts', async (_, report, limits) => {
+  ])('ends %s with SERVICE_TIMEOUT, after all attempts', { tags: 'long' }, async (_, report, limits) => {
     await using service = await aService({ report })
     const settings = { limits: { ...limits, attemptsMax: 2, retryDelayMsMin: 1 } }
     await using client = aClient(service, { settings, clock: systemClock })

@@ -103,7 +103,7 @@ describe('a session', () => {
     expect(set).not.toContain(encodeURIComponent(TOKEN).slice(0, 12))
   })
 
-  it('acts, and so does a machine with the token', async () => {
+  it('acts, and so does a machine with the token', { tags: 'long' }, async () => {
     expect(DONE).toContain((await console.knock('/api/pause', acting())).status)
     const headers = { ...json, authorization: `Bearer ${TOKEN}` }
     expect(DONE).toContain((await console.knock('/api/resume', { method: 'POST', headers, body })).status)
@@ -277,7 +277,9 @@ describe('every answer', () => {
 })
 
 describe('an address that asks often', () => {
-  it('opens the login 40 times in a minute: each file of the page has a count of its own', async () => {
+  it('opens the login 40 times in a minute: each file of the page has a count of its own', {
+    tags: 'long',
+  }, async () => {
     const { body } = await console.knock('/login')
     const files = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? '')
     expect(files.length).toBeGreaterThan(4)
@@ -286,7 +288,7 @@ describe('an address that asks often', () => {
     }
   })
 
-  it('is refused a file after it has asked 600 times for it, and nothing else', async () => {
+  it('is refused a file after it has asked 600 times for it, and nothing else', { tags: 'long' }, async () => {
     const ask = () => console.knock('/page/live.js')
     const statuses = new Set<number>()
     for (let asked = 0; asked < 1_300 && !statuses.has(429); asked += 1) statuses.add((await ask()).status)
@@ -297,7 +299,10 @@ describe('an address that asks often', () => {
 })
 
 describe('2,000 guesses', () => {
-  it('find nothing: ten are looked at, the rest waits, even the right one; who is logged in goes on', async () => {
+  it('find nothing: ten are looked at, the rest waits, even the right one; who is logged in goes on', {
+    tags: 'long',
+    timeout: 600_000,
+  }, async () => {
     const counted = new Map<number, number>()
     const guess = async (n: number) => {
       const knock = n % 2 === 0 ? login(`guess ${n}`) : { headers: { authorization: `Bearer guess ${n}` } }
@@ -317,7 +322,7 @@ describe('2,000 guesses', () => {
     expect(right.status).toBe(429)
     expect(Number(right.headers['retry-after'])).toBeGreaterThan(0)
     expect((await console.knock('/api/overview', { headers: { cookie } })).status).toBe(200)
-  }, 600_000)
+  })
 })
 
 describe('an address that others reach', () => {

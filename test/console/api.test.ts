@@ -52,7 +52,7 @@ describe('the document', () => {
     expect(open).toEqual(['post /api/session'])
   })
 
-  it('says what every address that reads really answers', async () => {
+  it('says what every address that reads really answers', { tags: 'long' }, async () => {
     const { paths } = await document()
     const { runs } = await console.ask<{ runs: { run_id: string }[] }>('/api/runs')
     const { id } = await console.ask<Errand>('/api/pause', { reports: ['enquiries'] })
@@ -68,7 +68,7 @@ describe('the document', () => {
     }
   })
 
-  it('says what every address that acts takes and answers', async () => {
+  it('says what every address that acts takes and answers', { tags: 'long', timeout: 120_000 }, async () => {
     const { paths } = await document()
     const acting = Object.entries(paths).filter(([path, { post }]) => post !== undefined && path !== '/api/cancel')
     expect(acting.map(([path]) => path).toSorted()).toEqual(Object.keys(EXAMPLES).toSorted())
@@ -78,7 +78,7 @@ describe('the document', () => {
       expect(problemsOf(answer, post as Operation), path).toEqual([])
       await console.endOf({ status, ...answer } as unknown as Errand)
     }
-  }, 120_000)
+  })
 })
 
 const problemsOf = (answer: object, { responses }: Operation): unknown[] => {
@@ -97,7 +97,7 @@ describe('the API', () => {
     expect(attention.every(({ cure }) => cure.length > 0)).toBe(true)
   })
 
-  it('shows rejected rows whole, with the reason, and tries them again', async () => {
+  it('shows rejected rows whole, with the reason, and tries them again', { tags: 'long' }, async () => {
     const { total, rows } = await console.ask<{ total: number; rows: { reason: string; row: string }[] }>(
       '/api/rejected?report=events&limit=3',
     )
@@ -131,7 +131,7 @@ describe('the API', () => {
     expect(await console.workshop.run('logs', 'nobody')).toMatchObject({ code: 2 })
   }, 120_000)
 
-  it('shows where the mark stood after each run, and covered time', async () => {
+  it('shows where the mark stood after each run, and covered time', { tags: 'long' }, async () => {
     await console.carryOut('/api/sync', { reports: ['events'] })
     const { marks, standing } = await console.ask<{
       marks: { at: string; mark: string }[]
@@ -143,7 +143,7 @@ describe('the API', () => {
     expect(standing.coverage[0]).toMatchObject({ covered: [expect.anything()], gaps: [] })
   })
 
-  it('cancels what runs, and says so when there is nothing to cancel', async () => {
+  it('cancels what runs, and says so when there is nothing to cancel', { tags: 'long', timeout: 120_000 }, async () => {
     console.workshop.sandbox.setFaults(['slow@events:2000'])
     const errand = await console.ask<Errand>('/api/backfills', { report: 'events', from: '2021-01-01' })
     expect(errand).toMatchObject({ status: 202, state: 'running' })
@@ -161,7 +161,7 @@ describe('the API', () => {
       id: 'nobody',
     })
     expect([status, error.cure.length > 0]).toEqual([400, true])
-  }, 120_000)
+  })
 
   it('refuses a range that cannot be, before anything is begun', async () => {
     for (const range of [{ from: 'yesterday' }, { from: '2024-02-01', to: '2024-01-01' }, { to: '2099-01-01' }]) {
@@ -173,7 +173,7 @@ describe('the API', () => {
     }
   })
 
-  it('sends what runs as it happens', async () => {
+  it('sends what runs as it happens', { tags: 'long', timeout: 120_000 }, async () => {
     console.workshop.sandbox.setFaults(['slow@enquiries:600'])
     const stream = await fetch(`${console.url}/api/live`, { headers: { authorization: `Bearer ${TOKEN}` } })
     expect(stream.headers.get('content-type')).toBe('text/event-stream')
@@ -186,9 +186,12 @@ describe('the API', () => {
     expect(told).toMatch(/"report":"enquiries","kind":"incremental"/)
     console.workshop.sandbox.setFaults([])
     expect((await asked).state).toBe('done')
-  }, 120_000)
+  })
 
-  it('tells every page that a run has ended, though others are opened in that moment', async () => {
+  it('tells every page that a run has ended, though others are opened in that moment', {
+    tags: 'long',
+    timeout: 120_000,
+  }, async () => {
     console.workshop.sandbox.setFaults(['slow@enquiries:600'])
     const leave = new AbortController()
     const look = (signal = leave.signal) =>
@@ -210,7 +213,7 @@ describe('the API', () => {
     await others
     console.workshop.sandbox.setFaults([])
     expect((await asked).state).toBe('done')
-  }, 120_000)
+  })
 
   it('tells where the console is to "tidemark status"', async () => {
     const { stdout } = await console.workshop.run('status', '--json')

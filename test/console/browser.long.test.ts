@@ -1,4 +1,7 @@
-/** The claims of browser.test.ts for other colours, widths, views and troubles. */
+/**
+ * The claims of browser.test.ts for other colours, widths, views and troubles.
+ * @module-tag long
+ */
 import type { Browser, BrowserContext, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import {

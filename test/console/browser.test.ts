@@ -57,7 +57,7 @@ describe('a person', () => {
     expect(new URL(page.url()).pathname).toBe('/login')
   })
 
-  it('watches a run while it goes on, and reads what it logged', LONG, async () => {
+  it('watches a run while it goes on, and reads what it logged', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('reports/office_reservations')
@@ -125,7 +125,10 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
-  it('learns from the console alone why a report failed and what to do, and does it', LONG, async () => {
+  it('learns from the console alone why a report failed and what to do, and does it', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     faults('403@events')
@@ -141,7 +144,7 @@ describe('a person', () => {
     await page.getByText(/events: done, \d+ rows/).waitFor()
   })
 
-  it('does everything with keys alone, and always sees where they are', LONG, async () => {
+  it('does everything with keys alone, and always sees where they are', { ...LONG, tags: 'long' }, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await page.keyboard.type(TOKEN)
@@ -197,7 +200,7 @@ describe('a person', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
   })
 
-  it('stays where they are with the keys when the page is redrawn', LONG, async () => {
+  it('stays where they are with the keys when the page is redrawn', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     await person.page.locator('#running').waitFor({ state: 'hidden' })
     await console.carryOut('/api/pause', { reports: ['office_reservations'] })
@@ -208,7 +211,7 @@ describe('a person', () => {
     await console.carryOut('/api/resume', { reports: ['office_reservations'] })
   })
 
-  it('keeps the colours that they chose', LONG, async () => {
+  it('keeps the colours that they chose', { ...LONG, tags: 'long' }, async () => {
     await using person = await aPerson(browser, console, { colorScheme: 'light' })
     const { page } = person
     await logIn(person)
@@ -217,7 +220,7 @@ describe('a person', () => {
     expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
   })
 
-  it('is told when the worker does not answer', LONG, async () => {
+  it('is told when the worker does not answer', { ...LONG, tags: 'long' }, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await logIn(person)
@@ -229,22 +232,21 @@ describe('a person', () => {
     await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
   })
 
-  it(
-    'who opens the page while a file of it is refused is told so, and sees it by itself afterwards',
-    LONG,
-    async () => {
-      await using person = await aPerson(browser, console)
-      const { page } = person
-      let isOver = false
-      await page.route('**/page/charts.js', (route) => (isOver ? route.continue() : route.fulfill({ status: 429 })))
-      await giveToken(person)
-      await page.getByRole('heading', { name: 'A part of this page could not be loaded' }).waitFor()
-      isOver = true
-      await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
-    },
-  )
+  it('who opens the page while a file of it is refused is told so, and sees it by itself afterwards', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
+    await using person = await aPerson(browser, console)
+    const { page } = person
+    let isOver = false
+    await page.route('**/page/charts.js', (route) => (isOver ? route.continue() : route.fulfill({ status: 429 })))
+    await giveToken(person)
+    await page.getByRole('heading', { name: 'A part of this page could not be loaded' }).waitFor()
+    isOver = true
+    await page.getByRole('heading', { name: 'Reports', exact: true }).waitFor()
+  })
 
-  it('sees live progress again after the worker was away behind a proxy', LONG, async () => {
+  it('sees live progress again after the worker was away behind a proxy', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     let isAway = true
@@ -255,7 +257,7 @@ describe('a person', () => {
     await page.locator('#connection').waitFor({ state: 'hidden' })
   })
 
-  it('sees on the page of runs which jobs run and which failed, and why', LONG, async () => {
+  it('sees on the page of runs which jobs run and which failed, and why', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     faults('slow@enquiries:4000')

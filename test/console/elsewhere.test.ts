@@ -7,6 +7,7 @@ import { aWorkshop, hasSaid, linesOf, OWNS, published, until } from '../jobs/sup
 import { knockAt, TOKEN } from './support.ts'
 
 it('shows the published copy, acts through the owner, and only listens where the role says so', {
+  tags: 'long',
   timeout: 300_000,
 }, async () => {
   await using shop = await aWorkshop({ store: 'redis', env: { TIDEMARK_CONSOLE_TOKEN: TOKEN } })

@@ -70,7 +70,7 @@ describe('the console', () => {
     ['says no', () => Promise.resolve(false)],
     ['fails', () => Promise.reject(new TypeError('marked-inside'))],
     ['never answers', () => new Promise<boolean>(() => undefined)],
-  ])('is not ready when what it asks %s, and is alive all the same', async (_, answer) => {
+  ])('is not ready when what it asks %s, and is alive all the same', { tags: 'long' }, async (_, answer) => {
     isReady = answer
     expect(await knockAt(console.address, '/readyz')).toMatchObject({ status: 503, body: '{"status":"not ready"}' })
     expect((await knockAt(console.address, '/healthz')).status).toBe(200)

@@ -71,7 +71,7 @@ const refuse = (route: Route): Promise<void> =>
   route.fulfill({ status: 400, json: { error: { code: 'USAGE_INVALID', message: 'marked-refusal', cure: '' } } })
 
 describe('a view', () => {
-  it('is shown although runs begin and end faster than its answers come', LONG, async () => {
+  it('is shown although runs begin and end faster than its answers come', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await page.route('**/api/runs?*', async (route) => {
@@ -83,7 +83,10 @@ describe('a view', () => {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor()
   })
 
-  it('that was asked for shows the choice, whichever of its answers comes first', LONG, async () => {
+  it('that was asked for shows the choice, whichever of its answers comes first', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('runs')
@@ -102,7 +105,7 @@ describe('a view', () => {
   it.each([
     ['takes the focus, whichever of its answers comes first', false, 'Runs'],
     ['leaves the focus to who went on with keys meanwhile', true, 'Rejected'],
-  ])('that was asked for %s', LONG, async (_, hasGoneOn, focused) => {
+  ])('that was asked for %s', { ...LONG, tags: 'long' }, async (_, hasGoneOn, focused) => {
     await using person = await aWindow(context, console)
     const { page } = person
     const held = await heldBack(page, '**/api/runs?*')
@@ -120,7 +123,7 @@ describe('a view', () => {
     expect(await page.evaluate('document.activeElement.localName')).toBe(hasGoneOn ? 'a' : 'h1')
   })
 
-  it('that is older than what is shown is not drawn over it', LONG, async () => {
+  it('that is older than what is shown is not drawn over it', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('reports/events')
@@ -142,7 +145,7 @@ describe('a view', () => {
 })
 
 describe('a choice', () => {
-  it('is added to the one before it, though that is not drawn yet', LONG, async () => {
+  it('is added to the one before it, though that is not drawn yet', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('runs')
@@ -156,7 +159,7 @@ describe('a choice', () => {
     await held[0]?.()
   })
 
-  it('begins with the newest rows', LONG, async () => {
+  it('begins with the newest rows', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('rejected?from=20')
@@ -166,7 +169,10 @@ describe('a choice', () => {
 })
 
 describe('a dry run', () => {
-  it('shows the plan that was asked for last, though the one before it comes later', LONG, async () => {
+  it('shows the plan that was asked for last, though the one before it comes later', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('backfills?report=events')
@@ -185,7 +191,7 @@ describe('a dry run', () => {
     expect(await page.getByText('about 2 requests, for events').count()).toBe(1)
   })
 
-  it('is forgotten when its view is left, also where it is refused', LONG, async () => {
+  it('is forgotten when its view is left, also where it is refused', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page, complaints } = person
     await person.view('backfills?report=events')
@@ -209,7 +215,7 @@ describe('a dry run', () => {
 })
 
 describe('the end of what was begun', () => {
-  it('is still told when they come back to the window later', LONG, async () => {
+  it('is still told when they come back to the window later', { ...LONG, tags: 'long' }, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
     await page.clock.install()
@@ -230,7 +236,7 @@ describe('the end of what was begun', () => {
     await console.carryOut('/api/resume', { reports: ['events'] })
   })
 
-  it('is told though the worker could not be reached for a moment', LONG, async () => {
+  it('is told though the worker could not be reached for a moment', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('reports/events')
@@ -244,7 +250,10 @@ describe('the end of what was begun', () => {
 })
 
 describe('what somebody reads', () => {
-  it('stays marked while the page goes on by itself, and is fresh again once they let go of it', LONG, async () => {
+  it('stays marked while the page goes on by itself, and is fresh again once they let go of it', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await person.view('reports/events')
@@ -263,7 +272,7 @@ describe('what somebody reads', () => {
     await console.carryOut('/api/resume', { reports: ['events'] })
   })
 
-  it('is the report that an address names, or a word that there is none', LONG, async () => {
+  it('is the report that an address names, or a word that there is none', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await page.goto(`${console.url}/#/reports/%`)
@@ -276,31 +285,38 @@ describe('a press', () => {
   it.each([
     ['the mouse', 'mouse'],
     ['the space bar', 'keyboard'],
-  ] as const)('with %s meets what was meant although the page is drawn anew meanwhile', LONG, async (_, by) => {
-    await using person = await aWindow(context, console)
-    const { page } = person
-    await person.view('reports/events')
-    for (const [name, next] of [
-      ['Pause', 'Resume'],
-      ['Resume', 'Pause'],
-    ] as const) {
-      const held = await heldBack(page, '**/api/reports/events')
-      await page.evaluate(REDRAW)
-      await until(() => held.length >= 1)
-      const button = page.getByRole('button', { name })
-      await button.hover()
-      if (by === 'keyboard') await button.focus()
-      await (by === 'mouse' ? page.mouse.down() : page.keyboard.down('Space'))
-      for (const answer of held) await answer()
-      await page.waitForTimeout(200)
-      await (by === 'mouse' ? page.mouse.up() : page.keyboard.up('Space'))
-      await page.unroute('**/api/reports/events')
-      await page.getByRole('button', { name: next }).waitFor()
-    }
-    expect(person.complaints).toEqual([])
-  })
+  ] as const)(
+    'with %s meets what was meant although the page is drawn anew meanwhile',
+    { ...LONG, tags: 'long' },
+    async (_, by) => {
+      await using person = await aWindow(context, console)
+      const { page } = person
+      await person.view('reports/events')
+      for (const [name, next] of [
+        ['Pause', 'Resume'],
+        ['Resume', 'Pause'],
+      ] as const) {
+        const held = await heldBack(page, '**/api/reports/events')
+        await page.evaluate(REDRAW)
+        await until(() => held.length >= 1)
+        const button = page.getByRole('button', { name })
+        await button.hover()
+        if (by === 'keyboard') await button.focus()
+        await (by === 'mouse' ? page.mouse.down() : page.keyboard.down('Space'))
+        for (const answer of held) await answer()
+        await page.waitForTimeout(200)
+        await (by === 'mouse' ? page.mouse.up() : page.keyboard.up('Space'))
+        await page.unroute('**/api/reports/events')
+        await page.getByRole('button', { name: next }).waitFor()
+      }
+      expect(person.complaints).toEqual([])
+    },
+  )
 
-  it('with a finger meets what was meant, though its click comes behind its release', LONG, async () => {
+  it('with a finger meets what was meant, though its click comes behind its release', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using person = await aPerson(browser, console, { hasTouch: true, viewport: { width: 400, height: 800 } })
     const { page } = person
     await logIn(person)
@@ -332,7 +348,7 @@ describe('a press', () => {
     }
   })
 
-  it('that never ends does not keep what is new from them', LONG, async () => {
+  it('that never ends does not keep what is new from them', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
     await page.getByRole('heading', { name: 'Reports', exact: true }).hover()

@@ -44,6 +44,7 @@ it.each([
 })
 
 it('a token that was made is printed once, on standard error, and is in no line of the log', {
+  tags: 'long',
   timeout: 300_000,
 }, async () => {
   await using world = await aWorld({ settings: { queue } })
@@ -60,6 +61,7 @@ it('a token that was made is printed once, on standard error, and is in no line 
 })
 
 it('a worker with all roles goes on where the port is taken, and takes it when it is free', {
+  tags: 'long',
   timeout: 300_000,
 }, async () => {
   const server = createServer().listen(0, '127.0.0.1')

@@ -153,39 +153,38 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
   await store.close()
 })
 
-it(
-  'a worker goes on when commands are ended the moment they ask, and a pause from elsewhere is not kept waiting by commands that wait for their runs',
-  LONG,
-  async () => {
-    await using shop = await aWorkshop({ store: 'redis', settings: RARELY })
-    const worker = shop.worker()
-    await until(() => hasSaid(worker, 'published'))
-    const socketPath = socketPathOf(join(shop.folder, 'data', 'warehouse.duckdb'))
-    const body = JSON.stringify({ do: 'sync', reports: ['events', 'budgets'] })
-    for (let ms = 0; ms < 30; ms += 1) {
-      const asked = request({ socketPath, method: 'POST', path: '/', agent: false })
-      asked.on('error', () => undefined)
-      asked.end(body)
-      await clock.sleep(ms)
-      asked.destroy()
-    }
-    expect(await shop.status()).toMatchObject({ from: 'worker' })
-    const store = await openStore(shop.redis?.url ?? '', { directory: '', clock })
-    try {
-      const ask = (asked: Parameters<typeof askQueue>[1]) =>
-        askQueue({ store, clock }, asked, { tell: () => undefined, signal: never })
-      shop.sandbox.setFaults(['slow@events:600000'])
-      let synced = 0
-      const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))
-      await until(async () => (await shop.status()).running?.length === 1)
-      expect(await ask({ do: 'pause', reports: ['budgets'] })).toEqual({ result: { paused: ['budgets'] } })
-      expect(synced).toBe(0)
-      const [run] = (await shop.status()).running ?? []
-      shop.sandbox.setFaults([])
-      expect(await ask({ do: 'cancel', id: run?.runId ?? '' })).toMatchObject({ result: { what: 'a run' } })
-      await Promise.all(syncs)
-    } finally {
-      await store.close()
-    }
-  },
-)
+it('a worker goes on when commands are ended the moment they ask, and a pause from elsewhere is not kept waiting by commands that wait for their runs', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
+  await using shop = await aWorkshop({ store: 'redis', settings: RARELY })
+  const worker = shop.worker()
+  await until(() => hasSaid(worker, 'published'))
+  const socketPath = socketPathOf(join(shop.folder, 'data', 'warehouse.duckdb'))
+  const body = JSON.stringify({ do: 'sync', reports: ['events', 'budgets'] })
+  for (let ms = 0; ms < 30; ms += 1) {
+    const asked = request({ socketPath, method: 'POST', path: '/', agent: false })
+    asked.on('error', () => undefined)
+    asked.end(body)
+    await clock.sleep(ms)
+    asked.destroy()
+  }
+  expect(await shop.status()).toMatchObject({ from: 'worker' })
+  const store = await openStore(shop.redis?.url ?? '', { directory: '', clock })
+  try {
+    const ask = (asked: Parameters<typeof askQueue>[1]) =>
+      askQueue({ store, clock }, asked, { tell: () => undefined, signal: never })
+    shop.sandbox.setFaults(['slow@events:600000'])
+    let synced = 0
+    const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))
+    await until(async () => (await shop.status()).running?.length === 1)
+    expect(await ask({ do: 'pause', reports: ['budgets'] })).toEqual({ result: { paused: ['budgets'] } })
+    expect(synced).toBe(0)
+    const [run] = (await shop.status()).running ?? []
+    shop.sandbox.setFaults([])
+    expect(await ask({ do: 'cancel', id: run?.runId ?? '' })).toMatchObject({ result: { what: 'a run' } })
+    await Promise.all(syncs)
+  } finally {
+    await store.close()
+  }
+})

@@ -1,4 +1,7 @@
-/** Windows of a backfill that the owner itself reads already when it is cancelled. */
+/**
+ * Windows of a backfill that the owner itself reads already when it is cancelled.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { cancelReadWindows } from './cancelledWindows.ts'
 

@@ -2,4 +2,6 @@
 import { it } from 'vitest'
 import { cancelReadWindows } from './cancelledWindows.ts'
 
-it('windows that are read when their backfill is cancelled, on redis, are let go of', () => cancelReadWindows('redis'))
+it('windows that are read when their backfill is cancelled, on redis, are let go of', { tags: 'long' }, () =>
+  cancelReadWindows('redis'),
+)

@@ -1,4 +1,7 @@
-/** A worker whose disk is full, and has room again later: it goes on by itself, and nothing is lost. */
+/**
+ * A worker whose disk is full, and has room again later: it goes on by itself, and nothing is lost.
+ * @module-tag long
+ */
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { fill, mayMount, type SmallDisk, aSmallDisk } from '../support/smallDisk.ts'

@@ -9,10 +9,9 @@ import { expect, it } from 'vitest'
 import { aPlace, SECRET_TEXT } from '../cli/support.ts'
 import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until } from './support.ts'
 
-const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never' } }
 
-it('a command elsewhere does its work through the queue', LONG, async () => {
+it('a command elsewhere does its work through the queue', { tags: 'long' }, async () => {
   await using shop = await aWorkshop({ store: 'redis', settings: RARELY })
   const worker = shop.worker()
   await until(() => hasSaid(worker, 'published'))
@@ -44,7 +43,7 @@ it('a command elsewhere does its work through the queue', LONG, async () => {
   expect(await stop(worker)).toMatchObject({ code: 0 })
 })
 
-it('rejected rows are loaded again by the worker that owns the warehouse', LONG, async () => {
+it('rejected rows are loaded again by the worker that owns the warehouse', { tags: 'long' }, async () => {
   await using shop = await aWorkshop({
     store: 'redis',
     sandbox: { faults: ['bad-rows@events:7'] },

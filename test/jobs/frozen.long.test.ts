@@ -1,6 +1,7 @@
 /**
  * Processes that stand still (SIGSTOP, as a machine that sleeps or swaps) and wake when others have done their work:
  * what they finish then is refused, and nothing is there twice. And a job that lost its lock is told so.
+ * @module-tag long
  */
 import { readdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
@@ -10,7 +11,6 @@ import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
 import { aWorkshop, hasSaid, held, linesOf, stop, until, type Workshop } from './support.ts'
 
-const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 20 } }
 const storeOf = ({ redis }: Workshop) => openStore(redis?.url ?? '', { directory: '', clock: systemClock })
 const activeWindows = (store: QueueStore) => store.queue('windows').getActiveCount()
@@ -20,7 +20,7 @@ async function workersAre(store: QueueStore, count: number): Promise<void> {
   await until(async () => (await store.workersOf('windows')) === count)
 }
 
-it('a puller that slept while others pulled its windows hands nothing over', LONG, async () => {
+it('a puller that slept while others pulled its windows hands nothing over', async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
   const owner = shop.worker('--roles', 'load,schedule')
   await until(() => hasSaid(owner, 'published'))
@@ -51,28 +51,24 @@ it('a puller that slept while others pulled its windows hands nothing over', LON
   expect(loads?.n).toBe(numbers.length)
 })
 
-it(
-  'a caller that waits for a backfill whose owner was frozen gets its outcome, not that it was stopped',
-  LONG,
-  async () => {
-    await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
-    const owner = shop.worker()
-    await until(() => hasSaid(owner, 'published'))
-    await using store = await storeOf(shop)
-    shop.sandbox.setFaults(['slow@events:1000'])
-    const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
-    await until(async () => (await activeWindows(store)) > 0)
-    const [{ id = '' } = {}] = await store.queue('backfill').getActive()
-    owner.kill('SIGSTOP')
-    await until(async () => !(await isLocked(shop, `backfill:${id}`)))
-    shop.sandbox.setFaults([])
-    owner.kill('SIGCONT')
-    const { code, stdout } = await filling.ended
-    expect(JSON.parse(stdout)).toMatchObject({ backfills: [{ report: 'events', state: 'done' }] })
-    expect(code).toBe(0)
-    expect(linesOf(owner).map(({ msg }) => msg)).toContainEqual(expect.stringContaining('the lock of the job was lost'))
-  },
-)
+it('a caller that waits for a backfill whose owner was frozen gets its outcome, not that it was stopped', async () => {
+  await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120 }, settings: RARELY })
+  const owner = shop.worker()
+  await until(() => hasSaid(owner, 'published'))
+  await using store = await storeOf(shop)
+  shop.sandbox.setFaults(['slow@events:1000'])
+  const filling = shop.start(['backfill', 'events', '--json'], { isTied: true })
+  await until(async () => (await activeWindows(store)) > 0)
+  const [{ id = '' } = {}] = await store.queue('backfill').getActive()
+  owner.kill('SIGSTOP')
+  await until(async () => !(await isLocked(shop, `backfill:${id}`)))
+  shop.sandbox.setFaults([])
+  owner.kill('SIGCONT')
+  const { code, stdout } = await filling.ended
+  expect(JSON.parse(stdout)).toMatchObject({ backfills: [{ report: 'events', state: 'done' }] })
+  expect(code).toBe(0)
+  expect(linesOf(owner).map(({ msg }) => msg)).toContainEqual(expect.stringContaining('the lock of the job was lost'))
+})
 
 async function everythingOnce(shop: Workshop): Promise<void> {
   const [counted] = await held<{ rows: number; keys: number }>(

@@ -16,7 +16,10 @@ import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until, type Workshop } f
 const LONG = { timeout: 300_000 }
 const storeOf = ({ redis }: Workshop) => openStore(redis?.url ?? '', { directory: '', clock: systemClock })
 
-it('an owner that slept through the life of its locks does its run once when it wakes', LONG, async () => {
+it('an owner that slept through the life of its locks does its run once when it wakes', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 120, faults: ['slow@events:1500'] } })
   const owner = shop.worker()
   await until(() => hasSaid(owner, OWNS))

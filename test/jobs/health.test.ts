@@ -4,7 +4,9 @@ import path from 'node:path'
 import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, OWNS, stop, until } from './support.ts'
 
-it('ends with 0 while a worker of this warehouse lives, also one with a temporary directory of its own, and with 1 when none does', async () => {
+it('ends with 0 while a worker of this warehouse lives, also one with a temporary directory of its own, and with 1 when none does', {
+  tags: 'long',
+}, async () => {
   await using workshop = await aWorkshop({ store: 'redis' })
   expect((await workshop.run('health')).code).toBe(1)
   const own = path.join(workshop.folder, 'private')

@@ -1,9 +1,11 @@
-/** A backfill whose report is refused in the middle of it: it waits, and goes on by itself. */
+/**
+ * A backfill whose report is refused in the middle of it: it waits, and goes on by itself.
+ * @module-tag long
+ */
 import { expect, it } from 'vitest'
 import type { Running } from '../cli/support.ts'
 import { aWorkshop, hasSaid, held, linesOf, OWNS, stop, until, type Workshop } from './support.ts'
 
-const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
 
 const statesOf = (shop: Workshop) =>
@@ -15,7 +17,7 @@ const isRead = (worker: Running) =>
 const waitsForIt = async (shop: Workshop) =>
   / backfill \S+ waits until events is resumed\n/.test((await shop.run('status')).stdout)
 
-it('that is refused in the middle waits like a paused one, and reads the rest afterwards', LONG, async () => {
+it('that is refused in the middle waits like a paused one, and reads the rest afterwards', async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 200 }, settings: RARELY })
   const worker = shop.worker()
   await until(() => hasSaid(worker, OWNS))

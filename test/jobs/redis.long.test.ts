@@ -1,9 +1,10 @@
-/** A worker whose Redis goes away while it stops, and a configuration with other reports than the Redis has. */
+/**
+ * A worker whose Redis goes away while it stops, and a configuration with other reports than the Redis has.
+ * @module-tag long
+ */
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { aWorkshop, hasSaid, OWNS, reportsOnly, stop, until, type Workshop } from './support.ts'
-
-const LONG = { timeout: 300_000 }
 
 async function inRedis<T>({ redis }: Workshop, work: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(redis?.url ?? '')
@@ -15,7 +16,7 @@ async function inRedis<T>({ redis }: Workshop, work: (client: Redis) => Promise<
 }
 
 describe('a worker whose Redis', () => {
-  it('is away ends all the same when it is stopped', LONG, async () => {
+  it('is away ends all the same when it is stopped', async () => {
     await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
     const worker = shop.worker()
     await until(() => hasSaid(worker, OWNS))
@@ -24,7 +25,7 @@ describe('a worker whose Redis', () => {
     expect(await stop(worker)).toMatchObject({ code: 0 })
   })
 
-  it('goes away while it hands its jobs back ends all the same', LONG, async () => {
+  it('goes away while it hands its jobs back ends all the same', async () => {
     await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
     const worker = shop.worker()
     await until(async () => hasSaid(worker, OWNS) && ((await shop.status()).running?.length ?? 0) > 0)
@@ -33,7 +34,7 @@ describe('a worker whose Redis', () => {
     expect(await ended).toMatchObject({ code: 0 })
   })
 
-  it('holds schedulers of reports that the configuration has no longer removes them', LONG, async () => {
+  it('holds schedulers of reports that the configuration has no longer removes them', async () => {
     await using shop = await aWorkshop({
       store: 'redis',
       settings: { reports: reportsOnly({ enquiries: {}, events: {} }) },

@@ -49,7 +49,7 @@ describe('several workers on one Redis', () => {
     expect(overlaps).toEqual([])
   })
 
-  it('pull the windows of a backfill for the owner, who loads them', LONG, async () => {
+  it('pull the windows of a backfill for the owner, who loads them', { ...LONG, tags: 'long' }, async () => {
     const settings = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
     await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 200 }, settings })
     const owner = shop.worker('--roles', 'load,schedule')
@@ -71,7 +71,10 @@ describe('several workers on one Redis', () => {
 })
 
 describe('a worker whose Redis', () => {
-  it('is emptied, and later away for a while, sets its schedulers again and goes on', LONG, async () => {
+  it('is emptied, and later away for a while, sets its schedulers again and goes on', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using shop = await aWorkshop({ store: 'redis' })
     const worker = shop.worker()
     await until(() => doneRuns(linesOf(worker)) >= 2)
@@ -86,7 +89,7 @@ describe('a worker whose Redis', () => {
     expect(await stop(worker)).toMatchObject({ code: 0 })
   })
 
-  it('is frozen ends all the same when it is stopped', LONG, async () => {
+  it('is frozen ends all the same when it is stopped', { ...LONG, tags: 'long' }, async () => {
     await using shop = await aWorkshop({ store: 'redis', sandbox: { faults: ['slow@events:60000'] } })
     const worker = shop.worker()
     await until(() => hasSaid(worker, OWNS))
@@ -96,7 +99,10 @@ describe('a worker whose Redis', () => {
   })
 })
 
-it('who waits for a window that another process pulls goes on waiting while Redis is away', LONG, async () => {
+it('who waits for a window that another process pulls goes on waiting while Redis is away', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   await using redis = await startRedis()
   const store = await openStore(redis.url, { directory: '', clock: systemClock })
   const queue = store.queue<object>('windows')

@@ -14,7 +14,10 @@ import { aWorkshop, hasSaid, held, linesOf, stop, until } from './support.ts'
 const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
 
-it('a puller that met a refusal asks again once an operator has resumed the report', LONG, async () => {
+it('a puller that met a refusal asks again once an operator has resumed the report', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 100 }, settings: RARELY })
   const owner = shop.worker('--roles', 'load,schedule')
   await until(() => hasSaid(owner, 'published'))
@@ -41,7 +44,7 @@ it('a process asks again about a report that another one has resumed in the book
   expect(await syncAll(tide.context, ['events'])).toMatchObject([{ state: 'done' }])
 })
 
-it('a worker with a wrong secret runs again after its cure was followed', LONG, async () => {
+it('a worker with a wrong secret runs again after its cure was followed', { ...LONG, tags: 'long' }, async () => {
   const env = { REPORTING_CLIENT_SECRET: undefined, REPORTING_CLIENT_SECRET_FILE: 'secret' }
   await using shop = await aWorkshop({ store: 'redis', env, settings: RARELY })
   await writeFile(`${shop.folder}/secret`, 'not-the-secret')

@@ -1,6 +1,7 @@
 /**
  * The soak of `npm run soak`, half a minute long: enough kills, a freeze and a restart of Redis to see that it tells
  * the truth.
+ * @module-tag long
  */
 import { expect, it } from 'vitest'
 import { soak } from '../../tools/soak/soak.ts'

@@ -1,16 +1,18 @@
-/** A worker does not pull into the staging directory before that was cleared. */
+/**
+ * A worker does not pull into the staging directory before that was cleared.
+ * @module-tag long
+ */
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { systemClock as clock } from '../../src/clock.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorkshop, hasSaid, OWNS, stop, until } from './support.ts'
 
-const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 20 } }
 /** In which a worker would ask for a window or two. */
 const A_WHILE_MS = 3_000
 
-it('a worker alone pulls no windows before it owns the warehouse, and all of them then', LONG, async () => {
+it('a worker alone pulls no windows before it owns the warehouse, and all of them then', async () => {
   await using shop = await aWorkshop({ store: 'embedded', sandbox: { rows: 400 }, settings: RARELY })
   const first = shop.worker()
   await until(() => hasSaid(first, 'published'))

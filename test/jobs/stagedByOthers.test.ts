@@ -8,7 +8,10 @@ import { aWorkshop } from './support.ts'
 const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never' } }
 
-it('a command that does the work itself leaves alone what pullers of its queue have staged', LONG, async () => {
+it('a command that does the work itself leaves alone what pullers of its queue have staged', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   await using shop = await aWorkshop({ store: 'redis', settings: RARELY })
   const pulled = join(shop.folder, 'data/warehouse.duckdb.staging/pulled-by-another')
   await mkdir(pulled, { recursive: true })

@@ -6,7 +6,7 @@ const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it 
 /** Commands that are begun behind others and have ended: those have asked by then, however slow the machine is. */
 const BEHIND = 4
 
-it('prints only that the worker continues the work; with --json in its one document', async () => {
+it('prints only that the worker continues the work; with --json in its one document', { tags: 'long' }, async () => {
   await using shop = await aWorkshop({
     store: 'redis',
     sandbox: { faults: ['slow@enquiries:60000'] },

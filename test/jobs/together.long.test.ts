@@ -1,16 +1,16 @@
 /**
  * Ten workers that start at the same moment, where the service grants three tokens a minute: one token serves them all.
+ * @module-tag long
  */
 import { expect, it } from 'vitest'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { aWorkshop, hasSaid, OWNS, until, whileAllRun } from './support.ts'
 
-const LONG = { timeout: 300_000 }
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const WORKERS = 10
 
-it('ten workers that start together stay within three tokens a minute', LONG, async () => {
+it('ten workers that start together stay within three tokens a minute', async () => {
   const settings = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
   const sandbox = { rows: 200, tokenRequestsPerMinute: 3 }
   await using shop = await aWorkshop({ store: 'redis', sandbox, settings })

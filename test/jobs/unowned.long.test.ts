@@ -1,12 +1,13 @@
-/** What `tidemark status` says while a worker on the embedded queue runs that does not own the warehouse. */
+/**
+ * What `tidemark status` says while a worker on the embedded queue runs that does not own the warehouse.
+ * @module-tag long
+ */
 import { expect, it } from 'vitest'
 import { aWorkshop, hasSaid, stop, until, type Workshop } from './support.ts'
 
-const LONG = { timeout: 300_000 }
-
 const saysSo = async (shop: Workshop, text: string) => (await shop.run('status')).stdout.includes(text)
 
-it('names a worker on the embedded queue without the role load', LONG, async () => {
+it('names a worker on the embedded queue without the role load', async () => {
   await using shop = await aWorkshop({ store: 'embedded' })
   expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
   const worker = shop.worker('--roles', 'schedule,console')

@@ -2,11 +2,9 @@
 import { expect, it } from 'vitest'
 import { aWorkshop, stop, until, type Workshop } from './support.ts'
 
-const LONG = { timeout: 300_000 }
-
 const saysSo = async (shop: Workshop, text: string) => (await shop.run('status')).stdout.includes(text)
 
-it('lists pullers and a scheduler, and that no worker owns the warehouse', LONG, async () => {
+it('lists pullers and a scheduler, and that no worker owns the warehouse', { tags: 'long' }, async () => {
   await using shop = await aWorkshop({ store: 'redis' })
   expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
   expect(await saysSo(shop, '\nNo worker runs, so nothing is read by itself')).toBe(true)

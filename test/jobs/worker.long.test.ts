@@ -1,4 +1,7 @@
-/** The tests of worker.test.ts, each on the other store. */
+/**
+ * The tests of worker.test.ts, each on the other store.
+ * @module-tag long
+ */
 import { describe } from 'vitest'
 import { testWorkers } from './workerSuite.ts'
 

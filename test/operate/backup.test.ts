@@ -19,6 +19,7 @@ async function asDocumented(kind: string, cwd: string): Promise<void> {
 }
 
 it('a copy made while a worker runs is a whole warehouse, and a sync after its restore lacks nothing', {
+  tags: 'long',
   timeout: 400_000,
 }, async () => {
   await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 60, changesPerSecond: 10 } })

@@ -66,7 +66,7 @@ describe('metrics', () => {
     expect(value('tidemark_runs_total', { report: 'enquiries', kind: 'backfill', state: 'done' }) ?? 0).toBe(0)
   })
 
-  it('count errors by code, retries and throttling, and say that a report is paused', async () => {
+  it('count errors by code, retries and throttling, and say that a report is paused', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched({ sandbox: { faults: ['403@enquiries', '429@events:1'] } })
     await using _ = tide
     using _owns = metrics.owns(() => bookFigures(tide.warehouse))
@@ -81,7 +81,9 @@ describe('metrics', () => {
     expect(value('tidemark_throttled_total')).toBeGreaterThan(0)
   })
 
-  it('are served also while the books cannot be read: the last known lag, grown by the time since', async () => {
+  it('are served also while the books cannot be read: the last known lag, grown by the time since', {
+    tags: 'long',
+  }, async () => {
     const { tide, metrics, scrape } = await watched()
     await using _ = tide
     await tide.sync('events')

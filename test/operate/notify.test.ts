@@ -107,7 +107,7 @@ describe('a notice', () => {
     expect(receiver.posted[0]?.notice).toMatchObject({ code: 'SERVICE_UNAVAILABLE', cure: 'Mend it.' })
   })
 
-  it('is sent at once when a mass deletion was stopped, and when a reconcile succeeds', async () => {
+  it('is sent at once when a mass deletion was stopped, and when a reconcile succeeds', { tags: 'long' }, async () => {
     const { receiver, start, run } = await aDesk()
     const end = start()
     await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
@@ -121,7 +121,9 @@ describe('a notice', () => {
     expect(receiver.taken()[1]).toBe('brake.pulled resolved events')
   })
 
-  it('of a brake and one of reconciles that fail otherwise are not over because of each other', async () => {
+  it('of a brake and one of reconciles that fail otherwise are not over because of each other', {
+    tags: 'long',
+  }, async () => {
     const { receiver, start, run } = await aDesk()
     const end = start()
     await run('events', 'reconcile', failure('MASS_DELETE_STOPPED'))
@@ -139,7 +141,7 @@ describe('a notice', () => {
     )
   })
 
-  it('ends when the report is switched off, and begins again when it is switched on', async () => {
+  it('ends when the report is switched off, and begins again when it is switched on', { tags: 'long' }, async () => {
     const { tide, receiver, start, run } = await aDesk()
     const failing = async () => {
       for (let times = 1; times <= 3; times += 1) await run('events', 'incremental', failure('SERVICE_UNAVAILABLE'))
@@ -291,7 +293,7 @@ describe('a notice', () => {
 })
 
 describe('a worker with a webhook', () => {
-  it('informs it that a report is paused', { timeout: 120_000 }, async () => {
+  it('informs it that a report is paused', { tags: 'long', timeout: 120_000 }, async () => {
     await using receiver = await aReceiver()
     await using shop = await aWorkshop({
       store: 'redis',

@@ -1,4 +1,7 @@
-/** No secret leaves its place where the queue is embedded. */
+/**
+ * No secret leaves its place where the queue is embedded.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { searchSecrets } from './secretSearch.ts'
 

@@ -1,4 +1,7 @@
-/** Traces of a worker whose queue is embedded. */
+/**
+ * Traces of a worker whose queue is embedded.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { traceTicks } from './traceTicks.ts'
 

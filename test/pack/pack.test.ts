@@ -68,7 +68,7 @@ describe('the package', () => {
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+/.test(version))).toEqual([])
   })
 
-  it('runs from node_modules: its version, and a sync against a service', { timeout: LONG }, async () => {
+  it('runs from node_modules: its version, and a sync against a service', { tags: 'long', timeout: LONG }, async () => {
     const env = environment(home)
     const { version } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as { version: string }
     expect(await run(process.execPath, [launcher, '--version'], { cwd: home, env })).toMatchObject({

@@ -121,19 +121,24 @@ describe('a span that is cut by what its slices hold', () => {
     { pageRows: 300, pages: 40, most: 1.4 },
     { pageRows: 500, pages: 20, most: 1.4 },
     { pageRows: 500, pages: 40, most: 1.3 },
-  ])('costs at most $most × its pages where rows stand evenly or by chance ($pageRows × $pages)', (size) => {
-    const { pageRows, pages, most } = size
-    for (const density of ['even', 'byChance'] as const) {
-      for (const order of orders.filter((each) => each !== 'descending')) {
-        const found = cost({ pageRows, order, tellsTotal: false }, density, pages)
-        expect(found, `${density}, ${order}`).toBeLessThanOrEqual(most)
+  ])(
+    'costs at most $most × its pages where rows stand evenly or by chance ($pageRows × $pages)',
+    { tags: 'long' },
+    (size) => {
+      const { pageRows, pages, most } = size
+      for (const density of ['even', 'byChance'] as const) {
+        for (const order of orders.filter((each) => each !== 'descending')) {
+          const found = cost({ pageRows, order, tellsTotal: false }, density, pages)
+          expect(found, `${density}, ${order}`).toBeLessThanOrEqual(most)
+        }
+        expect(cost({ pageRows, order: 'none', tellsTotal: true }, density, pages), density).toBeLessThanOrEqual(most)
       }
-      expect(cost({ pageRows, order: 'none', tellsTotal: true }, density, pages), density).toBeLessThanOrEqual(most)
-    }
-  })
+    },
+  )
 
   it.each(['growing', 'edited', 'twoStamps'] as const)(
     'costs at most 1.4 × its pages where rows stand as a report leaves them in years (%s)',
+    { tags: 'long' },
     (density) => {
       for (const order of ['ascending', 'none'] as const) {
         expect(cost({ pageRows: 500, order, tellsTotal: false }, density, 60), order).toBeLessThanOrEqual(1.4)

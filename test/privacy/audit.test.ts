@@ -23,7 +23,9 @@ const sent = ({ sandbox: { world } }: Tide): number =>
   world.keys('events').reduce((entries, key) => entries + world.auditEntries(3, key).length, 0)
 
 describe('private audit entries', () => {
-  it('come whole, are hashed and dropped, and are not written again when nothing changed', async () => {
+  it('come whole, are hashed and dropped, and are not written again when nothing changed', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aPrivateTrail()
     await tide.sync('events', 'audit_entries')
     const [kept] = await tide.warehouse.rows<Record<string, number>>(`
@@ -36,7 +38,7 @@ describe('private audit entries', () => {
     expect(again[0]?.figures).toMatchObject({ inserted: 0, deleted: 0 })
   })
 
-  it('have a history whose open versions are the table, also after new entries came', async () => {
+  it('have a history whose open versions are the table, also after new entries came', { tags: 'long' }, async () => {
     await using tide = await aPrivateTrail()
     await tide.sync('events', 'audit_entries')
     for (const key of tide.sandbox.world.liveKeys('events').slice(0, 3)) tide.sandbox.world.edit('events', key)

@@ -17,7 +17,7 @@ function pageOf(columns: Record<string, ColumnRule>, rows: unknown[]): unknown {
 }
 
 describe('a private name of events', () => {
-  it.each(['drop', 'hash'] as const)('is kept in no shape of the row: %s', async (rule) => {
+  it.each(['drop', 'hash'] as const)('is kept in no shape of the row: %s', { tags: 'long' }, async (rule) => {
     await using tide = await aTide({
       sandbox: { rows: 20, eventShape: 'mixed' },
       settings: { reports: { events: { columns: { name: rule }, history: true } } },

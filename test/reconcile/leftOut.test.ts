@@ -28,7 +28,7 @@ async function reconcile({ clock }: Tide, context: SyncContext, report: ReportNa
 it.each([
   ['events', 'aggregate_record_modified'],
   ['budgets', 'modified_at'],
-] as const)('a later start deletes none of the %s before it', async (report, stamp) => {
+] as const)('a later start deletes none of the %s before it', { tags: 'long' }, async (report, stamp) => {
   await using tide = await aTide({ settings })
   await tide.sync(report)
   const [middle] = await tide.warehouse.rows<{ at: number }>(`SELECT epoch_us(median(${stamp})) AS at FROM ${report}`)

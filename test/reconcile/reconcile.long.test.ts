@@ -1,4 +1,7 @@
-/** Deletions as in reconcile.test.ts, of the other reports that say nothing of them. */
+/**
+ * Deletions as in reconcile.test.ts, of the other reports that say nothing of them.
+ * @module-tag long
+ */
 import { describe, it } from 'vitest'
 import { deletionsOf } from './stories.ts'
 

@@ -52,7 +52,7 @@ describe.each(WORLD_REPORTS)('a reconcile of %s', (report) => {
     expect(read).toBeLessThanOrEqual(quiet.pages)
   })
 
-  it('repairs a row that changed without a sign, and one that was lost, and says so', async () => {
+  it('repairs a row that changed without a sign, and one that was lost, and says so', { tags: 'long' }, async () => {
     const { world } = tide.sandbox
     const [edited, lost] = world.liveKeys(report) as [number, number]
     world.silentEdit(report, edited)
@@ -84,7 +84,9 @@ const lastOf = async (tide: Tide) => {
 }
 
 describe('the last reconcile in tidemark.freshness', () => {
-  it('counts all currencies, however long each of them takes, and no reconcile before it', async () => {
+  it('counts all currencies, however long each of them takes, and no reconcile before it', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ settings: { ...settings, currencies: ['EUR', 'USD'] } })
     await tide.sync('budgets')
     const lost = tide.sandbox.world.liveKeys('budgets')[0]
@@ -102,7 +104,7 @@ describe('the last reconcile in tidemark.freshness', () => {
 })
 
 describe('the brake', () => {
-  it('stops a mass delete until an operator allows it', async () => {
+  it('stops a mass delete until an operator allows it', { tags: 'long' }, async () => {
     await using tide = await aTide({ settings })
     await tide.sync('merf_submissions')
     const { world } = tide.sandbox
@@ -136,7 +138,7 @@ describe('the brake on a small table', () => {
 })
 
 describe('a reconcile that was stopped', () => {
-  it('goes on where it stopped and ends with the same result', async () => {
+  it('goes on where it stopped and ends with the same result', { tags: 'long' }, async () => {
     await using tide = await aTide({
       sandbox: { rows: 200, itemsPerCollection: 1 },
       settings: { ...settings, limits: { load_rows_max: 20 } },
@@ -178,6 +180,7 @@ describe('a reconcile that was stopped', () => {
 
 it.each(['2.0', '"2.0"'])(
   'a row whose key comes as %s is refused, listed under its number, and not absent',
+  { tags: 'long' },
   async (sent) => {
     let key = '2'
     await using tide = await aTideAnsweredBy(() =>

@@ -60,7 +60,7 @@ describe('Dockerfile', () => {
 
   const lines = textOf('Dockerfile').split('\n')
 
-  it('takes every folder that ships', () => {
+  it('takes every folder that ships', { tags: 'long' }, () => {
     const folders = new Set(productFiles().map(({ name }) => name.split('/')[0] ?? ''))
     expect([...folders].filter((folder) => !lines.includes(`COPY ${folder} ${folder}`))).toEqual([])
   })

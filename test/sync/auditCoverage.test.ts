@@ -32,19 +32,23 @@ const REPORTS = [
   ['enquiry_audit_entries', 'enquiries', ''],
 ] as const
 
-it.each(REPORTS)('%s are asked for again, once, when another flag is switched on', async (report, follows, scope) => {
-  await using tide = await aTide({ sandbox: { rows: 30 } })
-  await tide.sync(follows)
-  const records = await syncAs(tide, report, { expand: [] })
-  expect(records).toBeGreaterThan(0)
-  expect(await payloads(tide, report)).toBe(0)
-  const [before] = await tide.warehouse.rows(`SELECT count(*) AS n FROM ${report}`)
-  expect(await syncAs(tide, report)).toBe(records)
-  expect(await payloads(tide, report)).toBeGreaterThan(0)
-  expect(await tide.warehouse.rows(`SELECT count(*) AS n FROM ${report}`)).toEqual([before])
-  expect(await tide.warehouse.coverage({ report, scope })).toMatchObject({ refillUntil: undefined, because: [] })
-  expect(await syncAs(tide, report)).toBe(0)
-})
+it.each(REPORTS)(
+  '%s are asked for again, once, when another flag is switched on',
+  { tags: 'long' },
+  async (report, follows, scope) => {
+    await using tide = await aTide({ sandbox: { rows: 30 } })
+    await tide.sync(follows)
+    const records = await syncAs(tide, report, { expand: [] })
+    expect(records).toBeGreaterThan(0)
+    expect(await payloads(tide, report)).toBe(0)
+    const [before] = await tide.warehouse.rows(`SELECT count(*) AS n FROM ${report}`)
+    expect(await syncAs(tide, report)).toBe(records)
+    expect(await payloads(tide, report)).toBeGreaterThan(0)
+    expect(await tide.warehouse.rows(`SELECT count(*) AS n FROM ${report}`)).toEqual([before])
+    expect(await tide.warehouse.coverage({ report, scope })).toMatchObject({ refillUntil: undefined, because: [] })
+    expect(await syncAs(tide, report)).toBe(0)
+  },
+)
 
 it('an earlier start brings the older entries of every record', async () => {
   await using tide = await aTide({ sandbox: { rows: 30 } })
@@ -88,7 +92,7 @@ it('a run that is stopped goes on with the records that are left, the changed on
   expect(await syncAs(tide, 'audit_entries')).toBeLessThanOrEqual(changed.length)
 })
 
-it('a record that may not be read keeps being owed, the others are done', async () => {
+it('a record that may not be read keeps being owed, the others are done', { tags: 'long' }, async () => {
   await using tide = await aTide({ sandbox: { rows: 30 } })
   await tide.sync('enquiries')
   const report = 'enquiry_audit_entries'
@@ -107,7 +111,9 @@ it('a record that may not be read keeps being owed, the others are done', async 
   expect(await syncAs(tide, report)).toBe(0)
 })
 
-it('records of an entity, or of a report, that was away meanwhile are asked for again when it is back', async () => {
+it('records of an entity, or of a report, that was away meanwhile are asked for again when it is back', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 20 } })
   await tide.sync('events')
   const records = await syncAs(tide, 'audit_entries')

@@ -4,7 +4,7 @@ import { aTide, type Tide } from '../support/tide.ts'
 import { type Asked, aTideAnsweredBy } from './answering.ts'
 import { failureOf } from './stories.ts'
 
-it('reads a trail of several pages whole, and numbers new entries on', async () => {
+it('reads a trail of several pages whole, and numbers new entries on', { tags: 'long' }, async () => {
   const settings = { reports: { audit_entries: { page_size: 2, entities: [{ entity_id: 3, follows: 'events' }] } } }
   await using tide = await aTide({ sandbox: { rows: 12 }, settings })
   await tide.sync('events', 'audit_entries')
@@ -64,13 +64,17 @@ const entry = (userId: number) => `{"timestamp":"2026-01-01T00:00:00Z","userId":
 const heldEntries = ({ warehouse }: Pick<Tide, 'warehouse'>) =>
   warehouse.rows('SELECT count(*) AS n, max(entry_number) AS last FROM enquiry_audit_entries')
 
-it.each([20, 25, 30])('%i entries that are all alike arrive, each of them, where a page holds ten', async (count) => {
-  await using tide = await aTideAnsweredBy(inTens(Array.from({ length: count }, () => entry(7))))
-  await tide.sync('enquiries', 'enquiry_audit_entries')
-  expect(await heldEntries(tide)).toEqual([{ n: count, last: count }])
-  await tide.sync('enquiries', 'enquiry_audit_entries')
-  expect(await heldEntries(tide)).toEqual([{ n: count, last: count }])
-})
+it.each([20, 25, 30])(
+  '%i entries that are all alike arrive, each of them, where a page holds ten',
+  { tags: 'long' },
+  async (count) => {
+    await using tide = await aTideAnsweredBy(inTens(Array.from({ length: count }, () => entry(7))))
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    expect(await heldEntries(tide)).toEqual([{ n: count, last: count }])
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    expect(await heldEntries(tide)).toEqual([{ n: count, last: count }])
+  },
+)
 
 it('a trail of which every page is the first one, full, is not taken for whole', async () => {
   const entries = Array.from({ length: 20 }, (_, n) => entry(n))
@@ -90,13 +94,17 @@ it.each([
   ['is the first one, which says that it has room', daily(20), { ignoresNumber: true, told: 500 }],
   ['is the first one, of the newest entries', daily(20).toReversed(), { ignoresNumber: true, told: 500 }],
   ['behind the second one is empty', daily(28), { reach: 20 }],
-])('a trail of which every page %s is not taken for whole where its total counts more', async (_, entries, pages) => {
-  await using tide = await aTideAnsweredBy(inTens(entries, pages))
-  await tide.sync('enquiries')
-  const failure = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
-  expect(failure).toMatchObject({ code: 'WALK_UNSTABLE', data: { total: entries.length } })
-  expect(await tide.warehouse.rows(`SELECT 1 FROM tidemark.marks WHERE report = 'enquiry_audit_entries'`)).toEqual([])
-})
+])(
+  'a trail of which every page %s is not taken for whole where its total counts more',
+  { tags: 'long' },
+  async (_, entries, pages) => {
+    await using tide = await aTideAnsweredBy(inTens(entries, pages))
+    await tide.sync('enquiries')
+    const failure = failureOf(await tide.attempt('enquiry_audit_entries'), 'enquiry_audit_entries')
+    expect(failure).toMatchObject({ code: 'WALK_UNSTABLE', data: { total: entries.length } })
+    expect(await tide.warehouse.rows(`SELECT 1 FROM tidemark.marks WHERE report = 'enquiry_audit_entries'`)).toEqual([])
+  },
+)
 
 it.each([1, 2])(
   'a trail whose total is %i too high is believed where nothing stands before or behind it',
@@ -109,6 +117,7 @@ it.each([1, 2])(
 
 it.each([1, 2, 9])(
   'one entry does not double where the last page comes again and the total is %i too high',
+  { tags: 'long' },
   async (lie) => {
     await using tide = await aTideAnsweredBy(inTens([entry(7)], { showsLastAgain: true, lie }))
     await tide.sync('enquiries', 'enquiry_audit_entries')

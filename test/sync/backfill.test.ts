@@ -28,7 +28,9 @@ const optionsFor = ({ context }: Pick<Tide, 'context'>, report: ReportName, give
 
 const windowsOf = (tide: Tide, id = 'backfill-1') => tide.warehouse.backfills.windows(id)
 
-it('a backfill before the first sync leaves one version of each row, though columns are hashed', async () => {
+it('a backfill before the first sync leaves one version of each row, though columns are hashed', {
+  tags: 'long',
+}, async () => {
   const settings = { history: true, columns: { booker_email: 'hash' } }
   await using tide = await aTide({
     sandbox: { rows: 40 },
@@ -67,7 +69,7 @@ describe.each(WORLD_REPORTS)('a backfill of %s', (report) => {
     expect(runs).toEqual([{ kind: 'backfill', state: 'done', rows: outcome.figures.rows }])
   })
 
-  it('after a sync brings nothing new and leaves the mark where it was', async () => {
+  it('after a sync brings nothing new and leaves the mark where it was', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 60 }, settings: { defaults: { page_size: 20 } } })
     await tide.sync(report)
     const marks = () => tide.warehouse.rows(`SELECT scope, mark, value FROM tidemark.marks ORDER BY ALL`)

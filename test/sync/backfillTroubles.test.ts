@@ -61,7 +61,9 @@ function refusing(client: ReportingClient, isRefused: (since: number, until: num
 }
 
 describe('a window that always fails', () => {
-  it('is reported, the others are done, the mark stays, and the next time only it is read', async () => {
+  it('is reported, the others are done, the mark stays, and the next time only it is read', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide(SMALL)
     await tide.sync('enquiries')
     const mark = await markOf(tide, 'enquiries')
@@ -119,7 +121,7 @@ describe('what changes while a window waits to be loaded', () => {
 })
 
 describe('staged rows that went away', () => {
-  it('are pulled again', async () => {
+  it('are pulled again', { tags: 'long' }, async () => {
     await using tide = await aTide(SMALL)
     const tries: number[] = []
     const pull: Pull = async (ask, signal) => {
@@ -134,7 +136,7 @@ describe('staged rows that went away', () => {
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
   })
 
-  it('are pulled again, too, when a file lost all lines but the first', async () => {
+  it('are pulled again, too, when a file lost all lines but the first', { tags: 'long' }, async () => {
     await using tide = await aTide(SMALL)
     let cuts = 0
     const pull: Pull = async (ask, signal) => {
@@ -151,7 +153,7 @@ describe('staged rows that went away', () => {
     expect(await differencesButAbsence(tide, 'enquiries')).toEqual([])
   })
 
-  it('end in a clear error when they go away every time', async () => {
+  it('end in a clear error when they go away every time', { tags: 'long' }, async () => {
     await using tide = await aTide(SMALL)
     const pull: Pull = async (ask, signal) => {
       const pulled = await pullHere(tide.context)(ask, signal)
@@ -166,7 +168,9 @@ describe('staged rows that went away', () => {
 })
 
 describe('an operator', () => {
-  it('cancels: nothing more is committed, nothing staged is left, what was done stays, and the run is in the books', async () => {
+  it('cancels: nothing more is committed, nothing staged is left, what was done stays, and the run is in the books', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide(SMALL)
     const loads = () => tide.warehouse.rows(`SELECT load_id FROM tidemark.loads WHERE run_id = '${ID}'`)
     let loadsThen: unknown[] = []
@@ -190,7 +194,9 @@ describe('an operator', () => {
     expect((await backfillReport(tide.context, optionsFor(tide.context))).state).toBe('cancelled')
   })
 
-  it('calls it off: its run stands in the books as stopped, and it goes on when it is asked for again', async () => {
+  it('calls it off: its run stands in the books as stopped, and it goes on when it is asked for again', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide(SMALL)
     const calling = new AbortController()
     const pull: Pull = async (ask, signal) => {
@@ -206,7 +212,7 @@ describe('an operator', () => {
     expect(await state()).toEqual([{ state: 'done' }])
   })
 
-  it('pauses the report: the backfill stops, and goes on after resume', async () => {
+  it('pauses the report: the backfill stops, and goes on after resume', { tags: 'long' }, async () => {
     await using tide = await aTide(SMALL)
     const pause = {
       report: 'enquiries',
@@ -277,6 +283,7 @@ describe('another process', () => {
 
   it.each(['events', 'budgets'] as const)(
     'pulls a window of %s and hands it over by its manifest alone',
+    { tags: 'long', timeout: 30_000 },
     async (report) => {
       await using sandbox = await startSandbox({ rows: 60 })
       await using place = await aPlace(sandbox.url, SMALL.settings)
@@ -291,7 +298,6 @@ describe('another process', () => {
       expect(await stagedIn(tide)).toEqual([])
       await expect(readPulled(tide.config.staging, directory)).rejects.toMatchObject({ code: 'STAGED_MISSING' })
     },
-    30_000,
   )
 
   it('that pulled under an epoch of the past commits nothing', async () => {

@@ -1,4 +1,7 @@
-/** An answer of a hundred megabytes, read by a process of its own whose memory is measured. */
+/**
+ * An answer of a hundred megabytes, read by a process of its own whose memory is measured.
+ * @module-tag long
+ */
 import { describe, expect, it } from 'vitest'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'

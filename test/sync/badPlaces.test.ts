@@ -29,7 +29,7 @@ async function refusedOpening(path: string): Promise<SyncError> {
 }
 
 describe('a warehouse file', () => {
-  it('that another process holds says which, and is whole once that process is gone', async () => {
+  it('that another process holds says which, and is whole once that process is gone', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     const place = { folder: '', config: tide.config }
     await using other = await aPlace(tide.sandbox.url, { warehouse: place.config.warehouse })
@@ -62,7 +62,7 @@ describe('a warehouse file', () => {
     expect(refused.cure).toMatch(/backup.*move it away/)
   })
 
-  it('that is corrupt is built afresh once it is moved away', async () => {
+  it('that is corrupt is built afresh once it is moved away', { tags: 'long' }, async () => {
     await using sandbox = await startSandbox({ rows: 12 })
     await using place = await aPlace(sandbox.url)
     const path = place.config.warehouse
@@ -77,7 +77,9 @@ describe('a warehouse file', () => {
 })
 
 describe.skipIf(!(await mayMount()))('a full disk', () => {
-  it('under the staged rows fails the report, keeps its mark, and the next run is complete', async () => {
+  it('under the staged rows fails the report, keeps its mark, and the next run is complete', {
+    tags: 'long',
+  }, async () => {
     await using disk = (await aSmallDisk(1)) as SmallDisk
     await using tide = await aTide({ sandbox: { rows: 400, itemsPerCollection: 4 } })
     const settings = { ...tide.context.settings, staging: join(disk.path, 'staging') }
@@ -92,7 +94,9 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
     expect(await differencesOf(tide, 'events')).toEqual([])
   })
 
-  it('under the warehouse fails the report, loses nothing committed, and the next run is complete', async () => {
+  it('under the warehouse fails the report, loses nothing committed, and the next run is complete', {
+    tags: 'long',
+  }, async () => {
     await using disk = (await aSmallDisk(24)) as SmallDisk
     const folder = join(disk.path, 'data')
     await mkdir(folder)
@@ -122,7 +126,7 @@ describe.skipIf(!(await mayMount()))('a full disk', () => {
 })
 
 describe('a staging directory', () => {
-  it('that is emptied under a run fails it as that, and the next run is complete', async () => {
+  it('that is emptied under a run fails it as that, and the next run is complete', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 60 } })
     const { warehouse, settings } = tide.context
     const emptied = withMethods(warehouse, {
@@ -143,7 +147,9 @@ describe('a staging directory', () => {
 })
 
 describe('a page of 20 MB', () => {
-  it('beyond limits.page_bytes_max is refused before it is read, and the other reports go on', async () => {
+  it('beyond limits.page_bytes_max is refused before it is read, and the other reports go on', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({
       sandbox: { rows: 12, faults: ['huge@events:20'] },
       settings: { limits: { page_bytes_max: '10MB' } },

@@ -1,4 +1,7 @@
-/** The claims of beyond.test.ts for more reports and sizes. */
+/**
+ * The claims of beyond.test.ts for more reports and sizes.
+ * @module-tag long
+ */
 import { describe, it } from 'vitest'
 import {
   capOfTwoPageSizes,

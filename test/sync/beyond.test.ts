@@ -16,19 +16,21 @@ describe.each([
   ['budgets', 21],
   ['enquiries', 40],
 ] as const)('%s, from a service that refuses the page behind the last one,', (report, rows) => {
-  it(`arrive whole: ${rows} rows at first, more later`, () => refusedBehindLast(report, rows))
+  it(`arrive whole: ${rows} rows at first, more later`, { tags: 'long' }, () => refusedBehindLast(report, rows))
 
-  it('arrive whole where 40 rows stand at one instant', () => refusedAtOneInstant(report, 40))
+  it('arrive whole where 40 rows stand at one instant', { tags: 'long' }, () => refusedAtOneInstant(report, 40))
 })
 
 describe.each(['events', 'enquiries'] as const)(
   '%s, from a service that refuses the page behind the last one,',
   (report) => {
-    it('arrive whole where it pages to 50 of 243 rows and refuses pages that go beyond', () =>
-      refusedBehindCap(report, 50))
+    it('arrive whole where it pages to 50 of 243 rows and refuses pages that go beyond', { tags: 'long' }, () =>
+      refusedBehindCap(report, 50),
+    )
 
-    it('fail with what is refused where rows at one instant are more than it pages to', () =>
-      moreAtOneInstantThanCap(report))
+    it('fail with what is refused where rows at one instant are more than it pages to', { tags: 'long' }, () =>
+      moreAtOneInstantThanCap(report),
+    )
   },
 )
 

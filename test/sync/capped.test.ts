@@ -7,6 +7,7 @@ const REQUESTS_MAX = 700
 
 it.each(['enquiries', 'merf_submissions', 'office_reservations'] as const)(
   '%s arrive whole from a service that counts more rows than it pages to, at first and after it paged to all',
+  { tags: 'long' },
   async (report) => {
     await using tide = await aTide({
       sandbox: { rows: 243, collections: false, faults: ['cap:50'] },

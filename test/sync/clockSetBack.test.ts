@@ -43,15 +43,19 @@ function editAfter(
 it.each([
   ['the clock is set back behind the mark', 20 * MINUTE_S, -HOUR_S],
   ['it passes the mark again before the next run', 2 * HOUR_S, -HOUR_S],
-])('a row that is edited right after the clock was set back arrives, where %s', async (_, pause, offset) => {
-  await using tide = await aTide({ sandbox: { rows: 12 } })
-  await runAfter(tide, 0, 0)
-  const mark = await markOf(tide, 'events')
-  editAfter(tide, 30, { offset, index: 2 })
-  await runAfter(tide, pause, offset)
-  expect(await differencesOf(tide, 'events')).toEqual([])
-  expect(await markOf(tide, 'events')).toBeGreaterThanOrEqual(mark ?? Infinity)
-})
+])(
+  'a row that is edited right after the clock was set back arrives, where %s',
+  { tags: 'long' },
+  async (_, pause, offset) => {
+    await using tide = await aTide({ sandbox: { rows: 12 } })
+    await runAfter(tide, 0, 0)
+    const mark = await markOf(tide, 'events')
+    editAfter(tide, 30, { offset, index: 2 })
+    await runAfter(tide, pause, offset)
+    expect(await differencesOf(tide, 'events')).toEqual([])
+    expect(await markOf(tide, 'events')).toBeGreaterThanOrEqual(mark ?? Infinity)
+  },
+)
 
 it.each([
   ['events', 'audit_entries', 20 * MINUTE_S],
@@ -60,6 +64,7 @@ it.each([
   ['enquiries', 'enquiry_audit_entries', 2 * HOUR_S],
 ] as const)(
   'what is done to a record of %s right after the clock was set back is in %s, where the next run is %i seconds later',
+  { tags: 'long' },
   async (report, trail, pause) => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     await runAfter(tide, 0, 0, [report, trail])
@@ -75,7 +80,9 @@ it.each([
   },
 )
 
-it('a row that is edited right after the clock was set back arrives, although the run behind it knew the old time', async () => {
+it('a row that is edited right after the clock was set back arrives, although the run behind it knew the old time', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 12 } })
   let seconds = 0
   const clock: Clock = {
@@ -97,7 +104,9 @@ it('a row that is edited right after the clock was set back arrives, although th
   expect(await differencesOf(tide, 'events')).toEqual([])
 })
 
-it('rows that are edited between runs arrive while the mark stands in the future, left by a clock that ran ahead', async () => {
+it('rows that are edited between runs arrive while the mark stands in the future, left by a clock that ran ahead', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 12 } })
   await runAfter(tide, 0, 24 * HOUR_S)
   const mark = await markOf(tide, 'events')

@@ -64,7 +64,9 @@ const hashOf = (value: unknown): string =>
     .digest('hex')
 
 describe.each(windowed)('$name with history and privacy', ({ name }) => {
-  it('lands what may be kept of every row, through edits, new rows and deletions, and every version of it', async () => {
+  it('lands what may be kept of every row, through edits, new rows and deletions, and every version of it', {
+    tags: 'long',
+  }, async () => {
     await using probe = await startSandbox({ rows: 40 })
     const rules = rulesFor(probe.world, name)
     const settings = { reports: { [name]: { history: true, columns: rules } } }

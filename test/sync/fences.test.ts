@@ -32,7 +32,7 @@ const loadsOf = (tide: Tide, report: string) =>
   )
 
 describe('a run that another one has overtaken', () => {
-  it('commits nothing, and moves no mark', async () => {
+  it('commits nothing, and moves no mark', { tags: 'long' }, async () => {
     await using tide = await aTide()
     const older = frozenContext(tide.context)
     const overtaken = syncAll(older.context, ['events'])
@@ -49,7 +49,7 @@ describe('a run that another one has overtaken', () => {
     expect(await differencesButAbsence(tide, 'events')).toEqual([])
   })
 
-  it('is refused even where it began to load before', async () => {
+  it('is refused even where it began to load before', { tags: 'long' }, async () => {
     await using tide = await aTide({ settings: { limits: { load_rows_max: 10 }, defaults: { page_size: 10 } } })
     const { warehouse } = tide
     const first = await warehouse.takeFence({ report: 'events', kind: 'incremental', holder: 'first' })

@@ -20,7 +20,9 @@ async function failTwice(): Promise<never> {
 }
 
 describe('a process that may open no more files', () => {
-  it('says so wherever it happens, blames neither service nor folder, and is whole once there are some', async () => {
+  it('says so wherever it happens, blames neither service nor folder, and is whole once there are some', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 12 })
     await using place = await aPlace(sandbox.url)
     const { PATH = '' } = process.env

@@ -30,7 +30,9 @@ const sentOf = (tide: Tide): [number, number, number][] =>
     })
     .toSorted(([a], [b]) => a - b)
 
-it('fifteen hundred trails cost one request each, and the next run asks only about what changed', async () => {
+it('fifteen hundred trails cost one request each, and the next run asks only about what changed', {
+  tags: 'long',
+}, async () => {
   const settings = {
     currencies: ['EUR'],
     reports: { audit_entries: { entities: [{ entity_id: 3, follows: 'events' }] } },
@@ -79,6 +81,7 @@ it.each([
   ['a cut answer', CUT, 'ANSWER_MALFORMED'],
 ] as const)(
   'one enquiry whose audit is answered with %s is skipped, named, and asked again',
+  { tags: 'long' },
   async (_, given, code) => {
     let isMended = false
     await using tide = await aTideAnsweredBy(trailsBut(5, (id) => (id === 1 && !isMended ? given : undefined)))
@@ -114,7 +117,7 @@ it('a record that is refused each time is asked ever more rarely, and beside it 
   expect(times).toEqual([7, 19, 40, 82])
 })
 
-it('a trail that is forbidden for every record pauses the report after few requests', async () => {
+it('a trail that is forbidden for every record pauses the report after few requests', { tags: 'long' }, async () => {
   let isForbidden = false
   await using tide = await aTideAnsweredBy(trailsBut(400, () => (isForbidden ? 403 : undefined)))
   await tide.sync('enquiries', 'enquiry_audit_entries')
@@ -140,7 +143,7 @@ it('a question that the service refuses for every record ends soon', async () =>
   expect(tide.asked.length).toBeLessThan(120)
 })
 
-it('a report that is forbidden as a whole is asked once, and the others go on', async () => {
+it('a report that is forbidden as a whole is asked once, and the others go on', { tags: 'long' }, async () => {
   const clients = [
     {
       clientId: 'demo',

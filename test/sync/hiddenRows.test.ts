@@ -30,7 +30,9 @@ describe.each(ARRAYS)('%s', (report) => {
     expect(tide.sandbox.requests.total).toBeLessThan(150)
   })
 
-  it('that fit one response cost two requests more once, and none in the runs afterwards', async () => {
+  it('that fit one response cost two requests more once, and none in the runs afterwards', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aLeanTide(60, [])
     await tide.sync(report)
     expect(await tide.warehouse.rows('SELECT whole_max FROM tidemark.page_sizes')).toEqual([{ whole_max: 60 }])
@@ -41,7 +43,7 @@ describe.each(ARRAYS)('%s', (report) => {
     expect(await differencesOf(tide, report)).toEqual([])
   })
 
-  it('at one instant that a limit hides end in WALK_UNSTABLE, and arrive afterwards', async () => {
+  it('at one instant that a limit hides end in WALK_UNSTABLE, and arrive afterwards', { tags: 'long' }, async () => {
     await using tide = await aLeanTide(100, ['ignore-page', 'clamp-silent:30'])
     await tide.sync(report)
     stampAlike(tide, report, tide.sandbox.world.liveKeys(report).slice(0, 40))
@@ -59,7 +61,7 @@ describe('a service that counts pages from 0 and refuses a page that is not ther
     ['one page', 'beyond:404', 500],
     ['one page', 'beyond:400', 500],
     ['several pages', 'beyond:404', 5],
-  ])('is read where it has %s (%s, %i rows a page)', async (_, beyond, pageSize) => {
+  ])('is read where it has %s (%s, %i rows a page)', { tags: 'long' }, async (_, beyond, pageSize) => {
     await using tide = await aLeanTide(12, ['from-zero', beyond], pageSize)
     for (let run = 0; run < 2; run += 1) {
       await tide.sync(...READ, 'enquiry_audit_entries')

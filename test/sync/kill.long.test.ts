@@ -1,4 +1,7 @@
-/** The kills of kill.test.ts, at more moments. */
+/**
+ * The kills of kill.test.ts, at more moments.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { killSyncs } from './kills.ts'
 

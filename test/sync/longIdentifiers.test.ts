@@ -31,7 +31,9 @@ it('an enquiry beyond 2^53 is asked about by its own number, beside the others, 
   expect(tide.asked.filter(isAudit)).toHaveLength(2)
 })
 
-it('an event beyond 2^53 is asked about by its own number, and what is read again replaces its entries', async () => {
+it('an event beyond 2^53 is asked about by its own number, and what is read again replaces its entries', {
+  tags: 'long',
+}, async () => {
   const events = [LONG, '5'].map(
     (id) => `{"eventId":${id},"name":"x","recordModified":"${MODIFIED}","isDeleted":false}`,
   )

@@ -48,13 +48,17 @@ it.each([
   [3, 100],
   [100, 100],
   [43, 4],
-])('%i rows arrive from a service that counts pages of %i from 0, and so do trails', async (count, pageRows) => {
-  await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count, pageRows }))
-  await tide.sync('enquiries', 'enquiry_audit_entries')
-  expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: count }])
-  const held = await tide.warehouse.rows('SELECT action FROM enquiry_audit_entries ORDER BY entry_number')
-  expect(held).toEqual([{ action: 'a' }, { action: 'b' }, { action: 'c' }])
-})
+])(
+  '%i rows arrive from a service that counts pages of %i from 0, and so do trails',
+  { tags: 'long' },
+  async (count, pageRows) => {
+    await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count, pageRows }))
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    expect(await tide.warehouse.rows('SELECT count(*) AS n FROM enquiries')).toEqual([{ n: count }])
+    const held = await tide.warehouse.rows('SELECT action FROM enquiry_audit_entries ORDER BY entry_number')
+    expect(held).toEqual([{ action: 'a' }, { action: 'b' }, { action: 'c' }])
+  },
+)
 
 it('a trail alone arrives, too, and a quiet run costs one request for each walk and one that counts', async () => {
   await using tide = await aTideAnsweredBy(answering({ now: Date.now(), count: 1, pageRows: 2 }))
@@ -139,19 +143,23 @@ describe.each(['nothing', 'the last page'] as const)(
     it.each([
       [100, 100],
       [43, 4],
-    ])('the last one sends all of %i events in pages of %i, and later ones', async (count, pageRows) => {
-      const service = arrays({ now: Date.now(), pageRows, behind })
-      await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: pageRows } })
-      service.add(count)
-      await tide.sync('events')
-      expect(await heldEvents(tide)).toEqual([{ n: count }])
-      service.add(2)
-      tide.asked.length = 0
-      await tide.sync('events')
-      expect(await heldEvents(tide)).toEqual([{ n: count + 2 }])
-      const numbers = await tide.warehouse.rows('SELECT report, first_number FROM tidemark.page_sizes')
-      expect(numbers).toEqual([{ report: 'events', first_number: 0 }])
-    })
+    ])(
+      'the last one sends all of %i events in pages of %i, and later ones',
+      { tags: 'long' },
+      async (count, pageRows) => {
+        const service = arrays({ now: Date.now(), pageRows, behind })
+        await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: pageRows } })
+        service.add(count)
+        await tide.sync('events')
+        expect(await heldEvents(tide)).toEqual([{ n: count }])
+        service.add(2)
+        tide.asked.length = 0
+        await tide.sync('events')
+        expect(await heldEvents(tide)).toEqual([{ n: count + 2 }])
+        const numbers = await tide.warehouse.rows('SELECT report, first_number FROM tidemark.page_sizes')
+        expect(numbers).toEqual([{ report: 'events', first_number: 0 }])
+      },
+    )
 
     it('the last one sends all events of one instant', async () => {
       const service = arrays({ now: Date.now(), pageRows: 4, isHeap: true, behind })
@@ -214,6 +222,7 @@ const ODD_PAGES_0: readonly (readonly [string, NonNullable<Arrays['zero']>])[] =
 
 it.each(ODD_PAGES_0)(
   'a service of bare arrays that counts from 1 and %s is not asked for it where page 1 has rows',
+  { tags: 'long' },
   async (_, zero) => {
     const service = arrays({ now: Date.now(), pageRows: 2, zero })
     await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: 2 } })
@@ -227,15 +236,19 @@ it.each(ODD_PAGES_0)(
   },
 )
 
-it.each(ODD_PAGES_0)('one that has no events yet and %s is not taken for one that counts from 0', async (_, zero) => {
-  const service = arrays({ now: Date.now(), pageRows: 100, zero })
-  await using tide = await aTideAnsweredBy(service.answer)
-  await tide.sync('events')
-  service.add(3)
-  await tide.sync('events')
-  expect(await heldEvents(tide)).toEqual([{ n: 3 }])
-  expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 1 }])
-})
+it.each(ODD_PAGES_0)(
+  'one that has no events yet and %s is not taken for one that counts from 0',
+  { tags: 'long' },
+  async (_, zero) => {
+    const service = arrays({ now: Date.now(), pageRows: 100, zero })
+    await using tide = await aTideAnsweredBy(service.answer)
+    await tide.sync('events')
+    service.add(3)
+    await tide.sync('events')
+    expect(await heldEvents(tide)).toEqual([{ n: 3 }])
+    expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 1 }])
+  },
+)
 
 it('a service of bare arrays that counts from 0 and knows whole seconds only is seen through', async () => {
   const service = arrays({ now: Date.now(), pageRows: 100, wholeSeconds: true })

@@ -25,13 +25,19 @@ const asked = (tide: Tide, report: WorldReport): number =>
   bodiesOf(tide, report).filter(({ includeDeleted }) => includeDeleted !== false).length
 
 describe.each(ARRAYS)('%s, from a service that raises the page size', (report) => {
-  it.each([20, 50, 100])('arrive whole where old rows fill several pages (%i rows a page for 20)', async (size) => {
-    await using tide = await aLeanTide(243, 20, [`raise:${size}`])
-    await tide.sync(report)
-    expect(await differencesOf(tide, report)).toEqual([])
-  })
+  it.each([20, 50, 100])(
+    'arrive whole where old rows fill several pages (%i rows a page for 20)',
+    { tags: 'long' },
+    async (size) => {
+      await using tide = await aLeanTide(243, 20, [`raise:${size}`])
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+    },
+  )
 
-  it('arrive whole where new rows fill several pages, and where they stand at one instant', async () => {
+  it('arrive whole where new rows fill several pages, and where they stand at one instant', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aLeanTide(243, 20, ['raise:50'])
     edit(tide, report, 130)
     await tide.sync(report)
@@ -57,6 +63,7 @@ describe.each(ARRAYS)('%s, from a service that raises the page size', (report) =
 
 it.each(['', 'unordered'])(
   'a service that does not page at all is asked for one page more each time (%s)',
+  { tags: 'long' },
   async (order) => {
     await using tide = await aLeanTide(243, 20, ['raise:10000', 'ignore-page', ...(order === '' ? [] : [order])])
     await tide.sync('events')
@@ -74,18 +81,22 @@ it.each(['', 'unordered'])(
 )
 
 describe.each(ARRAYS)('%s, from a service that lowers its clamp', (report) => {
-  it.each([50, 25])('arrive whole although longer pages are remembered (%i rows a page, 100 before)', async (clamp) => {
-    await using tide = await aLeanTide(450, 500, ['clamp-silent:100'])
-    await tide.sync(report)
-    tide.sandbox.setFaults([`clamp-silent:${clamp}`])
-    for (let run = 0; run < 2; run += 1) {
-      edit(tide, report, 120)
+  it.each([50, 25])(
+    'arrive whole although longer pages are remembered (%i rows a page, 100 before)',
+    { tags: 'long' },
+    async (clamp) => {
+      await using tide = await aLeanTide(450, 500, ['clamp-silent:100'])
       await tide.sync(report)
-      expect(await differencesOf(tide, report)).toEqual([])
-    }
-    const sizes = await tide.warehouse.rows('SELECT full_min, seen_max FROM tidemark.page_sizes')
-    expect(sizes).toEqual([{ full_min: clamp, seen_max: clamp }])
-  })
+      tide.sandbox.setFaults([`clamp-silent:${clamp}`])
+      for (let run = 0; run < 2; run += 1) {
+        edit(tide, report, 120)
+        await tide.sync(report)
+        expect(await differencesOf(tide, report)).toEqual([])
+      }
+      const sizes = await tide.warehouse.rows('SELECT full_min, seen_max FROM tidemark.page_sizes')
+      expect(sizes).toEqual([{ full_min: clamp, seen_max: clamp }])
+    },
+  )
 
   it('arrive whole where it begins within what was taken for the last page', async () => {
     await using tide = await aLeanTide(90, 500)
@@ -96,7 +107,9 @@ describe.each(ARRAYS)('%s, from a service that lowers its clamp', (report) => {
     expect(await differencesOf(tide, report)).toEqual([])
   })
 
-  it('are looked for behind one page of a run at most where none is longer, and behind none that is short', async () => {
+  it('are looked for behind one page of a run at most where none is longer, and behind none that is short', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aLeanTide(450, 500, ['clamp-silent:100', 'beyond'])
     await tide.sync(report)
     edit(tide, report, 12)

@@ -1,4 +1,7 @@
-/** The claims of proof.test.ts with larger worlds, more reports, more faults and more runs. */
+/**
+ * The claims of proof.test.ts with larger worlds, more reports, more faults and more runs.
+ * @module-tag long
+ */
 import { describe, it } from 'vitest'
 import {
   cappedService,

@@ -55,13 +55,13 @@ describe.each([
   ['a backfill', backfill],
   ['a refill', refill],
 ] as const)('%s of enquiries', (_, readAgain) => {
-  it('that finds nothing new makes no audit be asked again', async () => {
+  it('that finds nothing new makes no audit be asked again', { tags: 'long' }, async () => {
     await using tide = await aFollowedTide()
     await readAgain(tide)
     expect(await auditsAsked(tide)).toBe(0)
   })
 
-  it('that brings a change makes the audit of that enquiry be asked, and of no other', async () => {
+  it('that brings a change makes the audit of that enquiry be asked, and of no other', { tags: 'long' }, async () => {
     await using tide = await aFollowedTide()
     const [key] = tide.sandbox.world.liveKeys('enquiries') as [number]
     // As if its change had never come: what is held is an older version.

@@ -1,4 +1,7 @@
-/** The claims of windows.test.ts for more reports and styles of time. */
+/**
+ * The claims of windows.test.ts for more reports and styles of time.
+ * @module-tag long
+ */
 import { describe, it } from 'vitest'
 import { neverEditedByCreation, neverEditedByWalking, neverEditedInOne, stampsOfStyle } from './windowStories.ts'
 

@@ -131,7 +131,7 @@ describe("the service's clock", () => {
   it.each([
     ['events', 'either way', [THREE_HOURS_S, 0, -THREE_HOURS_S, -60, THREE_HOURS_S]],
     ['enquiries', 'ahead', [THREE_HOURS_S, 2 * THREE_HOURS_S]],
-  ] as const)('may jump between runs of %s, %s, and no mark goes back', async (report, _, skews) => {
+  ] as const)('may jump between runs of %s, %s, and no mark goes back', { tags: 'long' }, async (report, _, skews) => {
     await using tide = await aTide({ sandbox: { rows: 20 } })
     await tide.sync(report)
     const { world } = tide.sandbox
@@ -151,7 +151,7 @@ describe("the service's clock", () => {
     }
   })
 
-  it('is ours where answers carry no Date, and that is said', async () => {
+  it('is ours where answers carry no Date, and that is said', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12, faults: ['no-date'] } })
     const told: string[] = []
     await using client = openClient(
@@ -193,10 +193,11 @@ describe('a window', () => {
     }
   })
 
-  it('takes stamps written in mixed styles exactly', () => stampsOfStyle('mixed'))
+  it('takes stamps written in mixed styles exactly', { tags: 'long' }, () => stampsOfStyle('mixed'))
 
   it.each(['events', 'enquiries'] as const)(
     'of %s loses no row between two microseconds, wherever it is cut',
+    { tags: 'long' },
     async (report) => {
       const settings = { defaults: { page_size: 20 } }
       await using tide = await aTide({ sandbox: { rows: 200, collections: false }, settings })
@@ -216,7 +217,7 @@ describe('a window', () => {
 
 // One envelope of all rows, one bare array for each currency.
 describe.each(['enquiries', 'automated_bookings'] as const)('rows that no modification filter matches', (report) => {
-  it(`are found by the first run of ${report}, in one response`, () => neverEditedInOne(report))
+  it(`are found by the first run of ${report}, in one response`, { tags: 'long' }, () => neverEditedInOne(report))
 
   it(`are found by the first run of ${report} by their time of creation, where one response is too small`, () =>
     neverEditedByCreation(report))
@@ -259,7 +260,7 @@ async function failAfter(tide: Tide, report: WorldReport, pages: number) {
 }
 
 describe('a run that ends in the middle', () => {
-  it('keeps the slices that are proven and loaded, and the next run goes on from there', async () => {
+  it('keeps the slices that are proven and loaded, and the next run goes on from there', { tags: 'long' }, async () => {
     const settings = { defaults: { page_size: 20 }, limits: { load_rows_max: 60 } }
     await using tide = await aTide({ sandbox: { rows: 400, collections: false }, settings })
     const failed = await failAfter(tide, 'events', 50)
@@ -281,7 +282,7 @@ describe('a run that ends in the middle', () => {
     expect(await differencesOf(tide, 'events')).toEqual([])
   })
 
-  it.each(['budgets', 'enquiries'] as const)('of %s loses nothing either', async (report) => {
+  it.each(['budgets', 'enquiries'] as const)('of %s loses nothing either', { tags: 'long' }, async (report) => {
     const settings = { currencies: ['EUR'], defaults: { page_size: 20 }, limits: { load_rows_max: 60 } }
     await using tide = await aTide({ sandbox: { rows: 300, collections: false }, settings })
     expect((await failAfter(tide, report, 6)).code).toBe('SERVICE_UNAVAILABLE')

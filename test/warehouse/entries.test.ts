@@ -194,7 +194,7 @@ describe('the entries of a record', () => {
     ])
   })
 
-  it("equal the service's last response for every minute, whatever windows are read", async () => {
+  it("equal the service's last response for every minute, whatever windows are read", { tags: 'long' }, async () => {
     const someEntries = fc.array(fc.record({ minute: fc.nat(5), action: fc.constantFrom('a', 'b') }), { maxLength: 5 })
     const someReads = fc.array(fc.tuple(fc.nat(5), fc.nat(5), someEntries), { minLength: 1, maxLength: 4 })
     await fc.assert(

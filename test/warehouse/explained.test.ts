@@ -11,7 +11,9 @@ async function explained({ warehouse }: Pick<Tide, 'warehouse'>, report: ReportN
 }
 
 describe('freshness in words', () => {
-  it('contain up to when a report was read, which deletions are visible and what the last reconcile found', async () => {
+  it('contain up to when a report was read, which deletions are visible and what the last reconcile found', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide()
     await tide.sync('events', 'merf_submissions')
     const events = await explained(tide, 'events')
@@ -29,7 +31,7 @@ describe('freshness in words', () => {
     )
   })
 
-  it('contain that filters hide deletions that only absence could show', async () => {
+  it('contain that filters hide deletions that only absence could show', { tags: 'long' }, async () => {
     await using tide = await aTide({
       settings: { reports: { enquiries: { filters: { companyId: 7 } }, events: { filters: { companyId: 7 } } } },
     })
@@ -39,7 +41,7 @@ describe('freshness in words', () => {
     expect(await explained(tide, 'audit_entries')).toContain('Entries are never marked as deleted.')
   })
 
-  it('contain why there are no rows', async () => {
+  it('contain why there are no rows', { tags: 'long' }, async () => {
     await using tide = await aTide({ settings: { reports: { enquiries: { enabled: false } } } })
     tide.sandbox.setFaults(['403@office_reservations'])
     await tide.attempt('office_reservations', 'enquiries')
@@ -57,7 +59,7 @@ describe('freshness in words', () => {
     expect(await explained(tide, 'events')).toContain('0 rows because the service showed none for what is asked.')
   })
 
-  it('counts rows that could not be stored and fields without a column', async () => {
+  it('counts rows that could not be stored and fields without a column', { tags: 'long' }, async () => {
     await using tide = await aTide({
       sandbox: { faults: ['bad-rows@events:5'] },
       settings: { defaults: { schema_contract: 'freeze' } },

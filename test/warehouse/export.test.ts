@@ -68,7 +68,9 @@ function load(opened: OpenWarehouse, ids: readonly (number | bigint)[], status: 
 }
 
 describe('an export', () => {
-  it('contains every table of every report, with the values and types of the published copy', async () => {
+  it('contains every table of every report, with the values and types of the published copy', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ sandbox: { rows: 6 } })
     await tide.sync()
     const published = join(tide.config.published)
@@ -91,7 +93,7 @@ describe('an export', () => {
     expect(manifest.marks.filter(({ report }) => report === 'audit_entries')).toHaveLength(1)
   })
 
-  it('writes again only the ranges whose rows changed', async () => {
+  it('writes again only the ranges whose rows changed', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await load(opened, [1, 2, 150_000, 990_000], 1)
     const first = await exported(opened)
@@ -106,7 +108,9 @@ describe('an export', () => {
     expect(await differing(out, await manifestIn(out), published)).toEqual([])
   })
 
-  it('contains no value of a column that became private, even of rows that the service no longer sends', async () => {
+  it('contains no value of a column that became private, even of rows that the service no longer sends', {
+    tags: 'long',
+  }, async () => {
     await using opened = await aWarehouse()
     await loadRows(opened, enquiries, [{ enquiryId: 1, bookerEmail: 'ann@x.org', bookerCompany: 'Ann Ltd' }])
     const place = { report: 'enquiries', scope: '' } as const
@@ -125,7 +129,9 @@ describe('an export', () => {
     expect(found).toEqual([[], []])
   })
 
-  it('contains every version where history is on, and writes a range again when one of its versions ends', async () => {
+  it('contains every version where history is on, and writes a range again when one of its versions ends', {
+    tags: 'long',
+  }, async () => {
     await using opened = await aWarehouse()
     const history = (on: boolean) =>
       opened.warehouse.recordReportStates([
@@ -156,7 +162,7 @@ describe('an export', () => {
     expect(await readFile(join(placesOf(opened).out, 'manifest.json'), 'utf8')).toBe(before)
   })
 
-  it('writes a table again as a whole when a column was added, and only that table', async () => {
+  it('writes a table again as a whole when a column was added, and only that table', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await load(opened, [1, 150_000], 1)
     await exported(opened)
@@ -167,7 +173,7 @@ describe('an export', () => {
     expect(await differing(out, await manifestIn(out), published)).toEqual([])
   })
 
-  it('keeps the files of the manifest before for its readers, and no longer', async () => {
+  it('keeps the files of the manifest before for its readers, and no longer', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const { out } = placesOf(opened)
     const file = (generation: number) => join(out, `enquiries/0-99999.${generation}.parquet`)
@@ -186,7 +192,7 @@ describe('an export', () => {
     expect([...there(), ...(existsSync(file(4)) ? [4] : [])]).toEqual([2, 4])
   })
 
-  it('takes keys of any size and any gaps in few files', async () => {
+  it('takes keys of any size and any gaps in few files', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const far = Array.from({ length: 300 }, (_, n) => BigInt(n) * 10n ** 15n)
     await load(opened, [...far, -5, 2n ** 63n - 1n, -(2n ** 63n)], 1)
@@ -271,7 +277,7 @@ describe('an export is refused, and nothing is touched,', () => {
 })
 
 describe('an export that does not end', () => {
-  it('leaves the one before whole when something cannot be written', async () => {
+  it('leaves the one before whole when something cannot be written', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const { out, published } = placesOf(opened)
     await load(opened, [1, 150_000], 1)
@@ -288,7 +294,7 @@ describe('an export that does not end', () => {
     expect(await exported(opened)).toMatchObject({ replaced: true })
   })
 
-  it('but is killed leaves the one before whole, and the next one clears its traces', async () => {
+  it('but is killed leaves the one before whole, and the next one clears its traces', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const { out, published } = placesOf(opened)
     const ids = Array.from({ length: 40 }, (_, n) => n * 100_000)

@@ -1,4 +1,7 @@
-/** The commands of layouts.test.ts on warehouses of the other layouts. */
+/**
+ * The commands of layouts.test.ts on warehouses of the other layouts.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { LAYOUT } from '../../src/warehouse/books/layout.ts'
 import { everyCommandOn } from './everyCommand.ts'

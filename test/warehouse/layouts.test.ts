@@ -28,26 +28,36 @@ it('UPDATE=1 writes the newest layout with rows of every report', async () => {
   await writeFile(fileOf(LAYOUT), HEAD(LAYOUT) + (await dumpOf(tide.config.warehouse)))
 })
 
-it.each(LAYOUTS)('a warehouse of layout %i opens with every row, as the newest layout', async (layout) => {
-  await using folder = await aFolder()
-  const file = path.join(folder.path, 'old.duckdb')
-  await restore(fileOf(layout), file)
-  const dump = await readFile(fileOf(layout), 'utf8')
-  const kept = Map.groupBy(dump.matchAll(/^INSERT INTO ("\w+"\."\w+") /gm), ([, table]) => table ?? '')
-  expect(kept.size).toBeGreaterThan(20)
-  await using warehouse = await Warehouse.open({ path: file, memory: '256MB' })
-  for (const [table, rows] of kept) {
-    const [found] = await warehouse.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)
-    const isLayout = table === '"tidemark"."layout"'
-    expect(found?.n, table).toBe(isLayout ? LAYOUT : rows.length)
-  }
-  const [fresh] = await warehouse.rows<{ rows: number }>(`SELECT rows FROM tidemark.freshness WHERE report = 'events'`)
-  expect(fresh?.rows).toBe(4)
-})
+it.each(LAYOUTS)(
+  'a warehouse of layout %i opens with every row, as the newest layout',
+  { tags: 'long' },
+  async (layout) => {
+    await using folder = await aFolder()
+    const file = path.join(folder.path, 'old.duckdb')
+    await restore(fileOf(layout), file)
+    const dump = await readFile(fileOf(layout), 'utf8')
+    const kept = Map.groupBy(dump.matchAll(/^INSERT INTO ("\w+"\."\w+") /gm), ([, table]) => table ?? '')
+    expect(kept.size).toBeGreaterThan(20)
+    await using warehouse = await Warehouse.open({ path: file, memory: '256MB' })
+    for (const [table, rows] of kept) {
+      const [found] = await warehouse.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)
+      const isLayout = table === '"tidemark"."layout"'
+      expect(found?.n, table).toBe(isLayout ? LAYOUT : rows.length)
+    }
+    const [fresh] = await warehouse.rows<{ rows: number }>(
+      `SELECT rows FROM tidemark.freshness WHERE report = 'events'`,
+    )
+    expect(fresh?.rows).toBe(4)
+  },
+)
 
-it('a sync, a backfill and every reading command work on a warehouse of layout 1', () => everyCommandOn(1))
+it('a sync, a backfill and every reading command work on a warehouse of layout 1', { tags: 'long' }, () =>
+  everyCommandOn(1),
+)
 
-it('a warehouse of the first hours of layout 1, which lacked a column, is compared with the service', async () => {
+it('a warehouse of the first hours of layout 1, which lacked a column, is compared with the service', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
   const file = path.join(world.folder, 'w.duckdb')
   await restore(fileOf(1), file)
@@ -59,7 +69,9 @@ it('a warehouse of the first hours of layout 1, which lacked a column, is compar
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^events +40 /m) as string })
 })
 
-it('a check leaves a warehouse of an older layout as it is, so that the program before still opens it', async () => {
+it('a check leaves a warehouse of an older layout as it is, so that the program before still opens it', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
   const file = path.join(world.folder, 'w.duckdb')
   await restore(fileOf(1), file)
@@ -68,7 +80,10 @@ it('a check leaves a warehouse of an older layout as it is, so that the program 
   expect((await readFile(file)).equals(before)).toBe(true)
 })
 
-it('what a newer program wrote is refused by every command, and left as it is', { timeout: 240_000 }, async () => {
+it('what a newer program wrote is refused by every command, and left as it is', {
+  tags: 'long',
+  timeout: 240_000,
+}, async () => {
   await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
   await world.run('sync', 'events', '--quiet')
   for (const name of ['w.duckdb', 'published.duckdb']) {

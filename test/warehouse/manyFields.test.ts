@@ -173,7 +173,7 @@ const textIn = (json: string): string | undefined => {
 }
 
 describe('a hundred fields whose types change ten times', () => {
-  it('lose no value, in rows and in items', { timeout: 600_000 }, async () => {
+  it('lose no value, in rows and in items', { tags: 'long', timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const [[drawn, changes] = [[], []]] = fc.sample(stories, { seed, numRuns: 1 })
@@ -200,7 +200,7 @@ describe('a hundred fields whose types change ten times', () => {
     )
   })
 
-  it('beyond the limit stay in _extra, and that is recorded once, whatever keys come', async () => {
+  it('beyond the limit stay in _extra, and that is recorded once, whatever keys come', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const told: number[] = []
     for (let load = 0; load < 3; load += 1) {

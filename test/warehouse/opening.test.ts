@@ -163,7 +163,10 @@ describe('a warehouse', () => {
     expect(JSON.parse(said)).toEqual(expected)
   })
 
-  it('is made by one of several that open it together; the others meet its lock, no broken file', LONG, async () => {
+  it('is made by one of several that open it together; the others meet its lock, no broken file', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using folder = await aFolder()
     await using openers = await severalOpeners()
     const met = new Map<string, number>()
@@ -249,20 +252,24 @@ describe('a warehouse', () => {
     expect((await readFile(path)).equals(before)).toBe(true)
   })
 
-  it.each([5_000, 20_000, 300_000])('that was cut after %i bytes is corrupt, and not touched', async (length) => {
-    await using opened = await aWarehouse()
-    await loadRows(
-      opened,
-      enquiries,
-      Array.from({ length: 20_000 }, (_, n) => ({ enquiryId: n, note: `note ${n * 7919}` })),
-    )
-    await opened.warehouse.close()
-    await truncate(opened.path, length)
-    const before = await readFile(opened.path)
-    const refusal = await refusalOf(opened.path)
-    expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
-    expect((await readFile(opened.path)).equals(before)).toBe(true)
-  })
+  it.each([5_000, 20_000, 300_000])(
+    'that was cut after %i bytes is corrupt, and not touched',
+    { tags: 'long' },
+    async (length) => {
+      await using opened = await aWarehouse()
+      await loadRows(
+        opened,
+        enquiries,
+        Array.from({ length: 20_000 }, (_, n) => ({ enquiryId: n, note: `note ${n * 7919}` })),
+      )
+      await opened.warehouse.close()
+      await truncate(opened.path, length)
+      const before = await readFile(opened.path)
+      const refusal = await refusalOf(opened.path)
+      expect(`${refusal.code}: ${refusal.message}`).toMatch(/^WAREHOUSE_CORRUPT/)
+      expect((await readFile(opened.path)).equals(before)).toBe(true)
+    },
+  )
 
   it.each([
     { of: 'another file', isItsOwn: false },
@@ -286,7 +293,9 @@ describe('a warehouse', () => {
     expect(await liveRows({ warehouse }, 'enquiries')).toBe(isItsOwn ? 1 : 0)
   })
 
-  it('clears away what a killed owner had spilled, and leaves nothing when it is closed', async () => {
+  it('clears away what a killed owner had spilled, and leaves nothing when it is closed', {
+    tags: 'long',
+  }, async () => {
     await using folder = await aFolder()
     const path = join(folder.path, 'warehouse.duckdb')
     const left = `${path}.spill-of-a-killed-one`
@@ -307,7 +316,9 @@ describe('a warehouse', () => {
   })
 })
 
-it('a database that closes finishes queued statements, refuses new ones, and ends no process', async () => {
+it('a database that closes finishes queued statements, refuses new ones, and ends no process', {
+  tags: 'long',
+}, async () => {
   const program = `
     const { Database } = await import(${JSON.stringify(DATABASE)})
     const ask = (database) => database.rows('SELECT sum(i * 2) AS n FROM range(10000000) t(i)')

@@ -15,7 +15,7 @@ const module = (path: string) => JSON.stringify(fileURLToPath(new URL(`../../src
 const node = (program: string) =>
   spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
 
-it('the copy ends with its publisher and leaves the published one as it was', async () => {
+it('the copy ends with its publisher and leaves the published one as it was', { tags: 'long' }, async () => {
   await using folder = await aFolder()
   const [from, to] = [join(folder.path, 'pipe'), join(folder.path, 'published.duckdb')]
   await writeFile(to, 'the last one')
@@ -43,7 +43,7 @@ it('the copy ends with its publisher and leaves the published one as it was', as
   expect((await readdir(folder.path)).toSorted()).toEqual(['pipe', 'published.duckdb'])
 })
 
-it('the disk holds one published copy however many publishers are killed', async () => {
+it('the disk holds one published copy however many publishers are killed', { tags: 'long' }, async () => {
   await using opened = await aWarehouse()
   const rows = Array.from({ length: 2_000 }, (_, id) => ({ enquiryId: id, status: 1, bookerCompany: `company ${id}` }))
   await loadRows(opened, enquiries, rows)

@@ -15,7 +15,9 @@ interface Operator {
 const withAllBelow = (operator: Operator): Operator[] => [operator, ...operator.children.flatMap(withAllBelow)]
 const namesIn = (operator: Operator) => withAllBelow(operator).map((each) => each.operator_name)
 
-it('the rows of a load are read through where they meet their pages, however many pages there are', async () => {
+it('the rows of a load are read through where they meet their pages, however many pages there are', {
+  tags: 'long',
+}, async () => {
   await using folder = await aFolder()
   const profile = `${folder.path}/profile.json`
   const readers = ['INSERT INTO main."events"', 'TEMP TABLE staged AS']

@@ -77,33 +77,32 @@ async function load(opened: OpenWarehouse, n: number): Promise<void> {
     })
 }
 
-it(
-  'several processes read the published copy at once while loads and publishes go on',
-  async () => {
-    await using opened = await aWarehouse()
-    const path = join(opened.folder, 'published.duckdb')
-    for (const n of [0, 1]) await load(opened, n)
-    await opened.warehouse.publish(path)
-    const readers = Array.from({ length: 3 }, () =>
-      spawn(process.execPath, ['--input-type=module', '-e', reader(path)], { stdio: ['pipe', 'pipe', 'pipe'] }),
-    )
-    const ended = readers.map((each) => Promise.all([text(each.stdout), once(each, 'exit')]))
-    const failures = readers.map((each) => text(each.stderr))
-    await Promise.all(readers.map((each) => once(each.stderr, 'data')))
-    for (let n = 2; n < 10; n += 1) {
-      await load(opened, n)
-      expect(await opened.warehouse.publish(path)).toMatchObject({ replaced: true })
-    }
-    for (const each of readers) each.stdin.end()
-    for (const [index, [told]] of (await Promise.all(ended)).entries()) {
-      const failure = await failures[index]
-      expect(failure).toBe('reading\n')
-      const { opened: times, cuts, wrong, first } = JSON.parse(told) as Seen
-      expect(wrong).toEqual([])
-      expect(times).toBeGreaterThan(2)
-      expect(cuts).toBeGreaterThan(1)
-      expect(first[1]).toEqual(first[0])
-    }
-  },
-  SHARED_MACHINE_MS,
-)
+it('several processes read the published copy at once while loads and publishes go on', {
+  tags: 'long',
+  timeout: SHARED_MACHINE_MS,
+}, async () => {
+  await using opened = await aWarehouse()
+  const path = join(opened.folder, 'published.duckdb')
+  for (const n of [0, 1]) await load(opened, n)
+  await opened.warehouse.publish(path)
+  const readers = Array.from({ length: 3 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', reader(path)], { stdio: ['pipe', 'pipe', 'pipe'] }),
+  )
+  const ended = readers.map((each) => Promise.all([text(each.stdout), once(each, 'exit')]))
+  const failures = readers.map((each) => text(each.stderr))
+  await Promise.all(readers.map((each) => once(each.stderr, 'data')))
+  for (let n = 2; n < 10; n += 1) {
+    await load(opened, n)
+    expect(await opened.warehouse.publish(path)).toMatchObject({ replaced: true })
+  }
+  for (const each of readers) each.stdin.end()
+  for (const [index, [told]] of (await Promise.all(ended)).entries()) {
+    const failure = await failures[index]
+    expect(failure).toBe('reading\n')
+    const { opened: times, cuts, wrong, first } = JSON.parse(told) as Seen
+    expect(wrong).toEqual([])
+    expect(times).toBeGreaterThan(2)
+    expect(cuts).toBeGreaterThan(1)
+    expect(first[1]).toEqual(first[0])
+  }
+})

@@ -1,4 +1,7 @@
-/** A history of more reports, rows and runs than in rowHistory.test.ts. */
+/**
+ * A history of more reports, rows and runs than in rowHistory.test.ts.
+ * @module-tag long
+ */
 import { it } from 'vitest'
 import { busyHistory } from './busyHistory.ts'
 

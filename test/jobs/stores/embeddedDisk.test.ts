@@ -25,7 +25,10 @@ describe.skipIf(!(await mayMount()))('the embedded queue', () => {
     expect(await after.queue('kept').getJob(id ?? '')).toMatchObject({ name: 'kept' })
   })
 
-  it('on a disk that is too small fails with DISK_FULL, and is created once there is space', LONG, async () => {
+  it('on a disk that is too small fails with DISK_FULL, and is created once there is space', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
     await using disk = (await aSmallDisk(20)) as SmallDisk
     await expect(openedIn(disk.path)).rejects.toMatchObject({ code: 'DISK_FULL', retry: 'transient' })
     disk.grow(200)

@@ -26,7 +26,10 @@ const failed = (error: unknown) => {
   throw error
 }
 
-it('what the embedded queue logs of its writes stays small however long it runs', LONG, async () => {
+it('what the embedded queue logs of its writes stays small however long it runs', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
   const { clock, ring } = aBell()
   const pool = await EmbeddedPool.open({ directory, schema: 'tide', clock, onError: failed })
@@ -48,7 +51,10 @@ it('what the embedded queue logs of its writes stays small however long it runs'
   expect(Math.max(...logs)).toBeLessThanOrEqual(12)
 })
 
-it('the folder of the embedded queue is closed to other users, also one that existed before', LONG, async () => {
+it('the folder of the embedded queue is closed to other users, also one that existed before', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
   const directory = join(folder, 'queue')
   const settings = { directory, schema: 'tide', clock: systemClock, onError: failed }
@@ -105,7 +111,7 @@ it.each([
   ["holder's name", '.holder'],
 ])(
   'an embedded queue whose %s another user left is refused, with the name of what was left',
-  LONG,
+  { ...LONG, tags: 'long' },
   async (_, ending) => {
     const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'))
     const directory = join(folder, 'queue')

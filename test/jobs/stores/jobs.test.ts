@@ -74,7 +74,9 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     expect(atOnceMax).toBe(1)
   })
 
-  it('of a schedule come once a tick, however often it is written, and do not pile up without a worker', async () => {
+  it('of a schedule come once a tick, however often it is written, and do not pile up without a worker', {
+    tags: 'long',
+  }, async () => {
     const queue = store.queue<object>(name)
     const repeat = { every: 1_000, offset: 500 }
     const schedule = () => queue.upsertJobScheduler('events', repeat, { name: 'tick', data: {} })
@@ -123,7 +125,9 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     expect(order).toEqual(['now', 'later'])
   })
 
-  it('that fail are tried again after growing pauses, and fail for good after their attempts', async () => {
+  it('that fail are tried again after growing pauses, and fail for good after their attempts', {
+    tags: 'long',
+  }, async () => {
     const queue = store.queue<{ failures: number }>(name)
     const attempts: { id: string; atMs: number }[] = []
     await using _worker = closing(
@@ -194,7 +198,7 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     await until(async () => (await store.workersOf(name)) === 0)
   })
 
-  it('are served by hundreds without a worker that never lets go of its thread', async () => {
+  it('are served by hundreds without a worker that never lets go of its thread', { tags: 'long' }, async () => {
     const queue = store.queue<object>(name)
     await queue.addBulk(Array.from({ length: 300 }, (_, number) => ({ name: 'small', data: { number } })))
     let done = 0
@@ -207,7 +211,9 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
   })
 })
 
-it('jobs on redis that have ended are kept in a number that does not grow with the rhythm', async () => {
+it('jobs on redis that have ended are kept in a number that does not grow with the rhythm', {
+  tags: 'long',
+}, async () => {
   await using ground = await aGround('redis', inject('redisUrl'))
   await using store = await ground.open()
   const queue = store.queue<object>('quick')

@@ -142,7 +142,7 @@ describe('check', () => {
     expect((await store.check())[0]).toMatchObject({ what: expect.stringMatching(/^(Redis|Valkey) \d+\./) as string })
   })
 
-  it('of the embedded store names its directory', async () => {
+  it('of the embedded store names its directory', { tags: 'long' }, async () => {
     await using ground = await aGround('embedded', 'embedded')
     await using store = await ground.open()
     expect(await store.check()).toEqual([{ state: 'passed', what: `embedded, in ${ground.directory}` }])
@@ -216,7 +216,9 @@ describe('the findings on a PostgreSQL', () => {
 const programs = findPostgres()
 
 describe(programs === undefined ? 'without a PostgreSQL on this machine, an address' : 'a PostgreSQL', () => {
-  it('that has no such database or gives this user no right to make tables is refused, with what to do', async () => {
+  it('that has no such database or gives this user no right to make tables is refused, with what to do', {
+    tags: 'long',
+  }, async () => {
     if (programs === undefined) return expect(addressOf('postgres://db/x').kind).toBe('postgres')
     await using server = await startPostgres(programs)
     expect((await refusal(server.url.replace(/postgres$/, 'nonesuch'))).message).toContain('does not exist')

@@ -16,7 +16,10 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
   })
   afterAll(() => ground[Symbol.asyncDispose]())
 
-  it('that is killed loses its job to another one, again and again, and the job never fails for that', async () => {
+  it('that is killed loses its job to another one, again and again, and the job never fails for that', {
+    tags: 'long',
+    timeout: 180_000,
+  }, async () => {
     const settings = { ...settingsOf(ground), STORE_QUEUE: 'held' }
     for (const add of [{ STORE_ADD: 'job-1' }, {}]) {
       await using program = startProgram('holdJob', { ...settings, ...add })
@@ -30,7 +33,7 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
     await until(async () => (await store.queue('held').getCompletedCount()) === 1)
     expect(attempts).toEqual([0])
     expect(await store.queue('held').getFailedCount()).toBe(0)
-  }, 180_000)
+  })
 
   it('that closes leaves nothing open', async () => {
     const store = await ground.open()
@@ -46,7 +49,7 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
 })
 
 describe('the embedded store', () => {
-  it('serves one process, and keeps its jobs when that is killed', async () => {
+  it('serves one process, and keeps its jobs when that is killed', { tags: 'long', timeout: 180_000 }, async () => {
     await using ground = await aGround('embedded', 'embedded')
     await using first = startProgram('holdJob', { ...settingsOf(ground), STORE_QUEUE: 'kept', STORE_ADD: 'job-7' })
     expect(await first.line()).toBe('open')
@@ -62,7 +65,7 @@ describe('the embedded store', () => {
     expect((await failureOf(ground.open())).code).toBe('QUEUE_LOCKED')
     await using refused = startProgram('holdJob', settingsOf(ground))
     expect(await refused.line()).toContain('QUEUE_LOCKED')
-  }, 180_000)
+  })
 })
 
 /** A worker and a producer that notice an outage; what each said about it. */
@@ -79,7 +82,7 @@ describe('a Redis', () => {
   it.each([
     ['comes back with its data', ['--appendonly', 'yes', '--appendfsync', 'always']],
     ['comes back empty', []],
-  ])('that is killed and %s: the worker goes on by itself', async (what, persistence) => {
+  ])('that is killed and %s: the worker goes on by itself', { tags: 'long' }, async (what, persistence) => {
     await using folder = await aGround('redis', 'redis://127.0.0.1')
     const isKept = what.endsWith('its data')
     const place = isKept ? ['--dir', (await import('node:path')).dirname(folder.directory)] : []
@@ -144,7 +147,7 @@ describe('a Redis', () => {
 const postgres = findPostgres()
 
 describe(postgres === undefined ? 'PostgreSQL is not on this machine: a Redis' : 'a PostgreSQL', () => {
-  it('that is restarted in the middle: the worker goes on by itself', async () => {
+  it('that is restarted in the middle: the worker goes on by itself', { tags: 'long' }, async () => {
     await using server = postgres === undefined ? await startRedis() : await startPostgres(postgres)
     await using ground = await aGround(postgres === undefined ? 'redis' : 'postgres', server.url)
     await using store = await ground.open()

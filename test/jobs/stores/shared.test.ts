@@ -102,7 +102,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(atOnceMax).toBe(1)
   })
 
-  it('keeps the turn of a refresh that takes longer than its lease', async () => {
+  it('keeps the turn of a refresh that takes longer than its lease', { tags: 'long' }, async () => {
     const [one, other] = twice()
     const order: string[] = []
     const begun = Promise.withResolvers<void>()
@@ -165,7 +165,9 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     await until(async () => (await pauses.remainingMs()) === 0)
   })
 
-  it('survives ten clients that start together where the service grants three tokens a minute', async () => {
+  it('survives ten clients that start together where the service grants three tokens a minute', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 5, tokenRequestsPerMinute: 3, faults: ['slow@token:200'] })
     // Several processes where the store has room for them.
     const processes = kind === 'embedded' ? 1 : 5
@@ -182,7 +184,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(tokenRequests(sandbox)).toBe(1)
   })
 
-  it('is not held up by a process that is killed while it asks for a token', async () => {
+  it('is not held up by a process that is killed while it asks for a token', { tags: 'long' }, async () => {
     await using service = await aService({ token: inTurn(never, issueToken) })
     if (kind === 'embedded') await store.close()
     const settings = { ...settingsOf(ground), SERVICE: service.url.href, LEASE_MS: String(LEASE_MS) }
