@@ -42,13 +42,13 @@ describe.each(STAMPED)('late rows of %s', (report) => {
     const { world } = tide.sandbox
     world.lateCommit(report, 3 * MINUTE_MS)
     expect(await lateOf(tide, report)).toEqual([0, 0])
-    world.lateCommit(report, 2 * MINUTE_MS + 2_000)
-    world.lateCommit(report, 7 * MINUTE_MS + 2_000)
+    world.lateCommit(report, 2 * MINUTE_MS + 40_000)
+    world.lateCommit(report, 7 * MINUTE_MS + 40_000)
     world.insert(report)
     world.edit(report, world.liveKeys(report)[0] as number)
     const [late, minutes] = await lateOf(tide, report)
     expect(late).toBe(2)
-    // A lower bound: the clock before is in whole seconds, and up to a second earlier than the commit.
+    // A lower bound: the clock of the run before is earlier than the commit, on a slow machine by many seconds.
     expect(minutes).toBe(7)
     expect(await lateOf(tide, report)).toEqual([0, 0])
     expect(await toldOf(tide, report)).toMatchObject({ late: 2 })
