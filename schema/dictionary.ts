@@ -5,6 +5,7 @@
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
+import { VALUES } from './values.ts'
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 export interface ColumnEntry {
@@ -65,6 +66,7 @@ export function dictionary(books: readonly BookTable[], held?: WarehouseColumns)
     '',
     ...columnTable(CHILD_COLUMNS),
     '',
+    ...valuesChapter(),
     ...historyChapter(),
     ...booksChapter(books),
   ].join('\n')
@@ -89,6 +91,30 @@ function chapter(report: Declaration, held: WarehouseColumns | undefined): strin
       ? []
       : ['Child tables, one for each collection:', '', ...children, '', childNote(table.key), '']),
     ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
+  ]
+}
+
+function valuesChapter(): string[] {
+  const rows = Object.entries(VALUES).map(([type, { takes, examples, misfits }]) => {
+    const stored = examples.map(([sent, value]) => `\`${sent}\` → \`${value}\``).join(', ')
+    const refused = misfits.map((sent) => `\`${sent}\``).join(', ')
+    return `| ${type} | ${takes} | ${stored} | ${refused === '' ? 'none' : refused} |`
+  })
+  return [
+    '## Values',
+    '',
+    'What each type takes is the same for documented columns, discovered columns and columns of collections. A value that its',
+    'column does not take is a misfit. The column is NULL, and the value is in `_extra` as it was sent, in a collection in',
+    '`_payload`. `tidemark.misfits` lists it until a later version of the row fits. White space around a value does not',
+    'count. An empty text in a typed column is NULL and no misfit.',
+    '',
+    'A column keeps its type, but a BIGINT column becomes DECIMAL(38,9) for a number that needs it. A new field becomes',
+    'TIMESTAMPTZ only when each value of its first load is a full date-time, such as `2026-03-01T12:00:00Z`.',
+    '',
+    '| type | takes | stored as | misfits |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
   ]
 }
 

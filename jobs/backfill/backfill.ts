@@ -44,6 +44,6 @@ function missingOf(ended: BackfillOutcome): SyncError | undefined {
 }
 
 function asRun(ended: BackfillOutcome) {
-  const { pages, rows, inserted, updated, deleted, rejected } = ended.figures
-  return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected }, ended }
+  const { pages, rows, inserted, updated, deleted, rejected, misfits } = ended.figures
+  return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected, misfits }, ended }
 }

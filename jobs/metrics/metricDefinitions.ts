@@ -68,6 +68,7 @@ export function createGauges(registry: Registry) {
     lag: gauge('tidemark_report_lag_seconds', 'How far the mark is behind now', ['report']),
     lastSuccess: gauge('tidemark_report_last_success_timestamp_seconds', 'When a run last ended well', ['report']),
     rejectedRows: gauge('tidemark_report_rejected_rows', 'Rows that are kept as rejected', ['report']),
+    misfits: gauge('tidemark_report_misfits', 'Values that do not fit their columns', ['report']),
     queueJobs: gauge('tidemark_queue_jobs', 'Jobs by queue and state', ['queue', 'state']),
     fileBytes: gauge('tidemark_file_bytes', 'Size of the warehouse and of the published copy', ['file']),
     diskFree: gauge('tidemark_disk_free_bytes', 'Free space where the warehouse lies', []),

@@ -91,18 +91,19 @@ export class Metrics implements Disposable {
   }
 
   async #lookAtBooks(): Promise<void> {
-    const { enabled, paused, mark, lag, lastSuccess, rejectedRows } = this.#gauges
+    const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.#gauges
     const { config, clock } = this.#parts
     for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
     const known = this.#books === undefined ? [] : await this.#inTime(this.#books)
     this.#known = this.#books === undefined ? [] : (known ?? this.#known)
-    for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows]) gauge.reset()
+    for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows, misfits]) gauge.reset()
     const nowS = toMillis(clock.now()) / 1_000
     for (const figures of this.#known) {
       const report: ReportName = figures.report
       if (!config.reports[report].enabled) continue
       paused.set({ report }, figures.isPaused ? 1 : 0)
       rejectedRows.set({ report }, figures.rejected)
+      misfits.set({ report }, figures.misfits)
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)

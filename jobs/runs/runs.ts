@@ -113,9 +113,15 @@ export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): voi
     if (wasStopped) return log.info({ ...told, state: 'stopped' }, `${name}: stopped: ${error.message}`)
     return log.warn(told, `${name}: failed: ${error.message}`)
   }
-  const { rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late } = figures
-  const counts = { pages, rows, inserted, updated, deleted, rejected, childrenWritten, schemaChanges, late }
-  const parts = [`${inserted} new`, `${updated} changed`, `${deleted} deleted`, `${rejected} rejected`]
+  const { rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late } = figures
+  const counts = { pages, rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late }
+  const parts = [
+    `${inserted} new`,
+    `${updated} changed`,
+    `${deleted} deleted`,
+    `${rejected} rejected`,
+    `${misfits} misfits`,
+  ]
   const shown = parts.filter((part) => !part.startsWith('0 '))
   const what = `${pages} pages, ${rows} rows${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`
   log.info({ ...fields, ...counts }, `${name}: ${what} in ${(elapsedMs / 1_000).toFixed(1)} s`)

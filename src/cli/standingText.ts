@@ -18,16 +18,17 @@ const COLUMNS: readonly Column[] = [
   { head: 'rows', align: 'right' },
   { head: 'deleted', align: 'right' },
   { head: 'rejected', align: 'right' },
+  { head: 'misfits', align: 'right' },
 ]
 
 export function standingsText(standings: readonly Standing[]): string {
-  const rows = standings.map(({ report, state, mark, lagMs, lastRun, rows, deleted, rejected }) => [
+  const rows = standings.map(({ report, state, mark, lagMs, lastRun, rows, deleted, rejected, misfits }) => [
     report,
     state,
     timeText(mark),
     lagMs === undefined ? '' : duration(Math.max(0, lagMs)),
     timeText(lastRun),
-    ...[rows, deleted, rejected].map(grouped),
+    ...[rows, deleted, rejected, misfits].map(grouped),
   ])
   const notes = standings.flatMap(({ report, state, because, error }) => {
     if (because !== undefined) {

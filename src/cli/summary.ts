@@ -59,6 +59,12 @@ function notes(answer: SyncAnswer): string {
       ({ report, figures }) =>
         `${report}: ${grouped(figures.rejected)} rejected; see them with: tidemark query "SELECT * FROM tidemark.rejected_rows WHERE report = '${report}'"`,
     )
+  const misfits = outcomes
+    .filter(({ figures }) => figures.misfits > 0)
+    .map(
+      ({ report, figures }) =>
+        `${report}: ${grouped(figures.misfits)} values did not fit their columns; see them with: tidemark query "SELECT * FROM tidemark.misfits WHERE report = '${report}'"`,
+    )
   const late = outcomes
     .filter(({ figures }) => figures.late > 0)
     .map(
@@ -68,7 +74,7 @@ function notes(answer: SyncAnswer): string {
   const frozen = outcomes
     .filter(({ figures }) => figures.frozen.length > 0)
     .map(({ report, figures }) => `${report}: ${frozenText(figures.frozen)}`)
-  return `${[...off, ...rejected, ...frozen, ...late].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
+  return `${[...off, ...rejected, ...misfits, ...frozen, ...late].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
 const FROZEN_TOLD = 5
@@ -116,6 +122,7 @@ export function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
         changed: figures.updated,
         deleted: figures.deleted,
         rejected: figures.rejected,
+        misfits: figures.misfits,
         child_rows: figures.childrenWritten,
         new_columns: figures.schemaChanges,
         fields_without_column: figures.frozen,

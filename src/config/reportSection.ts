@@ -40,7 +40,7 @@ export const deletesEvery = checked(
 export const schemaContract = z
   .enum(['evolve', 'freeze', 'reject'])
   .describe(
-    'What happens to new fields and types: columns change (evolve), values stay in _extra (freeze), rows are rejected (reject)',
+    'What happens to new fields and types: columns change (evolve), values stay in _extra (freeze), rows with new fields are rejected (reject)',
   )
 
 const columns = z

@@ -12,7 +12,7 @@ import type { AllSettings, ReportSettings } from './backend.ts'
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
-const ORDER: readonly Attention['kind'][] = ['paused', 'failed', 'behind', 'rejected', 'gap', 'late']
+const ORDER: readonly Attention['kind'][] = ['paused', 'failed', 'behind', 'rejected', 'misfits', 'gap', 'late']
 
 export interface AttentionInput {
   readonly standings: readonly Standing[]
@@ -29,6 +29,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
       ...failedOf(standing),
       ...behindOf(standing, settings[standing.report]),
       ...rejectedOf(standing),
+      ...misfitsOf(standing),
       ...gapsOf(standing),
       ...lateOf(standing),
     ]
@@ -84,6 +85,22 @@ function rejectedOf({ report, rejected }: Standing): Attention[] {
       cure: 'Read the reasons. Once the service or a newer Tidemark has fixed the cause, load them again.',
       urgent: false,
       action: 'retry-rejected',
+    },
+  ]
+}
+
+function misfitsOf({ report, misfits }: Standing): Attention[] {
+  if (misfits === 0) return []
+  const values = misfits === 1 ? '1 value does' : `${misfits.toLocaleString('en')} values do`
+  return [
+    {
+      report,
+      kind: 'misfits',
+      title: `${report}: ${values} not fit`,
+      why: 'Their columns are NULL, and the values are in _extra or _payload; tidemark.misfits lists them with the reason.',
+      cure: 'Correct them in the service: a version of the row that fits ends this.',
+      urgent: false,
+      action: null,
     },
   ]
 }

@@ -9,7 +9,7 @@ const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC'
 
 const RUN = `
   SELECT run_id, report, kind, state, ${iso('started_at')} AS started_at, ${iso('ended_at')} AS ended_at,
-    epoch(ended_at - started_at) AS seconds, pages, rows, inserted, updated, deleted, rejected,
+    epoch(ended_at - started_at) AS seconds, pages, rows, inserted, updated, deleted, rejected, coalesce(misfits, 0) AS misfits,
     error_code, error, cure
   FROM tidemark.runs`
 
@@ -78,12 +78,12 @@ export function marksOver(
 /** Maximum number of characters of a row that are returned, because a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
-/** Returns rejected rows, newest first, and their total number. */
+/** Returns rejected rows that were not dismissed, newest first, and their total number. */
 export async function rejectedOf(
   books: Reader,
   { report, limit, offset }: RejectedQuery,
 ): Promise<{ total: number; rows: RejectedRow[] }> {
-  const where = report === undefined ? '' : `WHERE report = ${text(report)}`
+  const where = `WHERE dismissed_at IS NULL${report === undefined ? '' : ` AND report = ${text(report)}`}`
   const rows = await books.rows<RejectedRow>(`
     SELECT report, scope, key, reason, ${iso('observed_at')} AS observed_at,
       left("row"::VARCHAR, ${ROW_CHARACTERS_MAX}) AS "row", length("row"::VARCHAR) > ${ROW_CHARACTERS_MAX} AS cut

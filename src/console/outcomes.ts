@@ -35,13 +35,14 @@ function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
   if (error !== undefined) {
     return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
   }
-  const { rows, inserted, updated, deleted, rejected } = figures
+  const { rows, inserted, updated, deleted, rejected, misfits } = figures
   const figuresText = [
     `${rows} rows`,
     `${inserted} new`,
     `${updated} changed`,
     `${deleted} deleted`,
     `${rejected} rejected`,
+    `${misfits} misfits`,
   ]
   const notable = figuresText.filter((text, index) => index === 0 || !text.startsWith('0 '))
   return { report, state, text: `${report}: ${state}, ${notable.join(', ')}`, error: null }

@@ -82,6 +82,7 @@ const Figures = z.object({
   updated: count,
   deleted: count,
   rejected: count,
+  misfits: count.default(0),
   childrenWritten: count,
   schemaChanges: count,
   frozen: z.array(z.string()).readonly(),

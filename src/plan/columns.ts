@@ -3,7 +3,7 @@
  * the name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
  */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
-import { has, Kind, type Kinds, NESTED, NUMBERS, only, SCALARS } from './kinds.ts'
+import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
 /** Maximum number of discovered columns in a table. Values of further fields stay in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
@@ -35,41 +35,23 @@ export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/** Returns the narrowest type that can store all of these kinds exactly; undefined if no value was seen yet. */
+/** Returns the type of a new column for values of these kinds; undefined while there was no value. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
   if (seen === 0) return undefined
   if (only(seen, Kind.boolean)) return 'BOOLEAN'
   if (only(seen, Kind.integer | Kind.long)) return 'BIGINT'
-  if (only(seen, Kind.integer | Kind.bigInteger | Kind.decimal | Kind.long)) return 'DECIMAL(38,9)'
-  if (only(seen, NUMBERS) && has(seen, Kind.exponent) && only(seen, Kind.exponent | Kind.integer | Kind.decimal)) {
-    return 'DOUBLE'
-  }
-  if (only(seen, Kind.date)) return 'DATE'
-  if (only(seen, Kind.date | Kind.dateTime)) return 'TIMESTAMPTZ'
-  return 'VARCHAR'
+  if (only(seen, DECIMALS | Kind.long)) return 'DECIMAL(38,9)'
+  if (has(seen, Kind.exponent) && only(seen, Kind.exponent | DECIMALS)) return 'DOUBLE'
+  return only(seen, Kind.dateTime) ? 'TIMESTAMPTZ' : 'VARCHAR'
 }
 
-/** For each column type, the kinds of values that a column of this type may already contain. */
-const HELD: Partial<Record<DuckType, Kinds>> = {
-  BOOLEAN: Kind.boolean,
-  BIGINT: Kind.integer | Kind.long,
-  'DECIMAL(38,9)': Kind.integer | Kind.bigInteger | Kind.decimal | Kind.long,
-  DOUBLE: Kind.exponent | Kind.integer | Kind.decimal,
-  DATE: Kind.date,
-  TIMESTAMPTZ: Kind.date | Kind.dateTime,
-  VARCHAR: Kind.text,
-}
+const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the narrowest type for both the values that the column may already contain and values of these kinds. */
-export function widened(type: DuckType, kinds: Kinds, nested: NestedValues = 'extra'): DuckType {
-  if (type === 'JSON') return type
-  const held = HELD[type] ?? Kind.text
-  if (type === 'VARCHAR' && !(nested === 'column' && has(kinds, NESTED))) return type
-  if (only(kinds & (nested === 'column' ? SCALARS | NESTED : SCALARS), held)) return type
-  return typeFor(kinds | held, nested) ?? type
-}
+/** Returns the type of a column after values of these kinds. A column keeps its type, but integers widen to decimals. */
+export const widened = (type: DuckType, kinds: Kinds): DuckType =>
+  type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 
 export interface Known {
   readonly columns: readonly DiscoveredColumn[]
@@ -79,7 +61,7 @@ export interface Known {
   readonly contract?: SchemaContract
 }
 
-/** Returns the columns to add or to widen, so that each scalar value of the fields fits into a column. */
+/** Returns the changes after which each scalar of the fields has a column that can store it. */
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
@@ -90,7 +72,7 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
     if (column !== undefined) {
-      const type = widened(column.type, field.kinds, known.nested)
+      const type = widened(column.type, field.kinds)
       if (type === column.type || contract === 'reject') return []
       if (contract === 'freeze') return [{ change: 'frozen', field: field.name }]
       return [{ change: 'widened', column: { ...column, type }, from: column.type }]

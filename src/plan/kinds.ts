@@ -12,21 +12,24 @@ export const Kind = {
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
   decimal: 16,
-  /** A number that does not fit DECIMAL(38,9). */
+  /** A number whose digits don't fit DECIMAL(38,9); with `decimal` when it fits rounded. */
   wideDecimal: 32,
-  /** A number with an exponent. `wideDecimal` is set too if a double can't store the number exactly. */
+  /**
+   * A number written with an exponent; with `wideDecimal` when a double cannot store it, and with `decimal` or
+   * `bigInteger` when a column of integers has to widen for it.
+   */
   exponent: 64,
   text: 128,
-  /** Text that is an ISO 8601 date-time. */
+  /** Text that is a full ISO 8601 date-time in the extended format and exists. */
   dateTime: 256,
-  /** Text that is an ISO 8601 date. */
-  date: 512,
   array: 1024,
   object: 2048,
   /** Set if at least one number was marked as text so that it is not read as a double. Not a kind of its own. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,
+  /** A whole number with a fraction of zeros, such as 7.0. */
+  whole: 16384,
 } as const
 
 export type Kinds = number
@@ -35,7 +38,8 @@ export const has = (kinds: Kinds, mask: number): boolean => (kinds & mask) !== 0
 /** Returns whether the kinds contain none outside of `mask`. */
 export const only = (kinds: Kinds, mask: number): boolean => (kinds & ~mask) === 0
 
-export const NUMBERS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.wideDecimal | Kind.exponent | Kind.long
-export const TEXTS = Kind.text | Kind.dateTime | Kind.date
+export const NUMBERS =
+  Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole | Kind.wideDecimal | Kind.exponent | Kind.long
+export const TEXTS = Kind.text | Kind.dateTime
 export const NESTED = Kind.array | Kind.object
 export const SCALARS = Kind.boolean | NUMBERS | TEXTS

@@ -84,6 +84,8 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 export interface NowPrivate {
   /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
+  /** The columns that are hashed. A hash is a text. */
+  readonly hashed: readonly string[]
   readonly payload: boolean
 }
 
@@ -94,7 +96,9 @@ export function nowPrivate(before: string | undefined, after: string | undefined
   const held = new Map(old)
   const isOther = ([name, rule]: readonly [string, ActiveRule]): boolean =>
     held.get(name) !== rule || (rule === 'hash' && key !== oldKey)
-  return { columns: active.filter(isOther).map(([name]) => name), payload: payload && !oldPayload }
+  const changed = active.filter(isOther)
+  const hashed = changed.filter(([, rule]) => rule === 'hash').map(([name]) => name)
+  return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }
 }
 
 type Told = readonly [(readonly [string, ActiveRule])[], boolean, string]

@@ -233,8 +233,9 @@ export class JsonBytes {
     }
     const digits = wholeDigits + scale
     if (bytes[i] === 0x65 || bytes[i] === 0x45) return this.#exponent(at, i, digits)
-    const fits = scale <= SCALE_DIGITS && wholeDigits <= WHOLE_DIGITS
-    this.kind = fits ? Kind.decimal : Kind.wideDecimal
+    if (wholeDigits > WHOLE_DIGITS) this.kind = Kind.wideDecimal
+    else if (scale > SCALE_DIGITS) this.kind = Kind.decimal | Kind.wideDecimal
+    else this.kind = this.#isZeros(pointAt + 1, i) ? Kind.whole : Kind.decimal
     if (digits > DOUBLE_DIGITS) {
       this.#mark(at, i)
       this.kind |= Kind.marked | Kind.long
@@ -243,6 +244,11 @@ export class JsonBytes {
       this.kind |= Kind.marked
     }
     return i
+  }
+
+  #isZeros(from: number, to: number): boolean {
+    for (let i = from; i < to; i += 1) if (this.bytes[i] !== ZERO) return false
+    return true
   }
 
   /** Returns whether a double needs an exponent. DuckDB writes exponents in different forms as text and as JSON. */
@@ -259,7 +265,13 @@ export class JsonBytes {
     this.#mark(at, i)
     const power = Math.abs(Number(bytes.toString('latin1', letterAt + 1, i)))
     const isDouble = digits <= DOUBLE_DIGITS && power <= DOUBLE_POWER_MAX
-    this.kind = (isDouble ? Kind.exponent : Kind.exponent | Kind.wideDecimal) | Kind.marked
+    const value = Math.abs(Number(bytes.toString('latin1', at, i)))
+    let wider: Kinds = 0
+    if (value < 10 ** WHOLE_DIGITS) {
+      if (!Number.isInteger(value)) wider = Number(value.toFixed(SCALE_DIGITS)) === value ? Kind.decimal : 0
+      else wider = value < 2 ** 63 ? 0 : Kind.bigInteger
+    }
+    this.kind = (isDouble ? Kind.exponent : Kind.exponent | Kind.wideDecimal) | wider | Kind.marked
     return i
   }
 

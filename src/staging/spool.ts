@@ -105,6 +105,9 @@ const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections:
 
 /** Opens files for appending, which also works after `takeBack` has shortened the file. */
 const APPENDING = 'a'
+/** Loads of long rows are small, since DuckDB has 2,048 of the rows in memory at once. */
+const LONG_ROW_BYTES = 16 * 1024
+const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
 
 export class Spool implements AsyncDisposable {
@@ -230,7 +233,8 @@ export class Spool implements AsyncDisposable {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
     // The first load is small, so that it begins soon. Later loads are large, so that full row groups are written once.
-    const bytesMax = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
+    const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
+    const bytesMax = this.#open.rowBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
   }
 

@@ -5,7 +5,7 @@
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
-import { copySpliced, type JsonBytes, spliceBytes } from './jsonBytes.ts'
+import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
   /** Position of the row's `{`. Below: the position after its `}`. */
@@ -24,6 +24,8 @@ const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
 /** Maximum number of bytes that are added to a row: both leads, their numbers, a comma and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
+const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove
+
 export class StagedLines {
   rowBytesMax = 0
   readonly #json: JsonBytes
@@ -41,7 +43,10 @@ export class StagedLines {
   add(row: StagedRow): void {
     this.#rows.push(row)
     this.#bytes += row.to - row.from
-    if (row.to - row.from > this.rowBytesMax) this.rowBytesMax = row.to - row.from
+    let length = LEAD_BYTES_MAX + row.to - row.from
+    const { splices } = this.#json
+    for (let n = row.firstSplice; n < splices.length; n += 1) length += addedBy(splices[n] as Splice)
+    if (length > this.rowBytesMax) this.rowBytesMax = length
   }
 
   write(pageIndex: number): Buffer {

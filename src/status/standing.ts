@@ -15,6 +15,7 @@ export interface Standing extends Lateness {
   readonly rows: number
   readonly deleted: number
   readonly rejected: number
+  readonly misfits: number
   readonly deletesVisible: string | undefined
   /** Why the report is disabled or paused. */
   readonly because: string | undefined
@@ -42,6 +43,7 @@ interface Row {
   readonly rows: number
   readonly deleted: number
   readonly rejected: number
+  readonly misfits: number
   readonly deletes_visible: string
   readonly enabled: boolean
   readonly because: string | null
@@ -58,7 +60,7 @@ interface Row {
 
 const STANDINGS = `
   SELECT f.report, epoch_us(f.mark) AS mark, epoch_us(now()) - epoch_us(f.mark) AS lag_us, epoch_us(f.last_run) AS last_run,
-    f.last_state, f.rows, f.deleted, f.rejected, f.deletes_visible, f.enabled, f.not_running_because AS because,
+    f.last_state, f.rows, f.deleted, f.rejected, f.misfits, f.deletes_visible, f.enabled, f.not_running_because AS because,
     r.code, r.message, r.cure, f.late_rows, epoch_us(f.largest_lateness) AS lateness_us, f.future_rows, f.unstamped_rows, f.skipped_records, f.explained
   FROM tidemark.freshness f
   LEFT JOIN (
@@ -105,6 +107,7 @@ function standingOf(report: ReportName, row: Row | undefined, config: Config['re
     rows: row?.rows ?? 0,
     deleted: row?.deleted ?? 0,
     rejected: row?.rejected ?? 0,
+    misfits: row?.misfits ?? 0,
     deletesVisible: row?.deletes_visible,
     because,
     error: errorOf(row),
@@ -125,6 +128,7 @@ export const standingDocument = (standing: Standing) => ({
   rows: standing.rows,
   deleted: standing.deleted,
   rejected: standing.rejected,
+  misfits: standing.misfits,
   deletes_visible: standing.deletesVisible ?? null,
   not_running_because: standing.because ?? null,
   error: standing.error ?? null,

@@ -216,13 +216,14 @@ export class Intake implements AsyncDisposable {
   }
 
   #withFigures(run: RunRecord): RunRecord {
-    const { inserted, updated, deleted, rejected } = this.figures
+    const { inserted, updated, deleted, rejected, misfits } = this.figures
     return {
       ...run,
       inserted: run.inserted + inserted,
       updated: run.updated + updated,
       deleted: run.deleted + deleted,
       rejected: run.rejected + rejected,
+      misfits: run.misfits + misfits,
     }
   }
 
@@ -233,6 +234,7 @@ export class Intake implements AsyncDisposable {
     figures.updated += result.updated
     figures.deleted += result.deleted
     figures.rejected += result.rejected
+    figures.misfits += result.misfits
     figures.childrenWritten += result.childrenWritten
     const frozen = result.changes.flatMap(({ table, change }) =>
       'column' in change ? [] : [`${table}.${change.field}`],

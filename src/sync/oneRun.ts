@@ -32,7 +32,7 @@ export async function oneRun<R extends ReportRun>(
   ask: RunRequest,
   story: () => Promise<R>,
 ): Promise<RunEnd<R>> {
-  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
+  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
   const begun = { ...ask, startedAt: context.clock.now(), ...none }
   const ended = await observeRun(context, ask, () => {
     context.warehouse.beginRun(begun)
@@ -63,9 +63,9 @@ export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
 }
 
 function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
-  const { rows, inserted, updated, deleted, rejected } = figures
+  const { rows, inserted, updated, deleted, rejected, misfits } = figures
   const wasStopped = error?.code === 'CANCELLED' || error?.code === 'FENCED'
-  const counts = { pages, rows, inserted, updated, deleted, rejected }
+  const counts = { pages, rows, inserted, updated, deleted, rejected, misfits }
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 

@@ -23,6 +23,8 @@ export interface Figures {
   updated: number
   deleted: number
   rejected: number
+  /** Values that did not fit their columns. */
+  misfits: number
   childrenWritten: number
   /** Number of columns that were added or widened. */
   schemaChanges: number
@@ -43,6 +45,7 @@ export const noFigures = (): Figures => ({
   updated: 0,
   deleted: 0,
   rejected: 0,
+  misfits: 0,
   childrenWritten: 0,
   schemaChanges: 0,
   frozen: [],

@@ -104,7 +104,7 @@ async function readChanged(reading: Reading, before: Before, last: LastWindow): 
 }
 
 function doneRun(context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord {
-  const { inserted, updated, deleted, rejected, rows } = run.figures
+  const { inserted, updated, deleted, rejected, misfits, rows } = run.figures
   return {
     runId: run.runId,
     report: run.report,
@@ -118,5 +118,6 @@ function doneRun(context: SyncContext, run: ReportRun, last: { pages: number; ro
     updated,
     deleted,
     rejected,
+    misfits,
   }
 }

@@ -1,8 +1,6 @@
 /** The warehouse: one DuckDB file that one process writes, or a lake. Loads run one at a time. */
-import { dirname } from 'node:path'
 import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
-import { folderRefused, makeFolder } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { LastWindow } from '../plan/lateness.ts'
@@ -40,8 +38,8 @@ import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { load, type LoadInput, type LoadPlace, type LoadResult } from './load/load.ts'
 import { loadBesideOthers } from './load/loadBesideOthers.ts'
-import { stagedBytes } from './load/recordLoad.ts'
-import { makeFile, OwnFile } from './database/warehouseFile.ts'
+import { sizeOf, stagedBytes } from './load/recordLoad.ts'
+import { makeFile, makeFolderFor, OwnFile } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishResult } from './publish/publish.ts'
 import {
@@ -92,15 +90,6 @@ interface OpenResources {
   readonly database: Database
   readonly spill: SpillFolder | undefined
   readonly file: OwnFile | undefined
-}
-
-function makeFolderFor(file: string): void {
-  const folder = dirname(file)
-  try {
-    makeFolder(folder)
-  } catch (error) {
-    throw folderRefused(folder, error)
-  }
 }
 
 export class Warehouse implements AsyncDisposable {
@@ -182,7 +171,7 @@ export class Warehouse implements AsyncDisposable {
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
-      withMemory(this.#database, () => load(place, input)),
+      withMemory(this.#database, sizeOf(input.segment), () => load(place, input)),
     )
     if (result.changes.length === 0) this.#discovered = discovered
     return result
@@ -290,8 +279,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
 
+  /** Records the configuration. Discovered columns are read again, since a column that is hashed now becomes a text. */
   recordCoverage(place: CoveragePlace, coverage: Coverage): Promise<void> {
-    return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
+    return this.#afterOtherLoads(() => {
+      this.#discovered = undefined
+      return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
+    })
   }
 
   /** Returns the report's stopped reconcile, or begins one. `startedAt` is the service's time. */

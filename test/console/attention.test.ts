@@ -23,6 +23,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   rows: 1,
   deleted: 0,
   rejected: 0,
+  misfits: 0,
   deletes_visible: null,
   not_running_because: null,
   error: null,

@@ -1,7 +1,7 @@
 /** At quiet: every table of the warehouse against the model, value by value, to the last digit. */
 import { type AuditEntry, type Micros, type ModelRecord, newestOf } from './model/record.ts'
 import { comesAsSummary } from './model/pages.ts'
-import { type Cell, childText, ROWS } from './model/rows.ts'
+import { asSent, type Cell, childText, ROWS } from './model/rows.ts'
 import type { World } from './model/world.ts'
 import { type Asking, asks, type Recorded, type Scenario } from './scenario.ts'
 
@@ -29,6 +29,7 @@ export async function differences(rows: Rows, comparison: Comparison): Promise<s
     const scopes = report === 'budgets' ? comparison.asking.currencies : ['']
     for (const scope of scopes) found.push(...(await reportDifferences(rows, comparison, { report, scope })))
     found.push(...(await rejectedDifferences(rows, comparison, report)))
+    found.push(...(await misfitDifferences(rows, comparison, report)))
   }
   if (comparison.scenario.reports.includes('enquiry_audit_entries')) {
     found.push(...(await entryDifferences(rows, comparison)))
@@ -77,8 +78,8 @@ function recordDifferences(
   { report, scope, place, record, row, children }: Meeting,
 ): string[] {
   const version = newestOf(record)
-  // What its row should be is told by the rejected rows; what it was before stays.
-  if (version.broken !== undefined || !asks(asking, report, { record, version })) return []
+  // A row without its key is among the rejected rows; what it was before stays.
+  if (version.broken === 'no key' || !asks(asking, report, { record, version })) return []
   const isGone = report === 'enquiries' && version.deleted
   if (isGone) {
     // Where a filter is set, what is gone can't be told from what it leaves out.
@@ -90,7 +91,9 @@ function recordDifferences(
   const summary = comesAsSummary(scenario, report, record)
   const stamp = version.stamp ?? 0
   const isReadAgain = reconciled || (backfilled !== undefined && backfilled.since <= stamp && stamp <= backfilled.until)
-  const cells = ROWS[report].cells(record, version, { currency: scope, summary })
+  const cells = ROWS[report]
+    .cells(record, version, { currency: scope, summary })
+    .map((cell) => asSent(report, version, cell))
   const found = cells.flatMap((cell) => {
     if (isDrifted(cell, record, isReadAgain) || sameValue(cell, row)) return []
     return [`1: ${place} ${cell.column}: ${show(cell.value)} is sent, ${show(row[cell.column])} is held`]
@@ -135,11 +138,27 @@ async function rejectedDifferences(rows: Rows, { world, asking }: Comparison, re
     const version = newestOf(record)
     const { broken, revision, deleted } = version
     if (!asks(asking, report, { record, version })) continue
-    if (broken !== undefined && !(report === 'enquiries' && deleted) && !revisions.has(revision)) {
+    if (broken === 'no key' && !(report === 'enquiries' && deleted) && !revisions.has(revision)) {
       found.push(`1: the broken row of ${report} ${record.key}, revision ${revision}, is not among the rejected rows`)
     }
   }
   return found
+}
+
+/** A value that its column does not take is listed while its row has it. */
+async function misfitDifferences(rows: Rows, { world, asking }: Comparison, report: Recorded): Promise<string[]> {
+  const listed = await rows<{ key: string; value: string }>(
+    `SELECT split_part(key, ':', 1) AS key, value::VARCHAR AS value FROM tidemark.misfits WHERE "table" = '${report}'`,
+  )
+  return [...world.records[report].values()].flatMap((record) => {
+    const version = newestOf(record)
+    const isSkipped = version.broken === 'no key' || (report === 'enquiries' && version.deleted)
+    if (isSkipped || !asks(asking, report, { record, version })) return []
+    const own = listed.filter(({ key }) => key === String(record.key)).map(({ value }) => value)
+    const wanted = version.broken === 'wrong type' ? `"odd ${version.revision}"` : undefined
+    const isRight = wanted === undefined ? own.length === 0 : own.length > 0 && own.every((value) => value === wanted)
+    return isRight ? [] : [`1: the misfits of ${report} ${record.key} are ${own.join(', ')}, not ${wanted ?? 'none'}`]
+  })
 }
 
 async function entryDifferences(rows: Rows, { world, asking }: Comparison): Promise<string[]> {
@@ -171,13 +190,13 @@ async function entryDifferences(rows: Rows, { world, asking }: Comparison): Prom
 const entryOf = ({ at, userId, action }: AuditEntry): string => `${at} ${userId} ${action} {"by":${userId}}`
 
 function sameValue({ column, wire, kind, value }: Cell, row: Row): boolean {
-  const held = row[column] ?? extraOf(row, wire)
+  const held = extraOf(row, wire) ?? row[column] ?? null
   if (value === null || held === null) return value === held
   if (kind === 'number') return sameNumber(value, held)
   return kind === 'time' ? microsOf(held) === Number(value) : value === held
 }
 
-/** A value without a column, or one that its column can't hold, stands in `_extra` as it was sent. */
+/** Returns the value in `_extra`: it has no column, or its column can't store it exactly. */
 function extraOf(row: Row, wire: string): string | null {
   const found = new RegExp(`"${wire}":(-?[0-9.eE+-]+|"(?:[^"\\\\]|\\\\.)*")`).exec(row['_extra'] ?? '')?.[1]
   return found === undefined ? null : found.startsWith('"') ? (JSON.parse(found) as string) : found

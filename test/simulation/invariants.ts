@@ -164,7 +164,7 @@ export class Invariants {
   ): void {
     for (const record of this.#world.records[report].values()) {
       const version = record.versions.findLast((each) => each.committedAt <= mark && each.foundAt <= mark)
-      if (version === undefined || version.broken !== undefined || version.isBeyond === true) continue
+      if (version === undefined || version.broken === 'no key' || version.isBeyond === true) continue
       if (report === 'enquiries' && version.deleted) continue
       if (hasMovedOn(report, record, { version, mark, now })) continue
       if (![...this.#asked].every((asking) => asks(asking, report, { record, version }))) continue

@@ -37,8 +37,8 @@ const aRow = fc
 
 const KIND_OF: Record<string, number> = {
   boolean: Kind.boolean,
-  number: Kind.integer | Kind.decimal | Kind.wideDecimal | Kind.exponent | Kind.bigInteger | Kind.long,
-  string: Kind.text | Kind.date | Kind.dateTime,
+  number: Kind.integer | Kind.decimal | Kind.whole | Kind.wideDecimal | Kind.exponent | Kind.bigInteger | Kind.long,
+  string: Kind.text | Kind.dateTime,
 }
 
 const kindOf = (value: unknown): number => {

@@ -91,7 +91,7 @@ describe('a spool', () => {
       [0, '5'],
       [1, '{"x":1}'],
     ])
-    expect(segment?.rowBytesMax).toBe('{"id":1,"text":"0123456789"}'.length)
+    expect(segment?.rowBytesMax).toBeGreaterThanOrEqual('{"id":1,"text":"0123456789"}'.length)
   })
 
   it('takes pages back as if they had never come, with their items and rejected rows', async () => {

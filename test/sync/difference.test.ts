@@ -126,7 +126,7 @@ it('events in the full shape cost no second read, and say so themselves', async 
 })
 
 it('summaries of a long walk are loaded together with the second read that says which are deleted', async () => {
-  const settings = { defaults: { page_size: 10 }, limits: { load_rows_max: 10, warehouse_memory: '256MB' } }
+  const settings = { defaults: { page_size: 10 }, limits: { load_rows_max: 10 } }
   await using tide = await aTide({ sandbox: { rows: 120, eventShape: 'mixed', collections: false }, settings })
   const { world } = tide.sandbox
   for (const key of world.liveKeys('events').slice(10, 60)) world.softDelete('events', key)

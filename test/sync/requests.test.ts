@@ -191,7 +191,7 @@ it.each([
 ])('all requests of first and later runs are as specified, %s', async (_, reports) => {
   await using tide = await aTide({
     sandbox: { rows: 60 },
-    settings: { reports, defaults: { page_size: 20 }, limits: { warehouse_memory: '256MB' } },
+    settings: { reports, defaults: { page_size: 20 } },
   })
   await tide.sync()
   const { world, requests } = tide.sandbox

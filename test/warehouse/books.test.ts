@@ -48,6 +48,7 @@ const aRun = (runId: string, more: Partial<RunRecord> = {}): RunRecord => ({
   updated: 1,
   deleted: 0,
   rejected: 0,
+  misfits: 0,
   ...more,
 })
 
@@ -114,7 +115,7 @@ describe('a load', () => {
       closing('', [['modified_since', NOON]]),
       { ...closing('', []), since: minutes(-5), until: minutes(2), proof: 'single', totalCount: undefined },
     ]
-    const rows = [{ eventId: 1, meetingRooms: [{ id: 1 }, { id: 2 }] }, { eventId: 2 }, { eventId: 3, attendees: 'x' }]
+    const rows = [{ eventId: 1, meetingRooms: [{ id: 1 }, { id: 2 }] }, { eventId: 2 }, { eventId: 'x' }]
     await loadRows(own, events, rows, { closes, run: aRun('run-7', { inserted: 10, rejected: 1 }), runId: 'run-7' })
     await loadRows(own, events, rows)
     expect(
@@ -133,6 +134,7 @@ describe('a load', () => {
         deleted: 0,
         children_written: 2,
         rejected: 1,
+        misfits: 0,
       },
       {
         load_id: 2,
@@ -145,6 +147,7 @@ describe('a load', () => {
         deleted: 0,
         children_written: 0,
         rejected: 1,
+        misfits: 0,
       },
     ])
     expect(
@@ -207,7 +210,7 @@ describe('freshness', () => {
       [
         { eventId: 1, isDeleted: true },
         { eventId: 2, isDeleted: false },
-        { eventId: 3, isDeleted: false, attendees: 'x' },
+        { eventId: 'x', isDeleted: false },
       ],
       {
         closes: [
@@ -241,6 +244,7 @@ describe('freshness', () => {
       mark: null,
       rows: 0,
       rejected: 0,
+      misfits: 0,
       deletes_visible: 'diff',
       enabled: false,
       not_running_because: "it's off",

@@ -154,10 +154,10 @@ describe('a view in current', () => {
       { event_id: '1', floors: '3' },
     ])
     expect(await children('_child_key', 'seats')).toEqual([{ _child_key: '1', seats: '7' }])
-    await loadRows(opened, events, [{ eventId: 1, isDeleted: false, meetingRooms: [room(1, { seats: 'many' })] }], {
+    await loadRows(opened, events, [{ eventId: 1, isDeleted: false, meetingRooms: [room(1, { seats: 7.5 })] }], {
       observedAt: '2026-03-01T14:00:00Z',
     })
-    expect(await children('seats')).toEqual([{ seats: 'many' }])
+    expect(await children('seats')).toEqual([{ seats: '7.500000000' }])
   })
 })
 

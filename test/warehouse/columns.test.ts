@@ -40,7 +40,7 @@ describe('an undocumented scalar field', () => {
       room_count: 'BIGINT',
       day_rate: 'DECIMAL(38,9)',
       tiny_rate: 'DOUBLE',
-      open_date: 'DATE',
+      open_date: 'VARCHAR',
       opened_at: 'TIMESTAMP WITH TIME ZONE',
       short_note: 'VARCHAR',
     })
@@ -236,9 +236,10 @@ const someScalar = fc.oneof(
 
 /** Whether what is held says the same as what was sent: by value for numbers and times, else by letter. */
 function saysTheSame(sent: string, held: string | null): boolean {
-  if (sent === 'null') return held === null
+  if (sent === 'null' || sent === '""') return held === null || held === ''
   if (held === null) return false
   const text = sent.startsWith('"') ? (JSON.parse(sent) as string) : sent
+  if (text === '1' || text === '0') if (held === (text === '1' ? 'true' : 'false')) return true
   if (text === held) return true
   if (!sent.startsWith('"')) return canonical(sent) === canonical(held)
   const instant = parseInstant(text)
@@ -246,7 +247,7 @@ function saysTheSame(sent: string, held: string | null): boolean {
 }
 
 describe('a column', () => {
-  it('widens so that the value sent last for each key is always found in it, or in _extra, after any loads', async () => {
+  it('takes values so that the one sent last for each key is always found in it, or in _extra, after any loads', async () => {
     await using opened = await aWarehouse()
     const loads = fc.array(fc.array(fc.tuple(fc.nat(3), someScalar), { minLength: 1, maxLength: 4 }), {
       minLength: 1,
@@ -276,14 +277,18 @@ describe('a column', () => {
         for (const [key, sent] of last) {
           const [row] = await opened.warehouse.rows<Record<string, string | null>>(
             `SELECT ${column}::VARCHAR AS held, _extra::VARCHAR AS extra,
-               (SELECT coalesce(${inChild}::VARCHAR, _payload ->> '${field}') FROM main.enquiries__taxes c WHERE c.enquiry_id = ${first + key}) AS child
+               (SELECT ${inChild}::VARCHAR FROM main.enquiries__taxes c WHERE c.enquiry_id = ${first + key}) AS child,
+               (SELECT _payload::VARCHAR FROM main.enquiries__taxes c WHERE c.enquiry_id = ${first + key}) AS payload
              FROM main.enquiries WHERE enquiry_id = ${first + key}`,
           )
-          const extra =
-            row?.['extra'] === null ? null : (JSON.parse(row?.['extra'] ?? '{}') as Record<string, string>)[field]
+          // As text, since JSON.parse rounds long numbers.
+          const [extra, payload] = [row?.['extra'], row?.['payload']].map((json) => {
+            const asSent = new RegExp(`"${field}":(.*)}$`).exec(json ?? '')?.[1]
+            return asSent?.startsWith('"') === true ? (JSON.parse(asSent) as string) : asSent
+          })
           const told = `${sent} of ${JSON.stringify(sequence)}: ${JSON.stringify(row)}`
           expect(saysTheSame(sent, row?.['held'] ?? null) || saysTheSame(sent, extra ?? null), told).toBe(true)
-          expect(saysTheSame(sent, row?.['child'] ?? null), told).toBe(true)
+          expect(saysTheSame(sent, row?.['child'] ?? null) || saysTheSame(sent, payload ?? null), told).toBe(true)
         }
       }),
       { numRuns: 25 },
@@ -291,18 +296,15 @@ describe('a column', () => {
   })
 
   it.each([
-    [['true', '1'], 'VARCHAR', ['true', '1']],
+    [['true', '1'], 'BOOLEAN', ['true', 'true']],
+    [['1', '7.0'], 'BIGINT', ['1', '7']],
     [['1', '2.5'], 'DECIMAL(38,9)', ['1.000000000', '2.500000000']],
     [['1', '18446744073709551615'], 'DECIMAL(38,9)', ['1.000000000', '18446744073709551615.000000000']],
-    [['1.5', '"x"'], 'VARCHAR', ['1.500000000', 'x']],
-    [['123456789012345678', '1e5'], 'VARCHAR', ['123456789012345678', '1e5']],
-    [['1e5', '123456789012345678'], 'VARCHAR', ['100000.0', '123456789012345678']],
-    [
-      ['"2026-01-02"', '"2026-01-02T03:04:05Z"'],
-      'TIMESTAMP WITH TIME ZONE',
-      ['2026-01-02 00:00:00+00', '2026-01-02 03:04:05+00'],
-    ],
-    [['"2026-01-02T03:04:05Z"', '"soon"'], 'VARCHAR', ['2026-01-02 03:04:05+00', 'soon']],
+    [['1.5', '"x"'], 'DECIMAL(38,9)', ['1.500000000', null]],
+    [['123456789012345678', '1e5'], 'BIGINT', ['123456789012345678', '100000']],
+    [['1e5', '123456789012345678'], 'DOUBLE', ['100000.0', '1.2345678901234568e+17']],
+    [['"2026-01-02"', '"2026-01-02T03:04:05Z"'], 'VARCHAR', ['2026-01-02', '2026-01-02T03:04:05Z']],
+    [['"2026-01-02T03:04:05Z"', '"soon"'], 'TIMESTAMP WITH TIME ZONE', ['2026-01-02 03:04:05+00', null]],
     [['"2026-01-02"', '7'], 'VARCHAR', ['2026-01-02', '7']],
   ])('of %s becomes %s, old values kept', async (values, type, held) => {
     await using opened = await aWarehouse()

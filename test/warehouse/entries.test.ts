@@ -28,6 +28,8 @@ const entries = (told: string): Entry[] =>
 
 const rowOf = ({ minute, action }: Entry) => ({ timestamp: formatInstant(minutes(minute)), userId: 1, action })
 
+const odd = (action: string, userId: unknown, minute = 1) => ({ ...rowOf({ minute, action }), userId })
+
 function aRecord() {
   const id = nextRecord++
   let load = 0
@@ -71,6 +73,35 @@ describe('the entries of a record', () => {
     expect(await record.held()).toBe('1a1 2a1 3a1 4b1')
     expect(await record.read(0, 9, 'a1 b1 a1 a1')).toMatchObject({ inserted: 0, deleted: 0, unchanged: 4 })
     expect(await record.rows()).toEqual(first)
+  })
+
+  it('list each value that does not fit under the number of its entry, until that entry is replaced', async () => {
+    const record = aRecord()
+    const read = (rows: readonly object[]) =>
+      loadRows(opened, enquiryAuditEntries, rows, {
+        observedAt: minutes(200),
+        asked: { enquiry_id: record.id },
+        kind: 'audit',
+        entryWindows: [{ record: [record.id], since: minutes(0), until: minutes(9) }],
+      })
+    const misfits = async () =>
+      (await texts(opened, 'tidemark.misfits', { columns: ['key', 'column', 'value'], where: 'true' }))
+        .filter(({ key }) => key?.startsWith(`${record.id}:`))
+        .map(({ key, column, value }) => `${key} ${column} ${value}`)
+        .toSorted()
+    expect(await read([odd('a', 1), odd('b', 'x', 2), odd('c', 'y', 3), odd('c', 'y', 3)])).toMatchObject({
+      misfits: 3,
+    })
+    const first = [`${record.id}:2 user_id "x"`, `${record.id}:3 user_id "y"`, `${record.id}:4 user_id "y"`]
+    expect(await misfits()).toEqual(first)
+    expect(await read([odd('a', 1), odd('b', 'x', 2), odd('c', 'y', 3), odd('c', 'y', 3)])).toMatchObject({
+      misfits: 0,
+    })
+    expect(await misfits()).toEqual(first)
+    expect(await read([odd('a', 1), odd('b', 2, 2), odd('c', 'y', 3)])).toMatchObject({ misfits: 0 })
+    expect(await misfits()).toEqual([`${record.id}:3 user_id "y"`])
+    await read([])
+    expect(await misfits()).toEqual([])
   })
 
   it('are replaced exactly within the window that was read again, bounds included', async () => {

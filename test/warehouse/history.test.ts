@@ -26,6 +26,7 @@ const aRun = (runId: string, more: Partial<RunRecord> = {}): RunRecord => ({
   updated: 0,
   deleted: 0,
   rejected: 0,
+  misfits: 0,
   ...more,
 })
 

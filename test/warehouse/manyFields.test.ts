@@ -156,6 +156,8 @@ function membersOf(json: string): Map<string, string> {
 }
 
 function isSame(sent: string, held: string | null | undefined, type: string | undefined): boolean {
+  // An empty or blank text in a typed column is NULL, and no misfit.
+  if (held === null && type !== 'VARCHAR' && /^"(?: |\\[tnr])*"$/.test(sent)) return true
   if (held === null || held === undefined) return sent === 'null'
   if (type === 'JSON') return exactText(sent) === exactText(held) || isSame(sent, textIn(held), undefined)
   const value = JSON.parse(sent) as unknown

@@ -6,12 +6,26 @@ import { budgets } from '../../schema/reports/budgets.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
+import type { Declaration } from '../../schema/report.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { plusMs } from '../../src/instant.ts'
 import { retryRejected, type RetryContext } from '../../src/sync/retryRejected.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
-import { aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import {
+  aWarehouse,
+  loadPages,
+  loadRows as load,
+  NOON,
+  ODD,
+  type Given,
+  type OpenWarehouse,
+  texts,
+  withOdd,
+} from '../support/warehouse.ts'
+
+const loadRows = (to: OpenWarehouse, report: Declaration, rows: readonly unknown[], given?: Given) =>
+  load(to, report, withOdd(rows), given)
 
 let opened: OpenWarehouse
 beforeEach(async () => {
@@ -31,7 +45,7 @@ describe('a rejected row', () => {
     await loadRows(
       opened,
       enquiries,
-      [1, 2, 3].map((enquiryId) => ({ enquiryId, status: 'odd' })),
+      [1, 2, 3].map((enquiryId) => ({ enquiryId, odd: 'twice' })),
     )
     await loadRows(
       opened,
@@ -46,8 +60,8 @@ describe('a rejected row', () => {
   })
 
   it('stays when the well-formed row is older, equally old, for another currency or of another report', async () => {
-    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd' }])
-    await loadRows(opened, budgets, [{ budgetId: 1, budgetName: {} }], { asked: { target_currency: 'EUR' } })
+    await loadRows(opened, enquiries, [{ enquiryId: 1, odd: 'twice' }])
+    await loadRows(opened, budgets, [{ budgetId: 1, odd: 'twice' }], { asked: { target_currency: 'EUR' } })
     const rejected = ['budgets EUR 1', 'enquiries  1']
     for (const observedAt of [plusMs(NOON, -1_000), NOON]) {
       await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }], { observedAt, kind: 'backfill' })
@@ -55,14 +69,14 @@ describe('a rejected row', () => {
     await loadRows(opened, budgets, [{ budgetId: 1, budgetName: 'x' }], { ...LATER, asked: { target_currency: 'USD' } })
     await loadRows(opened, events, [{ eventId: 1 }], LATER)
     expect(await kept()).toEqual(rejected)
-    await loadRows(opened, enquiries, [{ enquiryId: 1, status: 'odd, still' }], LATER)
+    await loadRows(opened, enquiries, [{ enquiryId: 1, odd: 'twice', status: 7 }], LATER)
     expect(await kept()).toEqual([...rejected, 'enquiries  1'])
   })
 
   it('stays if it has no key, and if its entry can not be distinguished from others', async () => {
     const asked = { enquiry_id: 7 }
     await loadRows(opened, enquiries, [{ status: 5 }, 'text'])
-    await loadRows(opened, enquiryAuditEntries, [{ action: 'Odd', timestamp: 'soon' }], {
+    await loadRows(opened, enquiryAuditEntries, [{ action: 'Odd', odd: 'twice' }], {
       asked,
       kind: 'audit',
       entryWindows: [],
@@ -77,8 +91,8 @@ describe('a rejected row', () => {
 
   it('stays when only its summary came, unless a summary was rejected', async () => {
     await loadRows(opened, events, [
-      { eventId: 1, attendees: 'many' },
-      { eventId: 2, eventName: 'x', modifiedAt: 'soon' },
+      { eventId: 1, odd: 'twice' },
+      { eventId: 2, eventName: 'x', odd: 'twice', modifiedAt: '2026-03-01T10:00:00Z' },
     ])
     const summaries = [1, 2].map((eventId) => ({ eventId, eventName: 'x', modifiedAt: '2026-03-01T11:00:00Z' }))
     await loadRows(opened, events, summaries, LATER)
@@ -88,7 +102,10 @@ describe('a rejected row', () => {
   })
 
   it('that comes well-formed later in the same load counts as rejected, and is not kept', async () => {
-    const pages = [{ rows: [{ enquiryId: 1, status: 'odd' }] }, { rows: [{ enquiryId: 1, status: 5 }], ...LATER }]
+    const pages = [
+      { rows: withOdd([{ enquiryId: 1, odd: 'twice' }]) },
+      { rows: [{ enquiryId: 1, status: 5 }], ...LATER },
+    ]
     expect(await loadPages(opened, enquiries, { pages })).toMatchObject({ rejected: 1, inserted: 1 })
     expect(await kept()).toEqual([])
   })
@@ -97,7 +114,7 @@ describe('a rejected row', () => {
 describe('a load', () => {
   it('touches no rejected row of a report that has none', async () => {
     const written: string[] = []
-    await loadRows(opened, events, [{ eventId: 1, attendees: 'many' }])
+    await loadRows(opened, events, [{ eventId: 1, odd: 'twice' }])
     await opened.warehouse.close()
     const around = <T>(sql: string, run: () => Promise<T>) => {
       written.push(sql)
@@ -118,10 +135,10 @@ describe('a load', () => {
     await loadRows(
       opened,
       enquiries,
-      ids.map((enquiryId) => ({ enquiryId, status: 'odd' })),
+      ids.map((enquiryId) => ({ enquiryId, odd: 'twice' })),
     )
     await opened.warehouse.rows(
-      `UPDATE tidemark.rejected_rows SET row = replace(row::VARCHAR, '"odd"', '4')::JSON WHERE key <> '600'`,
+      `UPDATE tidemark.rejected_rows SET row = replace(row::VARCHAR, '${ODD}', '"status":4')::JSON WHERE key <> '600'`,
     )
     let reads = 0
     const { warehouse } = opened

@@ -138,15 +138,22 @@ describe('a load that was tried as new', () => {
     ])
   })
 
-  it('is staged where a row does not fit: that one is set aside, the others stay', async () => {
+  it('is staged where a value does not fit: that value is a misfit, the others stay', async () => {
     await using opened = await watched()
-    const rows = [event(1, 'a'), event(2, 'b', { attendees: 'many' })]
+    const load = await loadRows(opened, events, [event(1, 'a'), event(2, 'b', { attendees: 'many' })])
+    expect(load).toMatchObject({ inserted: 2, rejected: 0, misfits: 1 })
+    expect(opened.ways()).toEqual(['straight', 'staged'])
+  })
+
+  it('is staged where a row has no usable key: that one is set aside, the others stay', async () => {
+    await using opened = await watched()
+    const rows = [event(1, 'a'), { ...event(2, 'b'), eventId: 'two' }]
     const load = await loadRows(opened, events, rows)
     expect(load).toMatchObject({ inserted: 1, rejected: 1 })
     expect(opened.ways()).toEqual(['straight', 'staged'])
     expect(await named(opened)).toEqual([{ event_id: '1', name: 'a' }])
     const [refused] = await opened.warehouse.rows<{ reason: string }>('SELECT reason FROM tidemark.rejected_rows')
-    expect(refused?.reason).toContain('attendees')
+    expect(refused?.reason).toContain('eventId')
   })
 
   it('keeps the columns that its rows needed, and reports them once', async () => {

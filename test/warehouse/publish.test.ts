@@ -108,7 +108,16 @@ describe('a published copy', () => {
       startedAt: NOON,
       endedAt: NOON,
     } as const
-    await opened.warehouse.recordRun({ ...run, pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 })
+    await opened.warehouse.recordRun({
+      ...run,
+      pages: 0,
+      rows: 0,
+      inserted: 0,
+      updated: 0,
+      deleted: 0,
+      rejected: 0,
+      misfits: 0,
+    })
     expect((await opened.warehouse.publish(to)).replaced).toBe(true)
     await opened.warehouse.close()
     await using again = await openAt(opened.path)

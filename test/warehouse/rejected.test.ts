@@ -6,7 +6,7 @@ import { enquiries } from '../../schema/reports/enquiries.ts'
 import { enquiryAuditEntries } from '../../schema/reports/enquiryAuditEntries.ts'
 import { events } from '../../schema/reports/events.ts'
 import { plusMs } from '../../src/instant.ts'
-import { aWarehouse, loadPages, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
+import { aWarehouse, loadPages, loadRows, NOON, ODD, type OpenWarehouse, texts, withOdd } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
 beforeAll(async () => {
@@ -32,34 +32,7 @@ describe('a rejected row', () => {
       '9223372036854775808',
       'eventId is no 64-bit integer: 9223372036854775808',
     ],
-    ['with text in an integer', '{"eventId":91,"attendees":"abc"}', '91', 'attendees is no 64-bit integer: abc'],
-    ['with a boolean in an integer', '{"eventId":92,"attendees":true}', '92', 'attendees is no 64-bit integer: true'],
-    ['with an object in a text', '{"eventId":93,"name":{"de":"x"}}', '93', 'name is no text: {"de":"x"}'],
-    ['with an array in a text', '{"eventId":94,"name":["x"]}', '94', 'name is no text: ["x"]'],
-    [
-      'with a date that never was',
-      '{"eventId":95,"startDate":"2026-02-30T10:00:00Z"}',
-      '95',
-      'startDate is no date-time: 2026-02-30T10:00:00Z',
-    ],
-    [
-      'with a number in a date-time',
-      '{"eventId":96,"startDate":1772359200}',
-      '96',
-      'startDate is no date-time: 1772359200',
-    ],
-    [
-      'with a flag that says neither',
-      '{"eventId":97,"isDeleted":"maybe"}',
-      '97',
-      'isDeleted is neither true nor false: maybe',
-    ],
-    [
-      'of the summary shape with a bad stamp',
-      '{"eventId":98,"modifiedAt":"soon"}',
-      '98',
-      'modifiedAt is no date-time: soon',
-    ],
+    ['with an empty key', '{"eventId":""}', '', 'eventId is no 64-bit integer: '],
     ['with half a character', '{"name":"a\\ud800"}', null, 'no key: eventId is missing or null'],
   ])('%s goes to rejected_rows and leaves its neighbours alone', async (_, row, key, reason) => {
     const neighbour = { eventId: 7_000, town: 'Bath' }
@@ -82,36 +55,36 @@ describe('a rejected row', () => {
     expect(await loadRows(opened, budgets, '[{"x":1},5]')).toMatchObject({ rejected: 2, inserted: 0 })
     expect(await loadRows(opened, budgets, '[{"budgetId":"x"}]')).toMatchObject({ rejected: 1, inserted: 0 })
     expect(
-      await loadRows(opened, enquiryAuditEntries, '[5,{"timestamp":"soon"}]', { kind: 'audit', entryWindows: [] }),
+      await loadRows(opened, enquiryAuditEntries, `[5,{${ODD}}]`, { kind: 'audit', entryWindows: [] }),
     ).toMatchObject({
       rejected: 2,
     })
   })
 
   it('keeps all digits, line breaks and odd characters of what was sent', async () => {
-    const row = String.raw`{"eventId":99,"attendees":"x\n\u0001é\u0000,\"'|","n":[1234567890123456789012.5,1e400],"m":0.10}`
+    const row = String.raw`{"eventId":99,"odd":1,"odd":"x\n\u0001é\u0000,\"'|","n":[1234567890123456789012.5,1e400],"m":0.10}`
     await loadRows(opened, events, `[\n${row.replaceAll(',"', ',\n "')}\n]`)
     const [kept] = await rejected(`key = '99'`)
     expect(kept?.['row']?.replaceAll(/,\s+"/g, ',"')).toBe(row)
   })
 
   it('comes once, however often it is sent: twice in a load, on two pages, or in a replay', async () => {
-    const row = { eventId: 100, attendees: 'many' }
+    const row = { eventId: 100, odd: 'twice' }
     const keyless = { town: 'nowhere' }
     const pages = [{ rows: [row, row, keyless] }, { rows: [keyless, row] }]
     for (const minute of [0, 1, 2]) {
       await loadPages(opened, events, {
-        pages: pages.map((page) => ({ ...page, observedAt: plusMs(NOON, minute * 60_000) })),
+        pages: pages.map((page) => ({ rows: withOdd(page.rows), observedAt: plusMs(NOON, minute * 60_000) })),
       })
     }
     expect(await rejected(`key = '100'`)).toHaveLength(1)
     expect(await rejected(`row::VARCHAR LIKE '%nowhere%'`)).toHaveLength(1)
-    await loadRows(opened, events, [{ ...row, attendees: 'more' }])
+    await loadRows(opened, events, withOdd([{ ...row, attendees: 5 }]))
     expect(await rejected(`key = '100'`)).toHaveLength(2)
   })
 
   it('has the scope of its request, and is kept once in each', async () => {
-    const row = [{ reservationId: 5, status: 'odd' }]
+    const row = withOdd([{ reservationId: 5, odd: 'twice' }])
     for (const currency of ['EUR', 'USD', 'EUR']) {
       await loadRows(opened, automatedBookings, row, { asked: { target_currency: currency } })
     }
@@ -120,7 +93,7 @@ describe('a rejected row', () => {
 
   it('does not touch the version of its key that is there', async () => {
     await loadRows(opened, enquiries, [{ enquiryId: 2, status: 1, taxes: [{ id: 1 }] }])
-    await loadRows(opened, enquiries, [{ enquiryId: 2, status: 'odd', taxes: [] }], {
+    await loadRows(opened, enquiries, withOdd([{ enquiryId: 2, odd: 'twice', taxes: [] }]), {
       observedAt: plusMs(NOON, 60_000),
     })
     expect(await texts(opened, 'main.enquiries', { columns: ['status'], where: 'enquiry_id = 2' })).toEqual([
@@ -134,20 +107,5 @@ describe('a rejected row', () => {
       '{"eventId":"bad","meetingRooms":[{"id":1,"price":1234567890.123456789,"text":"a\\tb"},{"id":2}],"assignments":[],"commission":{"id":7},"permissions":null}'
     await loadRows(opened, events, `[{"eventId":4711,"meetingRooms":[{"id":9}]},${row}]`)
     expect(await rejected("key = 'bad'")).toMatchObject([{ row }])
-  })
-})
-
-describe('a text in a typed field', () => {
-  it.each([
-    ['{"budgetId":1,"totalAmount":"twelve"}', 'totalAmount is no decimal that fits: twelve'],
-    ['{"budgetId":1,"totalAmount":"1e400"}', 'totalAmount is no decimal that fits: 1e400'],
-    [
-      '{"budgetId":1,"totalAmount":123456789012345678901234567890}',
-      'totalAmount is no decimal that fits: 123456789012345678901234567890',
-    ],
-    ['{"budgetId":1,"totalAmount":["1.5e3"]}', 'totalAmount is no decimal that fits: ["1.5e3"]'],
-  ])('that is no such value refuses the row: %s', async (row, reason) => {
-    expect(await loadRows(opened, budgets, `[${row}]`)).toMatchObject({ rejected: 1 })
-    expect((await rejected(`report = 'budgets'`)).map((each) => each['reason'])).toContain(reason)
   })
 })

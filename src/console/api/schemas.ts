@@ -32,6 +32,7 @@ export const Standing = z.object({
   rows: count,
   deleted: count,
   rejected: count,
+  misfits: count,
   deletes_visible: z.string().nullable(),
   not_running_because: z.string().nullable(),
   error: Problem.nullable(),
@@ -60,7 +61,7 @@ export type RunningRun = z.infer<typeof RunningRun>
 
 export const Attention = z.object({
   report: Report,
-  kind: z.enum(['paused', 'failed', 'rejected', 'behind', 'gap', 'late']),
+  kind: z.enum(['paused', 'failed', 'rejected', 'misfits', 'behind', 'gap', 'late']),
   title: z.string(),
   why: z.string(),
   cure: z.string(),
@@ -105,6 +106,7 @@ export const Run = z.object({
   updated: count,
   deleted: count,
   rejected: count,
+  misfits: count,
   error: Problem.nullable(),
 })
 export type Run = z.infer<typeof Run>

@@ -77,6 +77,7 @@ const factsOf = (standing, settings) =>
     ['Rows', grouped(standing.rows)],
     ['Of them deleted', grouped(standing.deleted)],
     ['Rejected', grouped(standing.rejected)],
+    ['Misfits', grouped(standing.misfits)],
     ['Late in 30 days', standing.late_rows === null ? 'not measured' : grouped(standing.late_rows)],
     ['Overlap', duration(settings.overlap_seconds)],
   ])

@@ -60,6 +60,7 @@ const factsOf = (run) =>
     ['Changed', grouped(run.updated)],
     ['Deleted', grouped(run.deleted)],
     ['Rejected', grouped(run.rejected)],
+    ['Misfits', grouped(run.misfits)],
   ])
 
 const LEVELS = /** @type {Record<number, string>} */ ({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' })

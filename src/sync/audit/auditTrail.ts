@@ -141,8 +141,8 @@ class Trail {
   /** Loads the remaining entries, and records the run and the skipped records. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
-    const { inserted, updated, deleted, rejected } = this.#intake.figures
-    const figures = { inserted, updated, deleted, rejected, pages: this.pages, rows: this.#rows }
+    const { inserted, updated, deleted, rejected, misfits } = this.#intake.figures
+    const figures = { inserted, updated, deleted, rejected, misfits, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
     await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
   }

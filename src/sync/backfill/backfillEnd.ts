@@ -113,7 +113,7 @@ const told = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error'
 
 function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {
   const { backfillId: runId, report } = options
-  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0 }
+  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
   return {
     runId,
     report,

@@ -71,7 +71,15 @@ export class Handover implements Loader {
     const number = this.#loads.length
     const kept = segment === undefined ? {} : { segment: await this.#keep(segment, `segment-${number}.ndjson`) }
     this.#loads.push({ ...kept, closes, ...(gone === undefined ? {} : { gone }) })
-    return { ...NOTHING_MERGED, loadId: number, rows: segment?.rows ?? 0, childrenWritten: 0, rejected: 0, changes: [] }
+    return {
+      ...NOTHING_MERGED,
+      loadId: number,
+      rows: segment?.rows ?? 0,
+      childrenWritten: 0,
+      misfits: 0,
+      rejected: 0,
+      changes: [],
+    }
   }
 
   /** Writes the manifest and returns the window. From then on, another process can load it. */

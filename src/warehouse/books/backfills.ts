@@ -250,7 +250,7 @@ async function figuresOf(sql: Pick<Sql, 'rows'>, backfillId: string): Promise<Ba
          coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
        FROM tidemark.backfill_windows WHERE backfill_id = $1) w,
      (SELECT coalesce(sum(inserted), 0)::BIGINT AS inserted, coalesce(sum(updated), 0)::BIGINT AS updated,
-         coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected
+         coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected, coalesce(sum(misfits), 0)::BIGINT AS misfits
        FROM tidemark.loads WHERE run_id = $1) l`,
     [backfillId],
   )

@@ -27,24 +27,32 @@ export const REPORT_MARKS = `
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
+/** Query of the rejected rows that are listed, and of those that were dismissed. */
+export const REJECTED = `
+  SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
+  FROM tidemark.rejected_rows GROUP BY report`
+export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
+
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
   /** The end of the last successful run of any kind; undefined if there was none. */
   readonly lastSuccess: Instant | undefined
   readonly rejected: number
+  readonly misfits: number
   readonly isPaused: boolean
   readonly pausedCode: string | undefined
   readonly pausedReason: string | undefined
 }
 
 const FIGURES = `
-  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected,
+  SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits,
     s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason"
   FROM tidemark.report_states s
   LEFT JOIN (${REPORT_MARKS}) m USING (report)
   LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
-  LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)`
+  LEFT JOIN (${REJECTED}) j USING (report)
+  LEFT JOIN (${MISFITS}) f USING (report)`
 
 /** Returns the figures of each report that the books contain. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {

@@ -39,6 +39,8 @@ export interface RunCounts {
   readonly updated: number
   readonly deleted: number
   readonly rejected: number
+  /** Values that did not fit their columns. */
+  readonly misfits: number
 }
 
 export interface RunRecord extends RunCounts {
@@ -118,7 +120,7 @@ export async function closeWindows(sql: Sql, { report, loadId, now, windows }: W
 export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
   await sql.run(
-    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     [
       run.runId,
       run.report,
@@ -133,6 +135,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
       run.error?.code ?? null,
       run.error?.message ?? null,
       run.error?.cure ?? null,
+      run.misfits,
     ],
   )
 }

@@ -5,7 +5,7 @@
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { isConfigured, REPORT_MARKS } from './bookFigures.ts'
+import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
 import { EXPLAINED_COMMENT, explainedSql } from './freshnessText.ts'
 import { LATE_DAYS } from './bookFigures.ts'
 import { name, text } from '../database/sqlText.ts'
@@ -29,7 +29,8 @@ export function freshnessSql(): string {
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
       CASE WHEN s.report IN (${measured.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
-      l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records
+      l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records, coalesce(v.misfits, 0) AS misfits,
+      coalesce(j.dismissed, 0) AS dismissed
     FROM tidemark.report_states s
     LEFT JOIN (${REPORT_MARKS}) m USING (report)
     LEFT JOIN (
@@ -43,7 +44,8 @@ export function freshnessSql(): string {
     LEFT JOIN (
       SELECT report, arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 GROUP BY report
     ) y USING (report)
-    LEFT JOIN (SELECT report, count(*) AS rejected FROM tidemark.rejected_rows GROUP BY report) j USING (report)
+    LEFT JOIN (${REJECTED}) j USING (report)
+    LEFT JOIN (${MISFITS}) v USING (report)
     LEFT JOIN (
       SELECT report, string_agg(scope || ' (' || code || ')', ', ' ORDER BY n) FILTER (n <= ${SKIPPED_NAMED})
         || CASE WHEN count(*) > ${SKIPPED_NAMED} THEN ' and ' || (count(*) - ${SKIPPED_NAMED}) || ' more' ELSE '' END AS skipped_records
@@ -73,6 +75,9 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows without a stamp, of a report whose rows have stamps; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error; tried again by themselves (tidemark.skipped_records); null: none';
   COMMENT ON COLUMN tidemark.freshness.mark IS 'The service time up to which the report is complete: the windows up to it were read, and all that the service showed in them is here';
+  COMMENT ON COLUMN tidemark.freshness.misfits IS 'Values that do not fit their columns (tidemark.misfits)';
+  COMMENT ON COLUMN tidemark.freshness.rejected IS 'Rows that could not be stored, without those that were dismissed';
+  COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that a person or their age has dismissed';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (by reconcile; none while the report has filters), none';`
 
 /**

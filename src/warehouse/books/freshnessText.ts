@@ -55,6 +55,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN f.rejected > 0 THEN ${counted('f.rejected', 'row')} || ' could not be stored: tidemark.rejected_rows says why.' END`,
   `'Rows are not counted: ' || x.stopped || '.'`,
   `'Skipped, and tried again by itself: ' || f.skipped_records || '.'`,
+  `CASE WHEN f.misfits > 0 THEN ${counted('f.misfits', 'value')} || ' did not fit: the columns are NULL, tidemark.misfits lists them.' END`,
   `CASE WHEN x.frozen > 0 THEN ${counted('x.frozen', 'field')} || ' got no column or kept an old type: values are in _extra or _payload (tidemark.schema_changes).' END`,
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${moment('x.history_ended')} || '.' END`,
 ]

@@ -12,6 +12,7 @@ const MIGRATIONS = [
   '0002_asked_scopes.sql',
   '0003_first_numbers.sql',
   '0004_versions_and_counts.sql',
+  '0005_misfits.sql',
 ] as const
 
 /**

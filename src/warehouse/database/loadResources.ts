@@ -15,6 +15,12 @@ export async function withThreads<T>(database: Database, bytes: number, work: ()
   return threads === 1 ? work() : onThreads(database, { usual: threads, now: threads - 1 }, work)
 }
 
+/** The bytes of a load, and those of its longest row or item. */
+export interface LoadSize {
+  readonly bytes: number
+  readonly rowBytesMax: number
+}
+
 /**
  * Bytes to add to the memory limit per stored row, because a limit for small tables is too small for large ones. After
  * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
@@ -27,20 +33,49 @@ const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
 /**
- * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, and last on
- * a single thread. Throws WAREHOUSE_MEMORY if it still runs out of memory.
+ * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, then on a
+ * single thread, and last with a limit for long rows. Throws WAREHOUSE_MEMORY if it still runs out of memory.
  */
-export async function withMemory<T>(database: Database, work: () => Promise<T>): Promise<T> {
+export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof SyncError) || error.code !== 'WAREHOUSE_MEMORY') throw error
+    if (!isMemoryError(error)) throw error
     // This recursion ends, because the limit is only raised again after further rows were stored.
-    if (await raiseLimit(database)) return withMemory(database, work)
-    // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
+    if (await raiseLimit(database)) return withMemory(database, size, work)
+    const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     const usual = await threadsOf(database)
-    if (usual === 1) throw error
-    return onThreads(database, { usual, now: 1 }, work)
+    // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
+    return usual === 1 ? forLongRows(error) : onThreads(database, { usual, now: 1 }, () => work().catch(forLongRows))
+  }
+}
+
+const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
+
+/** DuckDB parses a row several times, and keeps what it parsed until it has read the next rows. */
+const COPIES_OF_A_ROW = 14
+/** If rows are replaced, up to 2,048 of them, and what DuckDB parsed of them, are in memory at once. */
+const COPIES_OF_A_VECTOR = 5
+const ROWS_OF_A_VECTOR = 2_048
+/** Maximum increase for long rows: with it, the process stays below 1 GiB at the default limit. */
+const LONG_ROWS_MIB_MAX = 384
+
+/** Runs `work` with a higher limit if the load has long rows; else throws `failure`. The limit is set back. */
+async function withLongRows<T>(
+  database: Database,
+  { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },
+  work: () => Promise<T>,
+): Promise<T> {
+  const vector = Math.min(bytes, ROWS_OF_A_VECTOR * rowBytesMax)
+  const wanted = Math.ceil((COPIES_OF_A_ROW * rowBytesMax + COPIES_OF_A_VECTOR * vector) / MIB)
+  if (!isMemoryError(failure) || wanted < INCREASE_MIB_MIN) throw failure
+  const [set] = await database.rows<{ memory: string }>(`SELECT current_setting('memory_limit') AS memory`)
+  const limit = Math.ceil(inMib(set?.memory) + Math.min(wanted, LONG_ROWS_MIB_MAX))
+  await database.run(`SET memory_limit = '${limit}MiB'`)
+  try {
+    return await work()
+  } finally {
+    await database.run(`SET memory_limit = '${set?.memory.replace(' ', '')}'`)
   }
 }
 
@@ -56,14 +91,19 @@ async function raiseLimit(database: Database): Promise<boolean> {
     SELECT current_setting('memory_limit') AS memory, (
       SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables()
       WHERE database_name = current_database() AND NOT temporary) AS rows`)
-  const [amount = '', unit = ''] = now?.memory.split(' ') ?? []
-  const limit = Number(amount) * (MIB_OF[unit] ?? Number.NaN)
+  const limit = inMib(now?.memory)
   const wanted = Math.ceil(((now?.rows ?? 0) * BYTES_A_ROW) / MIB)
   const more = wanted - (added.get(database) ?? 0)
   if (Number.isNaN(limit) || more < INCREASE_MIB_MIN) return false
   added.set(database, wanted)
   await database.run(`SET memory_limit = '${Math.ceil(limit) + more}MiB'`)
   return true
+}
+
+/** Returns the number of MiB of a setting such as `122.0 MiB`. */
+function inMib(memory = ''): number {
+  const [amount = '', unit = ''] = memory.split(' ')
+  return Number(amount) * (MIB_OF[unit] ?? Number.NaN)
 }
 
 async function threadsOf(database: Database): Promise<number> {

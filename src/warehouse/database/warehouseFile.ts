@@ -1,8 +1,20 @@
 /** Creates the file of a warehouse, and checks that nobody has replaced it while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { SyncError } from '../../errors.ts'
+import { folderRefused, makeFolder } from '../../folders.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
+
+/** Creates the folder of a file. Throws WAREHOUSE_MISSING. */
+export function makeFolderFor(file: string): void {
+  const folder = dirname(file)
+  try {
+    makeFolder(folder)
+  } catch (error) {
+    throw folderRefused(folder, error)
+  }
+}
 
 /**
  * Creates the file if there is none, first under the temporary name `aside`. DuckDB creates a file empty and locks it a

@@ -1,43 +1,79 @@
 /**
- * SQL that converts JSON text to typed values. All values are read as text and cast strictly, because DuckDB's JSON
- * reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time. A value that does not fit
- * becomes NULL; the caller decides what happens to it.
+ * SQL from JSON text to typed values, by the rules of `schema/values.ts`. Everything is read as text and cast strictly:
+ * DuckDB's JSON reader would silently turn 1.7 into 2, true into 1 and drop the offset of a time. A value that does not
+ * fit becomes NULL.
  */
 import type { DuckType } from '../../../schema/tables.ts'
-import { widened } from '../../plan/columns.ts'
-import { has, Kind, type Kinds, only } from '../../plan/kinds.ts'
+import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
-/** Returns SQL that casts `value` (a VARCHAR of these kinds) to `type`; NULL for a value that does not fit. */
+/**
+ * Returns SQL of `value`, a VARCHAR expression of these kinds, as `type`; NULL for a value that does not fit. Kinds that
+ * always fit are cast directly, since the general form costs several times as much.
+ */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
+  const fits = alwaysFits(type, kinds & ~NESTED)
   switch (type) {
     case 'BIGINT':
-    case 'INTEGER':
-    case 'UBIGINT':
-      // DuckDB casts '1.7' to the BIGINT 2, so only texts of digits are cast.
-      return only(kinds, Kind.null | Kind.integer)
+      return fits
         ? `try_cast(${value} AS BIGINT)`
-        : `CASE WHEN regexp_full_match(${value}, '-?[0-9]+') THEN try_cast(${value} AS BIGINT) END`
+        : withPlain(
+            value,
+            (n) =>
+              `CASE WHEN regexp_full_match(${n}, '-?[0-9]+([.]0*)?') THEN try_cast(split_part(${n}, '.', 1) AS BIGINT) END`,
+          )
     case 'DECIMAL(38,9)':
-      return decimalOf(value)
+      return fits ? decimalOf(value) : withPlain(value, decimalOf)
     case 'DOUBLE':
-      return `try_cast(${value} AS DOUBLE)`
+      return fits
+        ? `try_cast(${value} AS DOUBLE)`
+        : `CASE WHEN regexp_full_match(${trimmed(value)}, ${text(`[+]?${NUMBER}`)}) AND isfinite(try_cast(${value} AS DOUBLE)) THEN try_cast(${value} AS DOUBLE) END`
     case 'BOOLEAN':
-      return `CASE ${value} WHEN 'true' THEN true WHEN 'false' THEN false END`
+      return `CASE ${fits ? value : trimmed(value)} WHEN 'true' THEN true WHEN 'false' THEN false WHEN '1' THEN true WHEN '0' THEN false END`
     case 'TIMESTAMPTZ':
-      return only(kinds, Kind.null | Kind.dateTime | Kind.date)
-        ? timeOf(value)
-        : `CASE WHEN regexp_matches(${value}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN ${timeOf(value)} END`
+      return fits ? `try_cast(${value} AS TIMESTAMPTZ)` : timeOf(value)
     case 'DATE':
-      return `try_cast(${value} AS DATE)`
+      return `CASE WHEN regexp_full_match(${trimmed(value)}, '[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${value} AS DATE) END`
     default:
       return value
   }
 }
 
+/** Returns SQL of a text without white space around it. */
+export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
+
+/** A number as JSON writes it, also with leading zeros or without digits before or after the point. */
+const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
+
+/** An exponent beyond this is beyond every integer and decimal. */
+const EXPONENT_MAX = 60
+
+/** Returns SQL of `body` over a name for the value, which is so computed once. */
+const bound = (value: string, as: string, body: (bound: string) => string): string =>
+  `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
+
 /**
- * Returns SQL of a decimal. For more than 18 digits, DuckDB's cast from text is a hundred times slower than for fewer.
- * So the narrow cast is tried first. If it fails, whole part and fraction are cast separately, which is also exact.
+ * Returns SQL of `body` over the digits of a number, without exponent and white space; NULL for a text that is no number.
+ * The way through a double would lose digits.
+ */
+const withPlain = (value: string, body: (plain: string) => string): string =>
+  bound(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => bound(plainOf(n), 'p', body))
+
+function plainOf(n: string): string {
+  const [whole, fraction] = [1, 2].map((part) => `split_part(regexp_extract(${n}, '^-?([^eE]*)', 1), '.', ${part})`)
+  const power = `regexp_extract(${n}, '[eE][+]?(-?[0-9]+)$', 1)::INTEGER`
+  const zeros = '0'.repeat(EXPONENT_MAX)
+  const digits = `'${zeros}' || ${whole} || ${fraction} || '${zeros}'`
+  const point = `${EXPONENT_MAX} + length(${whole}) + ${power}`
+  const shifted = `regexp_extract(${n}, '^-?') || regexp_replace(left(${digits}, ${point}), '^0+([0-9])', '\\1') || regexp_replace('.' || substr(${digits}, ${point} + 1), '[.]?0*$', '')`
+  return `CASE WHEN NOT regexp_full_match(${n}, ${text(NUMBER)}) THEN NULL
+    WHEN NOT regexp_matches(${n}, '[eE]') THEN ${n}
+    WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
+}
+
+/**
+ * Returns SQL of a decimal. DuckDB casts text to a decimal of more than 18 digits a hundred times more slowly than to
+ * a narrower one. So the narrow cast is tried first, then whole part and fraction separately, which is as exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -47,23 +83,37 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL of a time. ISO 8601 also allows times without seconds, and with a comma. DuckDB reads neither. */
-const timeOf = (value: string): string => {
-  const long = `regexp_replace(replace(upper(${value}), ',', '.'), '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
-  return `coalesce(try_cast(${value} AS TIMESTAMPTZ), try_cast(${long} AS TIMESTAMPTZ))`
+/** Returns SQL of a time. The text is brought to the one form of ISO 8601 that DuckDB reads. */
+function timeOf(value: string): string {
+  const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
+    '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
+    '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5')`
+  const withSeconds = `regexp_replace(${inExtended}, '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
+  return bound(withSeconds, 't', existingTime)
 }
 
-/** Returns whether all values of these kinds fit `type`. If so, no row has to be checked. */
+const existingTime = (t: string): string => `CASE
+  WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
+  WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
+
+/** Returns whether every value of these kinds fits `type`, so that no row has to be checked. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
       return only(kinds, Kind.null | Kind.integer | Kind.marked | Kind.long)
     case 'DECIMAL(38,9)':
-      return only(kinds, Kind.null | Kind.integer | Kind.decimal | Kind.bigInteger | Kind.marked | Kind.long)
+      return only(
+        kinds,
+        Kind.null | Kind.integer | Kind.decimal | Kind.whole | Kind.bigInteger | Kind.marked | Kind.long,
+      )
+    case 'DOUBLE':
+      return only(kinds, Kind.null | Kind.integer | Kind.decimal | Kind.whole | Kind.exponent | Kind.marked)
     case 'BOOLEAN':
       return only(kinds, Kind.null | Kind.boolean)
+    case 'TIMESTAMPTZ':
+      return only(kinds, Kind.null | Kind.dateTime)
     case 'VARCHAR':
-      return !has(kinds, Kind.array | Kind.object)
+      return !has(kinds, NESTED)
     case 'JSON':
       return true
     default:
@@ -71,34 +121,35 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   }
 }
 
-/** Returns whether a discovered column of this type can store every value of these kinds. */
-export function holdsAll(type: DuckType, kinds: Kinds): boolean {
-  return type === 'VARCHAR' || type === 'JSON' || widened(type, kinds) === type
-}
+/**
+ * Returns the condition that `value`, a text of a scalar that is not NULL, does not fit its column. An empty text is no
+ * misfit.
+ */
+export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
+  type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the condition that the column stores the value exactly, although the value's kind differs; may be NULL. */
-export function exactly(value: string, type: DuckType, kinds: Kinds): string {
-  const casts = `(${castOf(value, type, kinds)}) IS NOT NULL`
-  if (type === 'DATE') return `(${casts} AND regexp_full_match(${value}, '[0-9]{4}-[0-9]{2}-[0-9]{2}'))`
-  if (type === 'DECIMAL(38,9)') return `(${casts} AND NOT ${tooFine(value)})`
-  return type === 'DOUBLE' ? `(${casts} AND length(${value}) <= ${DOUBLE_CHARS})` : `(${casts})`
+/** Returns the condition that the column stores a number rounded; undefined where it never does. */
+export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
+  if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
+  if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
+  return withPlain(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)
 }
 
 /** A number with at most this number of characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns SQL like `castOf`, but NULL also for a value that the column would store in another form. */
-export const exactCast = (value: string, type: DuckType, kinds: Kinds): string =>
-  holdsAll(type, kinds)
-    ? castOf(value, type, kinds)
-    : `CASE WHEN ${exactly(value, type, kinds)} THEN ${castOf(value, type, kinds)} END`
-
 /** Returns SQL of a marked number without its mark. */
 export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
 
-/** Returns SQL of JSON text in which the marked texts are replaced by the numbers, with all their digits. */
+/**
+ * Returns the condition that a JSON value is an array or object. DuckDB's JSON functions would parse all values of a
+ * vector, 2,048 rows, and keep what they parsed: many times the memory of large values.
+ */
+export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
+
+/** Returns SQL of the JSON text in which marked numbers are numbers again, with all their digits. */
 export const unmarkedJson = (value: string, mark: string): string =>
-  `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')::JSON`
+  `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
 /** Returns SQL of a member of a JSON object. DuckDB's own operator would convert its numbers to doubles. */
 export function memberOf(json: string, member: string, mark: string): string {
@@ -107,25 +158,3 @@ export function memberOf(json: string, member: string, mark: string): string {
   const whole = `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')`
   return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, mark)
 }
-
-/**
- * Returns the condition that a number, as text, has an exponent or more than nine fractional digits: DECIMAL(38,9)
- * would round it.
- */
-export const tooFine = (value: string): string => `regexp_matches(${value}, '[.][0-9]{9}[0-9]*[1-9]|[eE]')`
-
-const NOUNS: Record<DuckType, string> = {
-  BIGINT: 'no 64-bit integer',
-  INTEGER: 'no integer',
-  UBIGINT: 'no integer',
-  'DECIMAL(38,9)': 'no decimal that fits',
-  DOUBLE: 'no number',
-  BOOLEAN: 'neither true nor false',
-  TIMESTAMPTZ: 'no date-time',
-  DATE: 'no date',
-  VARCHAR: 'no text',
-  JSON: 'no JSON',
-}
-
-/** Returns the first words of the reason why a row with such a value in a documented field is rejected. */
-export const misfitReason = (field: string, type: DuckType): string => `${field} is ${NOUNS[type]}: `

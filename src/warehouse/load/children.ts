@@ -9,12 +9,14 @@ import { has, NESTED } from '../../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { StagedCollection } from '../../staging/spool.ts'
-import { exactCast } from './casts.ts'
+import { alwaysFits, castOf, misfits } from './casts.ts'
 import { CHILD_DELETED_FIELD } from './items.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 import { itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
-import { name, names } from '../database/sqlText.ts'
+import { name, names, text } from '../database/sqlText.ts'
+import { reasonFor } from './fieldSql.ts'
+import { misfitKey } from './misfits.ts'
 
 export interface ChildMerge {
   readonly table: ReportTable
@@ -39,9 +41,11 @@ export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
   const keysAreSure = items === undefined || items.ids !== 'unsure'
-  if (!replaces && keysAreSure) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
+  const misfit = misfitsSql(parts)
+  if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
   if (!keysAreSure) await mendKeys(sql)
+  if (misfit !== undefined) await sql.run(misfit)
   return insertChildren(sql, parts, replaces ? await meetHeldChildren(sql, parts) : 'kids')
 }
 
@@ -68,7 +72,8 @@ function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: s
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
   return {
     id: id === undefined ? 'NULL::VARCHAR' : itemText(id, 'i'),
-    deleted: deleted === undefined ? 'false' : `coalesce(${itemText(deleted, 'i')} = 'true', false)`,
+    deleted:
+      deleted === undefined ? 'false' : `coalesce(${castOf(itemText(deleted, 'i'), 'BOOLEAN', deleted.kinds)}, false)`,
   }
 }
 
@@ -162,12 +167,33 @@ const leftSql = (target: string, loadId: number): string => `
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${LEFT}`
 
+/** Returns the statement that adds the misfits of `kids` to `found_misfits`; undefined where every value fits. */
+function misfitsSql(parts: ChildMerge): string | undefined {
+  const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
+  const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {
+    const field = parts.items === undefined ? undefined : parts.field.elements?.field(wire)
+    if (field === undefined || alwaysFits(type, field.kinds)) return []
+    const isMisfit = `${itemIsNested(field, 'k')} OR coalesce(${misfits(itemText(field, 'k'), type, field.kinds)}, false)`
+    return [
+      `CASE WHEN ${isMisfit} THEN {'column': ${text(column)}, 'value': ${itemValue(field, 'k', parts.mark)}, 'reason': ${text(reasonFor(type))}} END`,
+    ]
+  })
+  if (found.length === 0) return undefined
+  const key = misfitKey(parts.table, 'k')
+  return `
+    INSERT INTO found_misfits
+    SELECT ${text(parts.child.name)}, m.column, parent || ':' || child_key, m.value, m.reason, seen FROM (
+      SELECT ${key} AS parent, k.child_key, k.observed_at AS seen,
+        unnest(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL)) AS m
+      FROM kids k)`
+}
+
 function freshChildSql(parts: ChildMerge): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'
     if (column.type === 'JSON') return itemValue(field, 'k', parts.mark)
-    const value = exactCast(itemText(field, 'k'), column.type, field.kinds)
+    const value = castOf(itemText(field, 'k'), column.type, field.kinds)
     return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
   })
   return [

@@ -147,7 +147,7 @@ async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; delete
   const loadId = await nextLoadId(sql)
   await markAbsent(sql, { report, loadId, startedAt })
   await sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
-    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL)`)
+    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
   return counts
 }
 

@@ -2,22 +2,13 @@
  * SQL that reads the fields of a load from the staged lines: the columns for DuckDB's JSON reader, and expressions for
  * the text of a field, its typed value, and the JSON that stays in `_extra`.
  */
-import { documentedFields, type DuckType, type ReportTable } from '../../../schema/tables.ts'
+import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
-import { has, Kind, NESTED, only, SCALARS } from '../../plan/kinds.ts'
+import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kinds.ts'
 import type { CatalogField, ObjectCatalog } from '../../staging/catalog.ts'
-import {
-  alwaysFits,
-  castOf,
-  exactCast,
-  exactly,
-  holdsAll,
-  misfitReason,
-  tooFine,
-  unmarkedJson,
-  unmarkedText,
-} from './casts.ts'
+import { alwaysFits, castOf, isNestedSql, isRounded, misfits, unmarkedJson, unmarkedText } from './casts.ts'
+import { VALUES } from '../../../schema/values.ts'
 import { name, text } from '../database/sqlText.ts'
 
 export interface FieldSource {
@@ -38,11 +29,9 @@ export interface StagedColumn {
 
 export class FieldSql {
   readonly #parts: FieldSource
-  readonly #documented: ReadonlySet<string>
 
   constructor(parts: FieldSource) {
     this.#parts = parts
-    this.#documented = documentedFields(parts.report)
   }
 
   /** Returns the `columns` argument of `read_json`: JSON for fields that may be nested, VARCHAR for all others. */
@@ -64,7 +53,7 @@ export class FieldSql {
       }
       if (sources.length === 0) return []
       const values = sources.map((field) =>
-        column.type === 'JSON' ? this.#json(field) : castOf(this.#text(field), column.type, field.kinds),
+        column.type === 'JSON' ? `(${this.#json(field)})::JSON` : castOf(this.#text(field), column.type, field.kinds),
       )
       const value = values.length === 1 ? (values[0] as string) : `coalesce(${values.join(', ')})`
       return [{ name: column.name, value, carried: this.carried(sources) }]
@@ -75,7 +64,7 @@ export class FieldSql {
       return [
         {
           name: column.name,
-          value: exactCast(this.#text(field), column.type, field.kinds),
+          value: castOf(this.#text(field), column.type, field.kinds),
           carried: this.carried([field]),
         },
       ]
@@ -86,51 +75,75 @@ export class FieldSql {
   /** Returns SQL of the reason why a row can't be stored; NULL if it can. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
-    const checks = table.fields.flatMap((column) =>
-      column.sources.flatMap((source): string[] => {
-        const field = catalog.field(source)
-        if (field === undefined || alwaysFits(column.type, field.kinds)) return []
-        return [this.#misfit(field, column.type)]
-      }),
-    )
-    const flag = this.#flagField()
-    if (flag !== undefined && !alwaysFits('BOOLEAN', flag.kinds)) checks.push(this.#misfit(flag, 'BOOLEAN'))
-    if (contract === 'reject') checks.push(...this.#brokenContract())
+    const checks = catalog.fields.flatMap((field) => {
+      const column = table.fields.find(
+        ({ name: key, sources }) => table.key.includes(key) && sources.includes(field.name),
+      )
+      if (column === undefined || alwaysFits(column.type, field.kinds)) return []
+      const reason = text(`${field.name} is ${reasonFor(column.type)}: `)
+      const value = this.#text(field)
+      return [
+        `WHEN (${castOf(value, column.type, field.kinds)}) IS NULL THEN ${reason} || left(coalesce(${value}, ${this.#sent(field)}), 80)`,
+      ]
+    })
+    if (contract === 'reject') checks.push(...this.#unknownFields())
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns SQL checks for fields that need a new or a wider column although the contract does not allow that. */
-  #brokenContract(): string[] {
+  /** Returns the checks for fields that would need a new column, which the contract does not allow. */
+  #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
-      if (field.elements !== undefined || this.#documented.has(field.name) || !has(field.kinds, SCALARS)) return []
+      if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
       const raw = `r.${name(field.stagedName)}`
-      const type = this.#columnTypeOf(field)
-      if (type === undefined) {
-        const isScalar = has(field.kinds, NESTED) ? `json_type(${raw}) NOT IN ('ARRAY', 'OBJECT')` : 'true'
-        return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${text(unknownField(field.name))}`]
-      }
-      if (holdsAll(type, field.kinds)) return []
-      const value = this.#text(field)
-      return [
-        `WHEN ${value} IS NOT NULL AND NOT ${exactly(value, type, field.kinds)} THEN ${text(misfitReason(field.name, type))} || left(${value}, 80)`,
-      ]
+      const isScalar = has(field.kinds, NESTED) ? `NOT ${isNestedSql(raw)}` : 'true'
+      return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${text(unknownField(field.name))}`]
     })
   }
 
-  #misfit(field: CatalogField, type: DuckType): string {
-    const sent = `r.${name(field.stagedName)}`
-    const value = castOf(this.#text(field), type, field.kinds)
-    const told = `${text(misfitReason(field.name, type))} || left(${this.#told(field)}, 80)`
-    return `WHEN ${sent} IS NOT NULL AND (${value}) IS NULL THEN ${told}`
+  /** Returns whether a value of the load may not fit its column. */
+  get mayMisfit(): boolean {
+    return this.#misfitFields().length > 0
   }
 
-  /** Returns SQL of the value in its original form, for messages. */
-  #told(field: CatalogField): string {
-    const sent = `r.${name(field.stagedName)}::VARCHAR`
-    return has(field.kinds, Kind.marked) ? unmarkedText(sent, this.#parts.mark) : sent
+  /** Returns SQL of the values of a row that do not fit their columns, as a list; NULL where all fit. */
+  misfits(): string {
+    const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
+      columns.map(
+        (column) =>
+          `CASE WHEN ${this.#isMisfit(field, type)} THEN {'column': ${text(column)}, 'value': ${this.#sent(field)}, 'reason': ${text(reasonFor(type))}} END`,
+      ),
+    )
+    return found.length === 0 ? 'NULL' : `nullif(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL), [])`
   }
 
-  /** Returns SQL of the row's deletion flag: true, false, or NULL if the row has none. */
+  #misfitFields() {
+    const { table, catalog, discovered, report } = this.#parts
+    return catalog.fields.flatMap((field) => {
+      const type = this.#typeOf(field)
+      if (type === undefined || alwaysFits(type, field.kinds)) return []
+      const documented = table.fields.filter(({ sources }) => sources.includes(field.name))
+      const found = discovered.filter((column) => column.field === field.name)
+      const flag = field.name === report.deletedFlag ? [{ name: 'is_deleted' }] : []
+      const columns = [...documented, ...found, ...flag].map((column) => column.name)
+      return columns.some((column) => table.key.includes(column)) ? [] : [{ field, type, columns }]
+    })
+  }
+
+  #isMisfit(field: CatalogField, type: DuckType): string {
+    const raw = `r.${name(field.stagedName)}`
+    const scalar = `coalesce(${misfits(this.#text(field), type, field.kinds)}, false)`
+    const isMisfit = has(field.kinds, NESTED) ? `(${isNestedSql(raw)} OR ${scalar})` : scalar
+    return `${raw} IS NOT NULL AND ${isMisfit}`
+  }
+
+  /** Returns SQL of the value as JSON text, as the service sent it. */
+  #sent(field: CatalogField): string {
+    const raw = `r.${name(field.stagedName)}`
+    if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
+    return has(field.kinds, TEXTS) ? `to_json(${raw})::VARCHAR` : this.#text(field)
+  }
+
+  /** Returns SQL of the row's deletion flag: true, false, or NULL when the row has none. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
@@ -140,7 +153,7 @@ export class FieldSql {
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const isOdd = has(field.kinds, SCALARS)
-    const odd = isOdd ? ` AND (${raw} IS NULL OR json_type(${raw}) IN ('ARRAY', 'OBJECT'))` : ''
+    const odd = isOdd ? ` AND (${raw} IS NULL OR ${isNestedSql(raw)})` : ''
     return `nullif(${this.carried([field])}${odd}, false)`
   }
 
@@ -174,17 +187,16 @@ export class FieldSql {
     // The scan has replaced a collection by its summary (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
-    return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
+    return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
   /** Returns an SQL condition: the row has at least one of the fields. It tests the number of the row's shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
-    const carrying = this.#parts.catalog.shapes.flatMap((shape, number) =>
-      shape.some((each) => wanted.has(each)) ? [number] : [],
-    )
-    if (carrying.length === this.#parts.catalog.shapes.length) return 'true'
-    return carrying.length === 0 ? 'false' : `r."$" IN (${carrying.join(', ')})`
+    const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
+    if (!carrying.includes(false)) return 'true'
+    // For each IN with five numbers or more, DuckDB would make a join, which takes three megabytes.
+    return carrying.includes(true) ? `([${carrying.join(', ')}])[r."$" + 1]` : 'false'
   }
 
   #flagField(): CatalogField | undefined {
@@ -194,9 +206,7 @@ export class FieldSql {
 
   #text(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
-    const value = this.#readsJson(field)
-      ? `CASE WHEN json_type(${raw}) NOT IN ('ARRAY', 'OBJECT') THEN ${raw} ->> '$' END`
-      : raw
+    const value = this.#readsJson(field) ? `CASE WHEN NOT ${isNestedSql(raw)} THEN ${raw} ->> '$' END` : raw
     return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#parts.mark) : value
   }
 
@@ -205,49 +215,38 @@ export class FieldSql {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.mark) : raw
   }
 
-  #columnTypeOf(field: CatalogField): DuckType | undefined {
-    return this.#parts.discovered.find((column) => column.field === field.name)?.type
+  /** Returns the type of the columns that the field fills; undefined when it has none. */
+  #typeOf(field: CatalogField): DuckType | undefined {
+    const { report, table, discovered } = this.#parts
+    if (field.name === report.deletedFlag) return 'BOOLEAN'
+    const documented = table.fields.find(({ sources }) => sources.includes(field.name))
+    return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value as JSON text, NULL for rows whose value has a column; undefined if each value has one. */
+  /** Returns SQL of the value, as JSON text, where no column stores it exactly; NULL row by row where one does. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined
-      return `CASE WHEN json_type(${raw}) NOT IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
+      return `CASE WHEN NOT ${isNestedSql(raw)} THEN ${this.#json(field)} END`
     }
-    if (this.#documented.has(field.name)) return this.#tooFineDecimal(field)
-    const type = this.#columnTypeOf(field)
+    const type = this.#typeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
-    // A text may look like a date that does not exist, such as 30 February. A column can't store it.
-    const mayMisfit = type === 'TIMESTAMPTZ' || type === 'DATE' || !holdsAll(type, field.kinds)
-    if (mayMisfit) {
-      const value = this.#text(field)
-      const sent = this.#readsJson(field) ? this.#json(field) : `to_json(${raw})`
-      return `CASE WHEN ${raw} IS NOT NULL AND NOT coalesce(${exactly(value, type, field.kinds)}, false) THEN ${sent} END`
-    }
-    if (!this.#readsJson(field)) return undefined
-    return `CASE WHEN json_type(${raw}) IN ('ARRAY', 'OBJECT') THEN ${this.#json(field)} END`
-  }
-
-  /** Returns SQL of the exact text of a documented decimal that its column would round; undefined if it never does. */
-  #tooFineDecimal(field: CatalogField): string | undefined {
-    const isDecimal = this.#parts.table.fields.some(
-      (column) => column.type === 'DECIMAL(38,9)' && column.sources.includes(field.name),
-    )
-    if (!isDecimal || !has(field.kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
-    const value = this.#text(field)
-    if (this.#readsJson(field)) return `CASE WHEN ${tooFine(value)} THEN ${this.#json(field)} END`
-    return `CASE WHEN ${tooFine(value)} THEN ${has(field.kinds, Kind.text) ? numberOrText(value) : value} END`
+    const rounded = isRounded(this.#text(field), type, field.kinds)
+    const reasons = [
+      ...(alwaysFits(type, field.kinds) ? [] : [this.#isMisfit(field, type)]),
+      ...(rounded === undefined ? [] : [rounded]),
+    ]
+    return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
   /** Returns whether the field is read as JSON: it may be nested, or it has no column and is kept unchanged. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
-    if (this.#documented.has(field.name)) return this.#parts.report.fields[field.name]?.type === 'json'
-    const type = this.#columnTypeOf(field)
-    // A value that does not fit its column is kept unchanged in `_extra`.
-    return type === undefined || !holdsAll(type, field.kinds)
+    const type = this.#typeOf(field)
+    if (type === undefined || type === 'JSON') return true
+    // Without its quotes a text such as "7" looks like a number.
+    return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }
 
@@ -261,9 +260,8 @@ function xorOf(parts: readonly string[]): string {
   return `xor(${xorOf(parts.slice(0, half))}, ${xorOf(parts.slice(half))})`
 }
 
-/** Returns SQL of the JSON text of a value that was a number or a text. */
-const numberOrText = (value: string): string =>
-  `CASE WHEN regexp_full_match(${value}, '-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?') THEN ${value} ELSE to_json(${value})::VARCHAR END`
+/** Returns why a value does not fit a column of this type. */
+export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
 function readType(field: CatalogField, readsJson: boolean): string {
   if (field.elements !== undefined) return has(field.kinds, SCALARS) ? 'JSON' : 'VARCHAR'

@@ -17,6 +17,7 @@ import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
 import { forgetMended, recordRejected, takeRejected } from './rejectedRows.ts'
 import { NO_RULES, type StagedRows, stage } from './stage.ts'
+import { splitRows } from './rowFiles.ts'
 import { refuses } from './stage.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
 
@@ -33,7 +34,12 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   const table = tableOf(report)
   const plan = planColumns(place, table, input)
   const discovered = plan.columns(table.name)
-  const parts = segment && { report, table, segment, discovered, mark, rules, discoveredOf: plan.columns }
+  await using rows = segment && (await splitRows(segment))
+  const files = rows?.files ?? []
+  const parts = segment && { report, table, segment, files, discovered, mark, rules, discoveredOf: plan.columns }
+  // Otherwise operators would put the rows of several parts together again.
+  const isSplit = rows?.isSplit === true
+  if (isSplit) await database.run('SET enable_caching_operators = false')
   try {
     if (parts !== undefined && onlyWrites(input) && isFlagged(input) && (await mayBeAllNew(database, parts))) {
       const loaded = await commit(place, { input, table, plan, rows: { allNew: parts } }).catch(unlessNotAllNew)
@@ -43,6 +49,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
     return await commit(place, { input, table, plan, rows: { staged } })
   } finally {
     await database.run(DROP_TEMPORARY)
+    if (isSplit) await database.run('SET enable_caching_operators = true')
   }
 }
 
@@ -63,7 +70,7 @@ function unlessNotAllNew(error: unknown): undefined {
 }
 
 /** Frees the memory of the staged rows at once. */
-const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals']
+const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 

@@ -50,6 +50,8 @@ export interface MergeCounts {
 
 export interface LoadCounts extends MergeCounts {
   readonly childrenWritten: number
+  /** Values of the written rows that do not fit their columns. */
+  readonly misfits: number
 }
 
 /** Returns the sum of two merges. Late rows are those of the second one only, because it has the newest rows. */
@@ -59,6 +61,7 @@ export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => 
   unchanged: one.unchanged + other.unchanged,
   deleted: one.deleted + other.deleted,
   childrenWritten: one.childrenWritten + other.childrenWritten,
+  misfits: one.misfits + other.misfits,
   late: other.late,
 })
 

@@ -8,14 +8,14 @@ import { freshSql, type MergeCounts } from './merge.ts'
 import { name, names } from '../database/sqlText.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown to roll back the transaction that has inserted the rows, if a row is not new or does not fit its column. */
+/** Thrown to roll back the transaction that inserted the rows: some of them are not new, or do not fit. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
 /**
- * Returns whether probably all rows are new: they have no items, and all earlier loads of the report had only new rows,
- * as in a first sync.
+ * Returns whether all rows are likely to be new: they have no items, and all loads of the report so far contained
+ * only new rows without misfits. So it is in a first sync.
  */
 export async function mayBeAllNew(
   sql: Sql,
@@ -23,7 +23,7 @@ export async function mayBeAllNew(
 ): Promise<boolean> {
   if (segment.rows === 0 || segment.rejected.length > 0 || segment.collections.length > 0) return false
   const others = await sql.rows(
-    'SELECT 1 FROM tidemark.loads WHERE report = $1 AND (rows <> inserted OR rejected > 0) LIMIT 1',
+    'SELECT 1 FROM tidemark.loads WHERE report = $1 AND (rows <> inserted OR rejected > 0 OR misfits > 0) LIMIT 1',
     [report.name],
   )
   return others.length === 0
@@ -35,13 +35,13 @@ export interface NewRowInsert extends StageInput {
   readonly loadId: number
 }
 
-/** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller then rolls back. */
+/** Inserts the load's rows. Returns undefined, for a rollback, when some are not new or do not fit their columns. */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
   const target = `main.${name(table.name)}`
   const filled = names([...tableColumns, ...SYSTEM_COLUMNS.map((column) => column.name)])
-  const rows = `(${rowsSql}) s WHERE s."~reason" IS NULL`
+  const rows = `(${rowsSql}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
   await sql.rowsInOrder(
     `INSERT INTO ${target} (${filled}) ${freshSql({ report, table, tableColumns, loadId, knowsGone: false, columns, rows })}`,
   )

@@ -173,7 +173,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
     UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
     WHERE reconcile_id = ${text(ending.reconcileId)};
     INSERT INTO tidemark.loads VALUES (${loadId}, ${text(ending.runId)}, ${text(report.name)}, ${time(ending.now)},
-      0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(ending.startedAt)}, NULL)`)
+      0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(ending.startedAt)}, NULL, 0)`)
   const [found = { missed: 0, differed: 0 }] = await sql.rows<Pick<ReconcileResult, 'missed' | 'differed'>>(
     'SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = $1',
     [ending.reconcileId],

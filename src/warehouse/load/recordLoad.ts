@@ -3,6 +3,7 @@ import { earliest } from '../../instant.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
+import type { LoadSize } from '../database/loadResources.ts'
 import { time } from '../database/sqlText.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
 import { ofStaged } from './merge.ts'
@@ -11,6 +12,12 @@ import type { StagedRows } from './stage.ts'
 /** Returns the number of bytes of all files of a segment. */
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
+
+/** Returns the bytes of a segment and of its longest row or item. */
+export const sizeOf = (segment: Segment | undefined): LoadSize => ({
+  bytes: stagedBytes(segment),
+  rowBytesMax: Math.max(segment?.rowBytesMax ?? 0, ...(segment?.collections ?? []).map((each) => each.lineBytesMax)),
+})
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
@@ -40,7 +47,7 @@ export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFi
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
   const askedAt = asked.length === 0 ? 'NULL' : time(earliest(...asked))
   await sql.run(
-    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13), ${askedAt}, $14)`,
+    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13), ${askedAt}, $14, $15)`,
     [
       figures.loadId,
       input.runId,
@@ -56,6 +63,7 @@ export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFi
       lateRows(input, figures),
       figures.late?.latenessMs ?? null,
       await unflaggedRows(sql, recording),
+      figures.misfits,
     ],
   )
   const run = input.kind === 'retry' ? undefined : input.run
@@ -69,5 +77,6 @@ export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFi
     updated: run.updated + figures.updated,
     deleted: run.deleted + figures.deleted,
     rejected: run.rejected + figures.rejected,
+    misfits: run.misfits + figures.misfits,
   })
 }

@@ -1,16 +1,15 @@
 /**
- * Rejects rows if the contract is `reject` and an item of one of their collections has a field without a column, or a
- * value that does not fit its column.
+ * With `schema_contract: reject`, a row is rejected when an item of one of its collections has a field without a
+ * column.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
-import { exactly, holdsAll, misfitReason } from './casts.ts'
 import { CHILD_DELETED_FIELD } from './items.ts'
 import type { Sql } from '../database/duckdb.ts'
-import { itemIsNested, itemsSql, itemText } from './items.ts'
+import { itemsSql, itemText } from './items.ts'
 import { unknownField } from './fieldSql.ts'
 import { text } from '../database/sqlText.ts'
 
@@ -25,10 +24,12 @@ export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: Co
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
     const fields = segment.catalog.field(items.field)?.elements?.fields ?? []
-    const columns = new Map(discoveredOf(child?.name ?? '').map((column) => [column.field, column]))
-    const broken = fields.flatMap((field) => brokenBy(field, columns.get(field.name)))
-    if (broken.length === 0) continue
-    const reasons = broken.map(({ when, reason }) => `WHEN ${when} THEN ${reason}`).join(' ')
+    const columns = new Set(discoveredOf(child?.name ?? '').map((column) => column.field))
+    const unknown = fields.filter((field) => needsColumn(field) && !columns.has(field.name))
+    if (unknown.length === 0) continue
+    const reasons = unknown
+      .map((field) => `WHEN ${itemText(field, 'i')} IS NOT NULL THEN ${text(unknownField(field.name))}`)
+      .join(' ')
     await sql.run(`
       UPDATE staged SET "~reason" = b.reason
       FROM (SELECT i.ordinal, any_value(${text(`${items.field}: `)} || (CASE ${reasons} END)) AS reason
@@ -37,20 +38,5 @@ export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: Co
   }
 }
 
-interface Broken {
-  /** SQL condition on an item `i`. */
-  readonly when: string
-  readonly reason: string
-}
-
-function brokenBy(field: CatalogField, column: DiscoveredColumn | undefined): Broken[] {
-  const isFlag = field.name === CHILD_DELETED_FIELD && !has(field.kinds, NESTED)
-  if (isFlag || typeFor(field.kinds, 'column') === undefined) return []
-  const value = itemText(field, 'i')
-  if (column === undefined) return [{ when: `${value} IS NOT NULL`, reason: text(unknownField(field.name)) }]
-  const { type } = column
-  if (type === 'JSON' || (holdsAll(type, field.kinds) && !has(field.kinds, NESTED))) return []
-  const misfits = `(${itemIsNested(field, 'i')} OR NOT ${exactly(value, type, field.kinds)})`
-  const reason = `${text(misfitReason(field.name, type))} || left(${value}, 80)`
-  return [{ when: `${value} IS NOT NULL AND ${misfits}`, reason }]
-}
+const needsColumn = (field: CatalogField): boolean =>
+  (field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED)) && typeFor(field.kinds, 'column') !== undefined

@@ -72,7 +72,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
   await sql.run(`
     INSERT INTO tidemark.rejected_rows
     SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
-      f.row::JSON, ${loadId}, f.observed_at
+      f.row::JSON, ${loadId}, f.observed_at, NULL
     FROM refusals f
     WHERE NOT EXISTS (
       SELECT 1 FROM tidemark.rejected_rows r
@@ -96,8 +96,8 @@ const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) |
 /** SQL of the reason without the value that it quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** SQL condition: the row's content is stored, so the row can be loaded again. */
-const IS_WHOLE = `NOT starts_with("row"::VARCHAR, '"${WITHHELD}')`
+/** SQL condition: the row was not dismissed, and its content is stored, so it can be loaded again. */
+const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
 /** Returns SQL of a row's scope, from the columns that the request of its page fills. */
 function scopeSql(report: Declaration): string {
@@ -164,7 +164,7 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
 /** Returns the loads that rejected rows of the report, oldest first, with how many of these rows are still rejected. */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
-    `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_WHOLE} GROUP BY ALL ORDER BY 1`,
+    `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,
     [report],
   )
 }
@@ -174,7 +174,10 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
  * again.
  */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
-  return countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND NOT (${IS_WHOLE})`)
+  return countOf(
+    sql,
+    `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`,
+  )
 }
 
 /** Returns rows that those loads rejected, by scope and then by time, from `offset` on and at most `limit`. */
@@ -186,7 +189,7 @@ export async function rejectedRows(
     `SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
        r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"
      FROM tidemark.rejected_rows r LEFT JOIN tidemark.loads l USING (load_id)
-     WHERE r.report = $1 AND ${IS_WHOLE} AND r.load_id IN (${loadIds.join(', ')})
+     WHERE r.report = $1 AND ${IS_LOADABLE} AND r.load_id IN (${loadIds.join(', ')})
      ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`,
     [report],
   )
@@ -194,7 +197,7 @@ export async function rejectedRows(
 
 /** Deletes the batch's rows, in the transaction that loads them again. That load may reject and store them again. */
 export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
-  const which = `report = ${text(report)} AND ${IS_WHOLE} AND load_id IN (${loadIds.join(', ')})`
+  const which = `report = ${text(report)} AND ${IS_LOADABLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }

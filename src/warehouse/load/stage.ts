@@ -17,13 +17,15 @@ import { itemsSql } from './items.ts'
 import { type Earlier, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
 
-/** The minimum for the longest line that DuckDB may read. DuckDB reserves at least twice this size per thread. */
-const OBJECT_BYTES_MIN = 16 * 1024 * 1024
+/** DuckDB reserves twice the maximum size for each thread, and never less than 32 MiB. */
+const OBJECT_BYTES_MIN = 1024 * 1024
 
 export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
+  /** The files with the rows of the segment. */
+  readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
   readonly mark: string
   readonly rules: LoadRules
@@ -59,6 +61,9 @@ export interface StagedRows {
   readonly rejected: number
   /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
+  /** Whether some rows have a value that does not fit its column: a list in `~misfits`. */
+  readonly mayMisfit: boolean
+  /** Tables to merge before `staged`. */
   readonly earlier: readonly Earlier[]
   /** Returns an SQL condition on a row `r`: it contains this field of the service. */
   carries(field: string): string
@@ -70,6 +75,7 @@ export interface RowReading {
   readonly collections: readonly CarriedCollection[]
   /** The query of the rows, with the columns of `staged`. It reads the temporary table `staged_pages`. */
   readonly sql: string
+  readonly mayMisfit: boolean
   readonly carries: StagedRows['carries']
 }
 
@@ -78,7 +84,7 @@ export interface RowReading {
  * so that rows are streamed and their pages are in memory.
  */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
-  const { report, table, segment, discovered, mark, rules } = parts
+  const { report, table, segment, files, discovered, mark, rules } = parts
   const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, mark })
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
@@ -96,21 +102,22 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
       ${reading.deletedFlag()} AS "~deleted",
       ${rules.excludePayload ? 'NULL::JSON' : reading.extra()} AS "~extra",
       ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
-      ${reading.rejectReason(rules.contract)} AS "~reason"
-    FROM read_json(${text(segment.file)}, format = 'newline_delimited', columns = ${reading.readerColumns()},
-      maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, 2 * segment.rowBytesMax + 1024)}) r
+      ${reading.rejectReason(rules.contract)} AS "~reason",
+      ${reading.misfits()} AS "~misfits"
+    FROM read_json([${files.map(text).join(', ')}], format = 'newline_delimited', columns = ${reading.readerColumns()},
+      maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, segment.rowBytesMax + 1024)}) r
     JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`
   const carries = (field: string): string => {
     const found = segment.catalog.field(field)
     return found === undefined ? 'false' : reading.carried([found])
   }
-  return { columns, collections, sql: rows, carries }
+  return { columns, collections, sql: rows, mayMisfit: reading.mayMisfit, carries }
 }
 
 /** Fills the temporary tables `staged` and, if rows are rejected, `refused`. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, mark, rules } = parts
-  const { columns, collections, carries, sql: rowsSql } = await readRows(sql, parts)
+  const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
   if (rules.contract === 'reject') await refuseItems(sql, parts)
   const [counted] = await sql.rows<{ rows: number; refused: number }>(
@@ -124,7 +131,7 @@ export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const earlier = isKeyed
     ? await splitDuplicates(sql, { report, table, columns, shapes, settleMs: rules.settleMs })
     : []
-  return { columns, collections, rejected, rows: await countOf(sql, 'staged'), earlier, carries }
+  return { columns, collections, mayMisfit, rejected, rows: await countOf(sql, 'staged'), earlier, carries }
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {

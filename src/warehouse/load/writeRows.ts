@@ -14,6 +14,7 @@ import { oneAfterTheOther } from './duplicates.ts'
 import { dropEntries, mergeEntries } from './auditEntries.ts'
 import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
 import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
+import { NO_MISFITS, recordMisfits } from './misfits.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
 import type { StagedRows, StageInput } from './stage.ts'
 import { NO_RULES, refuses } from './stage.ts'
@@ -33,7 +34,7 @@ export interface Writing {
   readonly loadId: number
 }
 
-const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0 }
+const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
 
 /** Writes the rows. Throws `NotAllNew` if a row of `allNew` is not new. */
 export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<LoadCounts> {
@@ -55,6 +56,8 @@ interface Merging extends Writing {
   readonly history: History | undefined
 }
 
+const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayload === true
+
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
@@ -72,10 +75,13 @@ async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<Lo
 async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
   const all = await oneAfterTheOther(sql, staged, async (rows) => {
     const some = { ...staged, rows }
+    await sql.run(NO_MISFITS)
     const merged = await mergeStaged(sql, merging, some)
     const isAnyWritten = merged.inserted + merged.updated > 0
     const childrenWritten = isAnyWritten ? await mergeCollections(sql, { ...merging, merged }, some) : 0
-    return { ...merged, childrenWritten }
+    const { input, table, loadId } = merging
+    const recording = { report: input.report, table, staged: some, loadId, excludePayload: keepsColumnsOnly(input) }
+    return { ...merged, childrenWritten, misfits: await recordMisfits(sql, recording) }
   })
   return all.reduce(oneThenOther)
 }
@@ -116,7 +122,7 @@ async function mergeCollections(
       items,
       replaces: merged.updated > 0,
       discovered: plan.columns(child.name),
-      excludePayload: input.rules?.excludePayload === true,
+      excludePayload: keepsColumnsOnly(input),
       loadId,
       mark,
       history,

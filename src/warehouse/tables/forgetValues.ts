@@ -1,6 +1,6 @@
 /**
- * Removes the stored values of a column at once when the column becomes private: from tables, closed versions and
- * rejected rows, and also from rows that the service no longer returns. Each changed row loses its fingerprint, so that
+ * Removes the stored values of a column at once when the column becomes private: from tables, closed versions, rejected
+ * rows and misfits, and also from rows that the service no longer returns. Each changed row loses its fingerprint, so that
  * it is written again, in its new form, the next time it is read.
  */
 import type { Declaration } from '../../../schema/report.ts'
@@ -11,7 +11,7 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { closedName, wasKept } from './versions.ts'
 import { name, text } from '../database/sqlText.ts'
-import { discoveredColumns } from './tables.ts'
+import { discoveredColumns, retype } from './tables.ts'
 
 export interface Forgetting {
   readonly report: Declaration
@@ -31,11 +31,17 @@ export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting)
   const where = scopeCondition(report, scope)
   for (const target of [table.name, ...table.children.map((child) => child.name)]) {
     const places = [`main.${name(target)}`, ...(kept ? [`history.${name(closedName(target))}`] : [])]
-    const sets = await emptied(sql, { table, target, now })
+    const { sets, toText } = await emptied(sql, { table, target, now })
+    await retype(
+      sql,
+      { report: report.name, table: target },
+      toText.map((column) => ({ ...column, type: 'VARCHAR' })),
+    )
     for (const place of places) await sql.run(`UPDATE ${place} SET ${sets.join(', ')} WHERE ${where}`)
   }
   const within = scope === '' ? 'true' : `starts_with(scope, ${text(scope)})`
-  await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within}`)
+  await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within};
+    DELETE FROM tidemark.misfits WHERE report = ${text(report.name)}`)
 }
 
 /** Returns the condition for the rows of a scope: of a currency, or of an audited entity. */
@@ -51,8 +57,14 @@ interface Place {
   readonly now: NowPrivate
 }
 
-/** Returns the assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
-async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[]> {
+interface ColumnRemoval {
+  /** The assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
+  readonly sets: readonly string[]
+  /** Discovered columns whose type does not take the text of a hash. */
+  readonly toText: readonly DiscoveredColumn[]
+}
+
+async function emptied(sql: Sql, { table, target, now }: Place): Promise<ColumnRemoval> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''
   const ruled = now.columns.filter((rule) => rule.startsWith(prefix) && (isChild || !rule.includes('.')))
@@ -62,17 +74,20 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<string[
   const known = (await discoveredColumns(sql)).get(target) ?? []
   for (const column of known) refuseNumbered(column, { prefix, names })
   const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
-  const columns = [
-    ...documented.map((column) => column.name),
-    ...known.filter(({ field }) => collection || wanted.has(columnName(field))).map((column) => column.name),
-  ]
+  const found = known.filter(({ field }) => collection || wanted.has(columnName(field)))
+  const columns = [...documented, ...found].map((column) => column.name)
   const asSent = isChild ? '_payload' : '_extra'
   const hidesSent = now.payload || wanted.size > 0 || collection
-  return [
-    ...columns.map((column) => `${name(column)} = NULL`),
-    ...(hidesSent ? [`${asSent} = NULL`] : []),
-    '_row_hash = NULL',
-  ]
+  const isHashed = ({ field, type }: DiscoveredColumn): boolean =>
+    type !== 'VARCHAR' && type !== 'JSON' && now.hashed.includes(`${prefix}${columnName(field)}`)
+  return {
+    sets: [
+      ...columns.map((column) => `${name(column)} = NULL`),
+      ...(hidesSent ? [`${asSent} = NULL`] : []),
+      '_row_hash = NULL',
+    ],
+    toText: found.filter(isHashed),
+  }
 }
 
 /**

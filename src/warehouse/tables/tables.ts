@@ -138,6 +138,23 @@ function changesSql(target: string, changes: readonly ColumnChange[], widen: Wid
   })
 }
 
+/** Gives discovered columns other types, and records that. No row of the table may be written before, as above. */
+export async function retype(
+  sql: Sql,
+  place: Omit<ChangePlace, 'loadId'>,
+  columns: readonly DiscoveredColumn[],
+): Promise<void> {
+  if (columns.length === 0) return
+  const held = (await discoveredColumns(sql)).get(place.table) ?? []
+  const typeOf = new Map(held.map(({ field, type }) => [field, type]))
+  const changes = columns.map((column) => {
+    return { change: 'widened' as const, column, from: typeOf.get(column.field) ?? column.type }
+  })
+  const [last] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
+  await applyChanges(sql, place, changes)
+  await recordChanges(sql, { ...place, loadId: last?.id ?? 0 }, changes)
+}
+
 /** The changed table, and the load whose rows needed the change. */
 export interface ChangePlace {
   readonly report: string

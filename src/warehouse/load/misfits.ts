@@ -1,0 +1,105 @@
+/**
+ * `tidemark.misfits`: the values that do not fit their columns (product contract §4). A load replaces the entries of the
+ * rows that it writes, so an entry disappears when a later version of its row fits. Rows that it reads again unchanged
+ * keep their entries.
+ */
+import type { Declaration } from '../../../schema/report.ts'
+import type { ReportTable } from '../../../schema/tables.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
+import { name, text } from '../database/sqlText.ts'
+import type { StagedRows } from './stage.ts'
+
+export interface MisfitSource {
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly staged: StagedRows
+  readonly loadId: number
+  readonly excludePayload: boolean
+}
+
+/** Returns SQL of the key of a row in `tidemark.misfits`. */
+export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
+  `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
+
+/** Creates the empty table `found_misfits`, which the merges of a report's table and of its collections fill. */
+export const NO_MISFITS = `
+  CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
+    reason VARCHAR, seen TIMESTAMPTZ)`
+
+/** Records the misfits of the merged rows and of `found_misfits`. Returns their number. */
+export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<number> {
+  const { report, table, staged, loadId, excludePayload } = source
+  const isAudit = report.perRecord !== undefined
+  if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
+  const found = await countOf(sql, 'found_misfits')
+  const held = await sql.rows<{ table: string; column: string }>(
+    'SELECT DISTINCT "table", "column" FROM tidemark.misfits WHERE report = $1',
+    [report.name],
+  )
+  if (found === 0 && held.length === 0) return 0
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE old_misfits AS
+    SELECT rowid AS tid, *, array_to_string(split(key, ':')[1:${table.key.length}], ':') AS parent
+    FROM tidemark.misfits WHERE report = ${text(report.name)}`)
+  if (held.length > 0) await sql.run(isAudit ? dropOldEntries(table) : dropOldRows(source, held))
+  await sql.run(`
+    INSERT INTO tidemark.misfits
+    SELECT ${text(report.name)}, f."table", f."column", f.key, ${excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
+      least(min(o.first_seen), min(f.seen)), max(f.seen), ${loadId}
+    FROM found_misfits f
+    LEFT JOIN old_misfits o ON o."table" = f."table" AND o."column" = f."column" AND o.key = f.key
+    GROUP BY f."table", f."column", f.key;
+    DROP TABLE old_misfits`)
+  return found
+}
+
+const rowMisfitsSql = (table: ReportTable): string => `
+  INSERT INTO found_misfits
+  SELECT ${text(table.name)}, m.column, k, m.value, m.reason, seen FROM (
+    SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
+    FROM win w JOIN staged s ON s.rowid = w.sid)`
+
+/** Audit entries get their number when they are stored, so they are found by record and content. */
+function entryMisfitsSql(table: ReportTable, loadId: number): string {
+  const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
+  return `
+    INSERT INTO found_misfits
+    SELECT ${text(table.name)}, m.column, k, m.value, m.reason, seen FROM (
+      SELECT DISTINCT ${misfitKey(table, 't')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
+      FROM staged s JOIN main.${name(table.name)} t ON ${record} AND t._row_hash = s."~row_hash"
+      WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
+}
+
+/** Deletes the entries of written rows, as far as the rows carry the field, and renews those of rows that are unchanged. */
+function dropOldRows(
+  { report, table, staged }: MisfitSource,
+  held: readonly { readonly table: string; readonly column: string }[],
+): string {
+  const carried = held.map((each) => {
+    const condition = carriesSql({ report, table, staged }, each).replaceAll('r."$"', 's."~shape"')
+    return `WHEN o."table" = ${text(each.table)} AND o."column" = ${text(each.column)} THEN ${condition}`
+  })
+  const written = 's.rowid IN (SELECT sid FROM win)'
+  return `
+    DELETE FROM tidemark.misfits WHERE rowid IN (
+      SELECT o.tid FROM old_misfits o JOIN staged s ON ${misfitKey(table, 's')} = o.parent
+      WHERE ${written} AND CASE ${carried.join(' ')} END);
+    UPDATE tidemark.misfits m SET last_seen = u.seen
+    FROM (SELECT o.tid, s."~observed_at" AS seen FROM old_misfits o JOIN staged s ON ${misfitKey(table, 's')} = o.parent
+      WHERE NOT (${written}) AND s."~observed_at" > o.last_seen) u
+    WHERE m.rowid = u.tid`
+}
+
+function carriesSql(
+  { report, table, staged }: Pick<MisfitSource, 'report' | 'table' | 'staged'>,
+  held: { readonly table: string; readonly column: string },
+): string {
+  const child = table.children.find((each) => each.name === held.table)
+  if (child !== undefined) return staged.carries(child.field)
+  if (held.column === 'is_deleted' && report.deletedFlag !== undefined) return staged.carries(report.deletedFlag)
+  return staged.columns.find((column) => column.name === held.column)?.carried ?? 'false'
+}
+
+const dropOldEntries = (table: ReportTable): string => `
+  DELETE FROM tidemark.misfits WHERE rowid IN (
+    SELECT tid FROM old_misfits WHERE key NOT IN (SELECT ${misfitKey(table, 't')} FROM main.${name(table.name)} t))`

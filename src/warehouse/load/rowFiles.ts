@@ -1,0 +1,64 @@
+/**
+ * The rows of a load as files of a few megabytes. DuckDB reads up to 2,048 rows of a file at once and needs about ten
+ * times their bytes. So long rows must not be in one large file.
+ */
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import type { Segment } from '../../staging/spool.ts'
+
+/** Shorter rows are read from the segment's file: 2,048 of them need no more memory than a part. */
+const ROW_BYTES_SPLIT = 4 * 1024
+const PART_BYTES = 2 * 1024 * 1024
+const READ_BYTES = 256 * 1024
+const NEWLINE = 0x0a
+
+export interface RowFiles extends AsyncDisposable {
+  readonly files: readonly string[]
+  readonly isSplit: boolean
+}
+
+/** Splits the rows of a segment. The caller disposes of the files. */
+export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFiles> {
+  if (rowBytesMax <= ROW_BYTES_SPLIT)
+    return { files: [file], isSplit: false, [Symbol.asyncDispose]: () => Promise.resolve() }
+  const files: string[] = []
+  const remove = async () => {
+    for (const each of files) await rm(each, { force: true })
+  }
+  try {
+    await split(file, () => {
+      files.push(`${file}.part${files.length}`)
+      return open(files.at(-1) as string, 'w')
+    })
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  return { files, isSplit: true, [Symbol.asyncDispose]: remove }
+}
+
+/** Copies the lines of a file to files of `PART_BYTES` or, where a line is longer, a little more. */
+async function split(file: string, next: () => Promise<FileHandle>): Promise<void> {
+  await using source = await open(file)
+  const buffer = Buffer.allocUnsafe(READ_BYTES)
+  let part = await next()
+  let written = 0
+  try {
+    for (;;) {
+      const { bytesRead } = await source.read(buffer)
+      if (bytesRead === 0) return
+      let rest = buffer.subarray(0, bytesRead)
+      const end = rest.indexOf(NEWLINE)
+      if (written >= PART_BYTES && end >= 0) {
+        await part.appendFile(rest.subarray(0, end + 1))
+        await part.close()
+        part = await next()
+        written = 0
+        rest = rest.subarray(end + 1)
+      }
+      await part.appendFile(rest)
+      written += rest.length
+    }
+  } finally {
+    await part.close()
+  }
+}
