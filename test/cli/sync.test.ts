@@ -132,9 +132,7 @@ describe('tidemark sync', () => {
     await first.ended
   })
 
-  it('keeps secret and token out of everything that is printed when the service refuses them', {
-    tags: 'long',
-  }, async () => {
+  it('keeps secret and token out of everything that is printed when the service refuses them', async () => {
     for (const fault of ['401-always@token', '401-always', '403']) {
       await using world = await aWorld({ sandbox: { faults: [fault] } })
       for (const args of [['sync'], ['sync', '--json'], ['check', '--json']]) {

@@ -285,7 +285,7 @@ describe('a person', () => {
 /** A run with an error, from the test above that met one. */
 const failedRun = () => failedRunOf(console)
 
-it('axe-core finds nothing wrong in any view', LONG, async () => {
+it('axe-core finds nothing wrong in any view', { ...LONG, tags: 'long' }, async () => {
   await using person = await aPerson(browser, console, { colorScheme: 'light' })
   expect(await violations(person.page), 'login').toEqual([])
   await logIn(person)

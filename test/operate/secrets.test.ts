@@ -6,8 +6,10 @@ import { searchSecrets } from './secretSearch.ts'
 const LONG = { timeout: 400_000 }
 
 describe('secrets, with a worker on redis', () => {
-  it('are in no output, file, store, table, span, page or metric after everything was run at trace', LONG, () =>
-    searchSecrets('redis'),
+  it(
+    'are in no output, file, store, table, span, page or metric after everything was run at trace',
+    { ...LONG, tags: 'long' },
+    () => searchSecrets('redis'),
   )
 })
 

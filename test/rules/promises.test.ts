@@ -27,6 +27,14 @@ function missing({ file, titles }: Named): string[] {
   return titles.filter((title) => !text.includes(title)).map((title) => `${file} has no test "${title}".`)
 }
 
+/** Returns whether `npm test` runs one of the tests: it is neither in a long file nor tagged, behind its title. */
+const isShort = ({ file, titles }: Named): boolean =>
+  !file.endsWith('.long.test.ts') &&
+  titles.some((title) => {
+    const [, behind = ''] = readFileSync(path.join(ROOT, file), 'utf8').split(title, 2)
+    return !/^\S*,\s*\{[^}]*tags: 'long'/.test(behind)
+  })
+
 const promises = readFileSync(path.join(ROOT, 'docs/PROMISES.md'), 'utf8')
 const sections = promises.split(/^### /m).slice(1)
 
@@ -44,6 +52,10 @@ describe('the promises', () => {
     expect(sections.flatMap(namedIn).flatMap(missing)).toEqual([])
   })
 
+  it('each name a test that npm test runs', () => {
+    expect(sections.filter((section) => !namedIn(section).some(isShort)).map(titleOf)).toEqual([])
+  })
+
   it('have a section for each row of the tables', () => {
     const rows = [...promises.matchAll(/^\|(?: \d \|)? \[[^\]]+\]\(#/gm)]
     expect(sections).toHaveLength(rows.length)
@@ -55,6 +67,9 @@ describe('the promises', () => {
       { file: 'test/y.test.ts', titles: [] },
     ])
     expect(missing({ file: 'test/rules/gone.test.ts', titles: ['x'] })).toHaveLength(1)
+    const secrets = 'are in no output, file, store, table, span, page or metric after everything was run at trace'
+    expect(isShort({ file: 'test/operate/secrets.test.ts', titles: [secrets] })).toBe(false)
+    expect(isShort({ file: 'test/rules/promises.test.ts', titles: ['the rule bites'] })).toBe(true)
     expect(missing({ file: 'test/rules/tidy.test.ts', titles: ['a title that nobody wrote'] })).toHaveLength(1)
   })
 })

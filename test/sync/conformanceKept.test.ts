@@ -88,7 +88,7 @@ describe.each(windowed)('$name with history and privacy', ({ name }) => {
     expect(await overlapping(tide, name)).toEqual([])
   })
 
-  it('rewrites nothing when the same window is pulled again', async () => {
+  it('rewrites nothing when the same window is pulled again', { tags: 'long' }, async () => {
     await using probe = await startSandbox({ rows: 40 })
     const settings = { reports: { [name]: { history: true, columns: rulesFor(probe.world, name) } } }
     await using tide = await aTide({ settings, env: { TIDEMARK_HASH_KEY: KEY } })

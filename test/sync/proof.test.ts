@@ -84,7 +84,8 @@ describe.each([
   ['budgets', ['drift:1', 'unordered']],
   ['enquiries', ['drift:3', 'clamp-silent:15', 'ignore-page:echo', 'short-page', 'total-lies:3', 'total-lies:-3']],
 ] as const)('%s', (report, faults) => {
-  it.each(faults)('with the fault %s arrive whole, or the run reports an error', (fault) =>
+  const options = report === 'events' ? {} : { tags: 'long' }
+  it.each(faults)('with the fault %s arrive whole, or the run reports an error', options, (fault) =>
     underFault(report, fault, 2),
   )
 })
