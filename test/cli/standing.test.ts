@@ -68,7 +68,9 @@ it('status shows what is covered, a gap, and what is read again because the conf
   expect(after.stdout).not.toContain('again')
 })
 
-it('a currency that is asked for no more holds back neither mark nor lag, and status says that it stands still', async () => {
+it('a currency that is asked for no more holds back neither mark nor lag, and status says that it stands still', {
+  tags: 'long',
+}, async () => {
   const settings = { currencies: ['EUR', 'USD'] }
   await using world = await aWorld({ settings })
   await world.run('sync', 'budgets')
@@ -99,7 +101,7 @@ it('a currency that is asked for no more holds back neither mark nor lag, and st
   expect((await world.run('status')).stdout).not.toContain('any more')
 })
 
-it('status does not take a report with hashed columns for one that is read again', async () => {
+it('status does not take a report with hashed columns for one that is read again', { tags: 'long' }, async () => {
   const settings = { reports: { events: { columns: { town: 'hash' } } } }
   await using world = await aWorld({ settings, env: { TIDEMARK_HASH_KEY: 'a key of enough characters' } })
   await world.run('sync', 'events')
@@ -124,7 +126,9 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
 })
 
-it('retry-rejected tells rows of which nothing was kept, in place of saying that there are none', async () => {
+it('retry-rejected tells rows of which nothing was kept, in place of saying that there are none', {
+  tags: 'long',
+}, async () => {
   await using world = await aWorld({ settings: { reports: { events: { exclude_payload: true } } } })
   const { world: service } = world.sandbox
   service.putRow('events', service.liveKeys('events')[0] as number, { eventId: '"many"' })
@@ -139,7 +143,7 @@ it('retry-rejected tells rows of which nothing was kept, in place of saying that
   })
 })
 
-it('retry-rejected loads what can be stored by now, says what can not, and publishes', async () => {
+it('retry-rejected loads what can be stored by now, says what can not, and publishes', { tags: 'long' }, async () => {
   await using world = await aWorld()
   const { world: service } = world.sandbox
   const [mended, refused] = service.liveKeys('events') as [number, number]

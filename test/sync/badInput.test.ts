@@ -45,6 +45,7 @@ describe('a service that answers', () => {
 
   it.each(ANSWERS)(
     '%s fails that report alone, keeps its mark, and is caught up with afterwards',
+    { tags: 'long' },
     async (_, trouble) => {
       const before = { events: await markOf(tide, 'events'), enquiries: await markOf(tide, 'enquiries') }
       const { world } = tide.sandbox
@@ -217,7 +218,7 @@ describe('a key that comes twice on a page', () => {
     expect(await differencesOf(tide, 'events', 'enquiries', 'budgets')).toEqual([])
   })
 
-  it('as two versions is the newer one', async () => {
+  it('as two versions is the newer one', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     const { world } = tide.sandbox
     const [newer, twin] = world.liveKeys('events') as [number, number]
@@ -235,7 +236,7 @@ describe('a key that comes twice on a page', () => {
 })
 
 describe('many malformed rows of every kind', () => {
-  it('leave the sound rows exact, are counted, and land once the service is mended', async () => {
+  it('leave the sound rows exact, are counted, and land once the service is mended', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 63, faults: ['bad-rows:7'] } })
     const outcomes = await tide.sync('events', 'enquiries', 'merf_submissions')
     for (const { report, figures } of outcomes) expect(figures.rejected, report).toBeGreaterThan(0)

@@ -188,7 +188,7 @@ it.each([
       audit_entries: { ...AUDITED, expand: ['payload'] },
     },
   ],
-])('all requests of first and later runs are as specified, %s', async (_, reports) => {
+])('all requests of first and later runs are as specified, %s', { tags: 'long' }, async (_, reports) => {
   await using tide = await aTide({
     sandbox: { rows: 60 },
     settings: { reports, defaults: { page_size: 20 } },

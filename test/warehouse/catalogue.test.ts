@@ -23,7 +23,9 @@ async function publishedCatalogue({ warehouse, folder }: Pick<OpenWarehouse, 'wa
 }
 
 describe('a published copy', () => {
-  it('has a comment on every table, view and column, discovered ones and the books included', async () => {
+  it('has a comment on every table, view and column, discovered ones and the books included', {
+    tags: 'long',
+  }, async () => {
     const reports = { events: { history: true }, budgets: { history: true } }
     await using tide = await aTide({ sandbox: { rows: 12 }, settings: { reports } })
     await tide.sync()
@@ -90,7 +92,9 @@ describe('a published copy', () => {
     expect(comment('events', 'total_changes')?.[0]).toContain('in the window of the request that brought this version')
   })
 
-  it('names the present type of a discovered column, and when and in which load it was first seen', async () => {
+  it('names the present type of a discovered column, and when and in which load it was first seen', {
+    tags: 'long',
+  }, async () => {
     await using opened = await aWarehouse()
     await loadRows(opened, enquiries, [{ enquiryId: 1, seats: 5 }])
     await publishedCatalogue(opened)
@@ -112,7 +116,9 @@ const twice = (text: string) => [text, text]
 const room = (id: number, more: object = {}) => ({ id, ...more })
 
 describe('a view in current', () => {
-  it('is there for every table of a report, with the same columns without the system ones', async () => {
+  it('is there for every table of a report, with the same columns without the system ones', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     await tide.sync()
     const catalogue = await catalogueOf(tide.warehouse)
@@ -162,7 +168,9 @@ describe('a view in current', () => {
 })
 
 describe('the tables as SQL', () => {
-  it('make the same catalogue in an empty database, discovered columns and comments included', async () => {
+  it('make the same catalogue in an empty database, discovered columns and comments included', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     await tide.sync()
     await tide.warehouse.publish(tide.config.published)

@@ -181,7 +181,7 @@ describe('an undocumented scalar field', () => {
     }
   })
 
-  it('beyond the limit of columns stays in _extra, is recorded once, and stops nothing', async () => {
+  it('beyond the limit of columns stays in _extra, is recorded once, and stops nothing', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`field${n}`, n]))
     await loadRows(opened, enquiries, [{ enquiryId: 1, ...many, taxes: [{ id: 1, ...many }] }])

@@ -118,7 +118,9 @@ describe('schema_contract: reject', () => {
 })
 
 describe('a contract that the service breaks', () => {
-  it('is reported by the run, loses nothing, and the rows are loaded once the contract allows them', async () => {
+  it('is reported by the run, loses nothing, and the rows are loaded once the contract allows them', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ settings: { reports: { events: {} } } })
     await tide.sync('events')
     const { events: report } = tide.config.reports

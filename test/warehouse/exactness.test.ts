@@ -95,7 +95,9 @@ describe('a decimal', () => {
     )
   })
 
-  it('comes out of a child column that holds lists and texts too as it went in, however many fields there are', async () => {
+  it('comes out of a child column that holds lists and texts too as it went in, however many fields there are', {
+    tags: 'long',
+  }, async () => {
     const many = Array.from({ length: ITEM_FIELDS_MAX }, (_, n) => `"f${n}":${n}`).join(',')
     await fc.assert(
       fc.asyncProperty(anyNumber, async (value) => {

@@ -35,7 +35,9 @@ const large = (bytes: number) => event({ notes: 'x'.repeat(bytes) })
 const withLargeItem = (bytes: number) => event({ meetingRooms: [{ id: 5, text: 'y'.repeat(bytes) }] })
 
 describe('a load that does not fit the memory that DuckDB may take', () => {
-  it('is done on one thread, whose buffers are the only ones, and the next one on all of them again', async () => {
+  it('is done on one thread, whose buffers are the only ones, and the next one on all of them again', {
+    tags: 'long',
+  }, async () => {
     await using opened = await small(4, '100MB')
     await loadRows(opened, events, [large(16 * MIB)])
     const [held] = await opened.warehouse.rows('SELECT length(notes) AS characters FROM events')
@@ -90,7 +92,7 @@ const withoutDisk: AroundStatement = (sql, run) =>
 const threadsSet = (statements: readonly string[]) => statements.filter((sql) => sql.startsWith('SET threads'))
 
 describe('a load of 16 MiB or more', () => {
-  it('of large size leaves one thread to the walk, and others use all threads', async () => {
+  it('of large size leaves one thread to the walk, and others use all threads', { tags: 'long' }, async () => {
     const statements: string[] = []
     const around: AroundStatement = (sql, run) => {
       statements.push(sql)
@@ -106,7 +108,7 @@ describe('a load of 16 MiB or more', () => {
     expect(held).toEqual({ rows: 20 })
   })
 
-  it('restores the number of threads when it fails', async () => {
+  it('restores the number of threads when it fails', { tags: 'long' }, async () => {
     await using opened = await small(4, '100MB', withoutDisk)
     await expect(loadRows(opened, events, [large(16 * MIB)])).rejects.toBeDefined()
     expect(await threadsOf(opened)).toBe(4)
@@ -115,7 +117,9 @@ describe('a load of 16 MiB or more', () => {
 
 const item = (id: number) => ({ id, text: `${id}`.padEnd(800, '.') })
 
-it('items are streamed next to their rows, so a load of many items needs no second attempt', async () => {
+it('items are streamed next to their rows, so a load of many items needs no second attempt', {
+  tags: 'long',
+}, async () => {
   const failed: string[] = []
   await using opened = await small(2, '100MB', (sql, run) =>
     run().catch((error: unknown) => {

@@ -186,6 +186,7 @@ describe('history', () => {
 
   it.each(['events', 'budgets'] as const)(
     'of %s agrees with its tables after every run of a busy service, and holds each version that was ever held',
+    { tags: 'long' },
     (report) => busyHistory(report, { rows: 15, runs: 2 }),
   )
 })
