@@ -21,8 +21,8 @@ export interface Clock {
 }
 
 /**
- * Returns the result of `work`, or undefined after `ms` milliseconds; the signal of `work` then aborts. Rejects like
- * `work`, unless that rejects later.
+ * Returns the result of `work` or throws its error. After `ms` milliseconds, returns undefined and aborts the signal
+ * that was passed to `work`.
  */
 export async function within<T>(
   ms: number,

@@ -115,7 +115,7 @@ export class SyncError extends Error {
 /** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // An error during cleanup hides an earlier error, which is the real cause.
+  // A SuppressedError is thrown by a cleanup. Its field `suppressed` has the earlier error, which is the real cause.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {
@@ -129,8 +129,8 @@ export function asSyncError(thrown: unknown): SyncError {
 }
 
 /**
- * Returns true when the system refuses to open another file. Sockets and pipes count as files, so without a code of its
- * own this error would look like an unreachable service or a folder that cannot be written.
+ * Returns whether the error means that too many files are open. Sockets and pipes count as files, so without a code of
+ * its own it would look like an unreachable service or an unusable folder.
  */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))

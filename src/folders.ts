@@ -39,8 +39,8 @@ export function makeFolder(folder: string): void {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING without permission to look: with the result "does
- * not exist", the user might create a second warehouse.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user has no permission to look: with the
+ * result "does not exist", the user might create a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {

@@ -10,7 +10,6 @@ export type Instant = number & { readonly [instantBrand]: 'µs' }
 export const MICROS_PER_MS = 1_000
 export const MICROS_PER_SECOND = 1_000_000
 
-/** Durations in milliseconds. */
 export const SECOND_MS = 1_000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
@@ -65,7 +64,7 @@ function zoneOf(zone: string | undefined): string {
   return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
-/** Date.parse turns 30 February into 1 March, so the date is compared with the text. */
+/** Returns whether the date exists: `Date.parse` turns 30 February into 1 March, so the result is compared. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -11,7 +11,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogLine {
   (message: string): void
-  /** An error is passed as `{ err }`. */
+  /** Logs fields, and perhaps a message. The field for an error is `err`. */
   (fields: object, message?: string): void
 }
 
@@ -36,7 +36,7 @@ export interface LogOptions {
   readonly destination?: { write(text: string): unknown }
   /** True: lines for people instead of JSON. The default is true on a terminal. */
   readonly pretty?: boolean
-  /** Also receives each line from `debug` up as masked JSON, independently of `level`. */
+  /** Called with each line of level `debug` or higher, as masked JSON, independently of `level`. */
   readonly keep?: ((line: string) => void) | undefined
 }
 
@@ -55,10 +55,10 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** pino masks only the paths in this list. Deeper fields are masked by the guarded texts only. */
+/** Paths of the fields that pino masks by name. In deeper fields, only guarded texts are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** Shorter texts are not masked, since they would appear inside of ordinary words. */
+/** The minimum number of characters of a guarded text. Shorter texts would also be masked inside of ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
@@ -87,10 +87,10 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   return Object.assign(pino(options, masking), { guard })
 }
 
-/** pino writes the level at the beginning of each line. */
+/** Returns the number of the line's level, which pino writes at the beginning of the line. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Credentials in addresses (a queue's, a proxy's) are masked without a call of `guard`. */
+/** Matches the credentials in an address (of a queue or a proxy). They are masked without a call of `guard`. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
@@ -100,8 +100,8 @@ function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
 }
 
 /**
- * Returns the text plain, in JSON (once and twice), in an address or form, and in base64. The longest form is first, so
- * that masking a shorter form leaves no rest of a longer one.
+ * Returns the forms in which a text may be in a line: plain, in JSON (once and twice), in an address or form, and in
+ * base64. The longest form is first, so that masking a shorter form leaves no rest of a longer one.
  */
 function formsOf(text: string): readonly string[] {
   if (text.length < GUARDED_LENGTH_MIN) return []

@@ -5,7 +5,7 @@
 
 export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
 
-/** Values for a metric or a span: names, numbers, codes; never rows, bodies or secrets. */
+/** Values for a metric or for a span of a trace: names, numbers, codes; never rows, bodies or secrets. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface Subject {

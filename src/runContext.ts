@@ -14,5 +14,5 @@ const runs = new AsyncLocalStorage<RunContext>()
 /** Runs `work` as part of the run. Its log lines then have the run's identifier and report. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
-/** Returns the present run, or undefined outside of runs. */
+/** Returns the run to which the executing code belongs, or undefined outside of runs. */
 export const runNow = (): RunContext | undefined => runs.getStore()

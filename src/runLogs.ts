@@ -15,7 +15,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** The maximum size of all files in bytes. Above it, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is forgotten. */
+/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is left out. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -91,7 +91,7 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Waits for the code that is running now, so that its lines are written in one call.
+    // Lets the running code finish first, so that all of its lines are written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
@@ -153,7 +153,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** A partial line, whose process was killed while writing, is skipped. */
+/** Returns the lines of a file. Skips a partial line, whose process was killed while writing. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

@@ -15,7 +15,7 @@ export const CALLED_OFF = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors for an operator. */
+/** Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors for an operator to fix. */
 export function verdictOf(
   error: SyncError,
   calledOff: string | undefined,
@@ -29,7 +29,7 @@ export function verdictOf(
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does the work of this one. A caller that waits for this run then waits for that one. */
+/** Returns whether another run does the work of this run. Callers that wait for this run then wait for the other. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 

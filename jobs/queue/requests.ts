@@ -18,7 +18,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds from a change to the publication: shorter if rows have changed than if only marks have. */
+/** Milliseconds from a run's end to the publication: fewer if rows have changed than if only marks have. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -113,8 +113,8 @@ export class Requests {
   }
 
   /**
-   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise they
-   * would wait until that time, and with them every job with the same deduplication key.
+   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Each would wait
+   * until its wrong time, and so would every job with the same deduplication key.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0

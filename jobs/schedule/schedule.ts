@@ -76,7 +76,7 @@ export class Schedule {
     for (const each of wrong) {
       const { id, repeat, tick } = each
       const opts = { ...JOB_OPTIONS.ticks }
-      // An upsert would keep the time of the next tick, so a scheduler whose time is wrong is removed before.
+      // An upsert keeps the time of the next tick, so a scheduler whose time is wrong is removed first.
       if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }

@@ -39,7 +39,7 @@ const DAY_S = 24 * 3_600
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
 /**
- * Another worker takes a dead worker's job within 20 s. A worker may block the event loop for half of the first time.
+ * Another worker takes a dead worker's job within 20 s. A worker may block the event loop for half of `lockDuration`.
  */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 

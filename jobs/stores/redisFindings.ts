@@ -50,7 +50,7 @@ function eviction(policy: string | undefined): StoreFinding {
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
 
-/** Returns only a warning for full memory: it may be free again before the next job, and a worker waits for that. */
+/** Full memory is only a warning: it may be free again before the next job, and a worker waits for that. */
 function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
   if (max === 0 || used < max) return []
@@ -58,7 +58,7 @@ function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Returns only a warning: schedules and windows that Redis loses are restored from configuration and warehouse. */
+/** Losing data is only a warning: schedules and windows are restored from the configuration and the warehouse. */
 function persistence(told: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = told.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }

@@ -13,7 +13,7 @@ import { nameOf, Seal } from './seal.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
-/** Duration of a refresh lease (ms): longer than a process is busy with parsing, but short in case the process dies. */
+/** Duration of a refresh lease (ms): longer than parsing blocks a process, but short, since a process may die. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */

@@ -11,7 +11,7 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** One finding of `tidemark check` about a store: its version, the loss of keys, or the persistence of its data. */
+/** One finding of `tidemark check` about a store: its version, the eviction of keys, or the persistence of its data. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string

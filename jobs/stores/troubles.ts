@@ -12,7 +12,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** Milliseconds after which a problem that continues is logged again. */
 const SAID_AGAIN_MS = MINUTE_MS
 
-/** Matches the script position in a message of Redis. It is removed, because one problem occurs at many positions. */
+/** Matches a position in a Redis script, which is removed so that one problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>

@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // Ignores an error of the stream, which an abort may destroy before it is read. `raced` throws the abort's reason.
+  // Ignores the error of a stream that an abort destroys before it is read: `raced` throws the abort's reason.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()

@@ -31,7 +31,6 @@ export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** Throws the reason of the abort if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw reasonOf(signal)
 }

@@ -51,7 +51,7 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns an error's code. If all addresses of a host fail, there is one error for each, and the first code counts. */
+/** Returns an error's code. If all addresses of a host fail, the error contains one for each, and the first counts. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

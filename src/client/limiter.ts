@@ -117,7 +117,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#silence()
   }
 
-  /** Uses a sleep, not a timer: a timer would let the process end while a request waits. */
+  /** Grants permits after `ms`. A sleep is used, because a timer would let the process end while a request waits. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -199,7 +199,7 @@ const START = 2
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this value, each success raises the limit by one. Above it, that takes as many successes as the limit. */
+  /** Below this limit, each success raises the limit by 1. Above it, a raise takes as many successes as the limit. */
   #slowFrom: number
   #halvings = 0
 

@@ -14,7 +14,7 @@ export interface ClientLimits {
   readonly answerMs: number
   /** Maximum number of bytes in a response, both compressed and decompressed. */
   readonly answerBytesMax: number
-  /** How often a request is sent at most. After the last failure, the error is thrown. */
+  /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
   readonly attemptsMax: number
   /** Upper bound of the first random delay between attempts. The bound doubles with each attempt. */
   readonly retryDelayMsMin: number

@@ -1,7 +1,7 @@
 /**
- * The client of the reporting service. A read is attempted until an attempt succeeds; each needs a permit of the
- * limiter. An attempt gets a token and sends one POST, and after a 401 sends it again with a new token. The client
- * knows no reports: a request has its path, its body and a function that parses the response.
+ * The client of the reporting service. A read is attempted several times, each time with a permit of the limiter. An
+ * attempt gets a token and sends one POST, and after a 401 sends it again with a new token. The client knows no
+ * reports: a request has its path, its body and a function that parses the response.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -74,7 +74,7 @@ export interface ReportRequest<T> {
   /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
-  /** The OAuth scope that grants this report, for the cure of SCOPE_MISSING. */
+  /** The OAuth scope that grants this report. The error SCOPE_MISSING names it in its cure. */
   scope?: string | undefined
   /**
    * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only

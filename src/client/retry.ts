@@ -65,7 +65,7 @@ function extended({ code, message, cure, data, cause, report }: SyncError, addit
   return new SyncError(code, message + addition, details)
 }
 
-/** True for errors of a token request within the attempt: it was already retried, so the error is not retried again. */
+/** True for errors of a token request that an attempt sent. It had its own retries, so the attempt is not repeated. */
 const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {

@@ -12,7 +12,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds for which a check is reused. After a 429, other processes may send requests for this long. */
+/** Milliseconds between reads of the store. After a 429, other processes may send requests for this long. */
 const CHECK_EVERY_MS = 250
 /** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
 const CHECK_MS_MAX = 500
@@ -33,7 +33,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns how many milliseconds of the shared pause are left; 0 for `CHECK_EVERY_MS` after the last read. */
+  /** Returns how many milliseconds of the shared pause are left; 0 if the store was read less than 250 ms ago. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

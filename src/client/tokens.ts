@@ -156,7 +156,7 @@ export class TokenCache {
     }
   }
 
-  /** Ignores an error of the store, which would replace the refusal and cause another token request. */
+  /** Shares the refusal. An error of the store is ignored: it would replace the refusal and cause a token request. */
   async #share(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {

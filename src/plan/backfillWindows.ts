@@ -21,7 +21,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the range. `rows` has its number of rows by modification time and, if requested too, by creation time. */
+/** A part of the backfill's range. `rows`: its rows by modification time and, if requested too, by creation time. */
 export interface Counted extends Range {
   readonly rows: readonly number[]
 }
@@ -70,7 +70,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** Without a total, the search for the last page takes this many more requests each time the pages double. */
+/** Without a total, finding the last page takes this many more requests each time the number of pages doubles. */
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 

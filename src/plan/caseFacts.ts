@@ -29,14 +29,14 @@ const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
-/** Returns whether page 1 of an envelope has fewer rows than its total, in a span that may be cut. */
+/** Returns whether page 1 has fewer rows than the `totalCount` in its envelope, in a span that may be cut. */
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the span's parts before and after `youngFrom` if the earlier part probably has more rows than a page. */
+/** Returns the span's old and young part (before and after `youngFrom`), if the old one probably exceeds a page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -46,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the span's parts before and after `youngFrom` if the earlier part is not shorter than the later one. */
+/** Returns the span's old and young part (before and after `youngFrom`), if the old one is not shorter. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -56,7 +56,7 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut: it has bounds, is longer than one instant and has no heap. */
+/** Returns whether the slice may be cut: it has bounds, several instants, and no heap (many rows at one instant). */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
@@ -100,7 +100,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns parts of a slice with a heap (many rows at one instant). Otherwise undefined: the queue cuts the slice. */
+/** Returns the parts of a slice with a heap (many rows at one instant); undefined for others: the queue cuts them. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 
@@ -211,7 +211,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether a span can be cut by its total: no page of this report was ever longer than page 1. */
+/** Returns whether the total may decide where the span is cut: no page of this report was ever longer than page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

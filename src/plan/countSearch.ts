@@ -31,15 +31,15 @@ export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[]
 }
 
 interface Range {
-  /** Number of cells before this range, and number of cells up to its end. */
+  /** A range of cells: `from` is the number of cells before it, and `to` is the number of cells up to its end. */
   readonly from: number
   readonly to: number
-  /** The service's totals of the rows in these cells: `before` of the first number, `total` of the second. */
+  /** The service's totals of rows: `before` in the first `from` cells, and `total` in the first `to` cells. */
   readonly before: number
   readonly total: number
 }
 
-/** A bisection over cells. The caller passes the total up to `next()` to `saw`, until `next()` returns undefined. */
+/** Bisects the cells. For each time from `next()`, the caller passes the service's total up to that time to `saw`. */
 export class CountSearch {
   /** Cells whose number of stored rows differs from the service's number. */
   readonly wrong: CreationNote[] = []
@@ -58,7 +58,7 @@ export class CountSearch {
     this.#settle()
   }
 
-  /** Returns the time up to which the next total is needed; undefined when the search has ended. */
+  /** Returns the time up to which the caller has to request the next total; undefined when the search has ended. */
   next(): Instant | undefined {
     const range = this.#open.at(-1)
     return range && this.#cells[this.#middleOf(range) - 1]?.until

@@ -62,7 +62,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // If a setting now requests less, new rows have fewer fields, so the earlier, larger coverage is no longer true.
+  // If a setting now requests less, new rows have fewer fields. The stored configuration must then not request more.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }
@@ -71,7 +71,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
 const canonical = (filters: Asked['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths of the parts in days, newest first. Each part is recorded as soon as it is complete. */
+/** Lengths in days of the parts of a time range that is read again, newest part first. Older time is one more part. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 /** Returns the time from `start` to `until` in parts, newest first. Neighbouring parts share a bound. */

@@ -4,7 +4,7 @@
  * request.
  */
 
-/** First estimate of the variance of rows per slice, as a multiple of pure chance. Later slices correct it. */
+/** First estimate of the variance of rows per slice, divided by that of pure chance. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
@@ -14,20 +14,20 @@ const DISPERSION_MEMORY = 0.8
 /** After a slice with this many times more or fewer rows than expected, earlier slices are ignored. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** Keeps the margin of `plannedRows` at one standard deviation or more; less would shrink as the variation grows. */
+/** Keeps the margin of `plannedRows` at one standard deviation or more. Otherwise more variance would reduce it. */
 const WORTH_MIN = Math.exp(0.5)
-/** Share of a slice's deviation from the expected rows that counts as a trend; smaller if chance explains it. */
+/** The share of a slice's deviation from the expected rows that is added to the trend; less if probably by chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** The first value of the trend: most reports have more rows per time towards the present. */
+/** The trend before the first slice: most reports have more rows per time towards the present. */
 const TREND_AT_FIRST = 0.03
-/** The maximum trend from slice to slice, as a difference of logarithms. */
+/** The maximum change of the density from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
 /**
- * Returns how many rows to plan for a response of at most `pageRows`, if the number varies by `dispersion` × pure
- * chance. With this margin, the expected cost of a slice with too many rows equals the expected cost of unused space.
+ * Returns how many rows to plan for a response of at most `pageRows`. `dispersion`: the variance of that number,
+ * divided by that of pure chance. The expected costs of too many rows and of unused space are then equal.
  */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)

@@ -21,7 +21,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Neighbours to compare in the sorted times. A row has at most two times, so one of two on a side is another row's. */
+/** Neighbours to compare in the sorted times. Two on each side, since the nearest may be the same row's second time. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a row's modification time that is more than `nearMicros` µs from all times of other rows, if one exists. */

@@ -1,7 +1,7 @@
 /**
  * Finds the last page of a response without a total: first by leaps to higher numbers, then by halving the distance.
- * The number of pages limits the rows, so a walk with that many rows has all of them (docs/PROOFS.md, "total"). Only a
- * short page with nothing new after it is the last one. After any other result, the search has no answer.
+ * The number of pages limits the rows, so a walk with that many rows has all of them (docs/PROOFS.md, "total"). The
+ * pages after the last one must be empty or repeat it. Otherwise the search has no result.
  */
 
 /**
@@ -39,7 +39,7 @@ export class LastPageSearch {
     this.#stop = stop
   }
 
-  /** Returns the last page; undefined before the search has ended, or if it ended at an odd page. */
+  /** Returns the last page; undefined before the search has ended, or if a page was `odd`. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }

@@ -37,7 +37,7 @@ export function previousRead(
 /** Returns the least time in milliseconds between a late row's modification and the moment when it became visible. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
-/** The steps to which the advised overlap is rounded up. */
+/** The advised overlap is rounded up to a multiple of one of these steps. */
 const STEPS_MS = [
   SECOND_MS,
   5 * SECOND_MS,
@@ -49,7 +49,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap is rounded up to the largest step that fits into it at least this many times. */
+/** The largest step is chosen that fits at least this many times into the advised overlap. */
 const STEPS_MIN = 2
 
 /** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */

@@ -61,7 +61,7 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with the number of the first page; undefined if the service refused the known number. */
+/** Returns the profile with the first page's number. Undefined: the service has refused the number known before. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -80,8 +80,8 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response with `rows` rows is complete if `asked` rows were requested. A response with `asked` rows
- * never is, even if longer pages were seen: a service that raised its page size may lower it again.
+ * Returns whether a response with `rows` rows is complete if `asked` rows were requested. With `asked` rows it counts
+ * as incomplete, even if longer pages were seen: a service that raised its page size may lower it again.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)

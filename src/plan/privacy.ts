@@ -29,7 +29,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored; undefined: those of all fields are stored. */
+  /** Fields whose arrays and objects are stored. Those of other fields are dropped; undefined: none are dropped. */
   readonly nested: ReadonlySet<string> | undefined
 }
 

@@ -30,7 +30,7 @@ export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
 
-/** Returns the body of the request for one page. `pageSize` in rows. */
+/** Returns the body of the request for one page. `page.size`: the requested number of rows. */
 export function bodyOf(
   report: Declaration,
   question: Question,
@@ -59,7 +59,7 @@ export function bodyOf(
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const exact = JSON as JSON & { rawJSON(text: string): unknown }
 
-/** An integer beyond 2^53 is text in the configuration, and digits without quotes in the request. */
+/** Returns the filters. An integer beyond 2^53 is text in the configuration, and is sent as digits without quotes. */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, value]) => {

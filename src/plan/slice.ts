@@ -41,20 +41,21 @@ export interface Findings {
   readonly counted?: Walk
   /** Whether there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
   readonly hidden?: boolean
-  /** The result of requests for parts of the span, which show whether a response that seems complete lacks rows. */
+  /** Whether requests for parts of the span show that its response, which seems complete, lacks rows. */
   readonly narrower?: NarrowerFinding
   /** Sum of the totals of the parts of the span. */
   readonly partTotals?: number
 }
 
 /**
- * `hidden`: a part has a row that the response lacks. `moved`: that row was only added meanwhile, or too many requests
- * were needed. `one instant`: at one instant, which can't be cut, there are at least as many rows as in the response.
+ * What requests for parts of a span show. `nothing new`: the first response has all of their rows. `hidden`: it lacks a
+ * row. `moved`: unclear, as rows were added meanwhile or too many requests were needed. `one instant`: one instant,
+ * which can't be cut, has at least as many rows as the first response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
-  /** The maximum number of rows on all pages. */
+  /** The maximum number of rows on all pages, computed from the number of the last page. */
   readonly total: number
   readonly number: number
   /** Whether the last page has fewer rows than the others. */
@@ -74,7 +75,7 @@ export interface Evidence {
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a page larger than usual: nothing else is left to try. */
+  /** True if the service refused a larger page size than usual: nothing else is left to try. */
   readonly isRefused?: boolean
 }
 

@@ -1,7 +1,7 @@
 /**
- * A queue of the spans that a run has not proven yet, earliest first. It also computes the length of the next slice:
- * from the total if the service returns one, else from the density of earlier slices and the modification times in the
- * last response that was too full. The length affects only the cost, because every slice is proven by itself.
+ * A queue of the spans that a run has not proven yet, earliest first. It also computes the length of the next slice. It
+ * uses the total, if there is one. Otherwise it uses the density of earlier slices and the times in the last response
+ * that lacked rows of its span. The length affects only the cost: every slice is proven by itself.
  */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
@@ -21,14 +21,14 @@ const SPARSE_PATIENCE = 3
  */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/** After more slices in a row with too many rows, each next slice is shorter by at least a fixed factor. */
+/** After more than this many slices in a row with too many rows, the next one is shorter by at least a fixed factor. */
 const HINTED_FAILURES_MAX = 3
-/** A slice is stuck if it is shorter than the one before and still has this share of its rows, as with a heap. */
+/** A slice is stuck, as at a heap, if it is shorter than the one before and has more than this share of its rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** A slice with more pages than this is cut alone. Other slices are joined with the rest of the span after them. */
+/** A slice with more pages than this is cut by itself. Other slices are first joined with the rest of the span. */
 const FAR_OVER = 6
 /** Share of the page that is left empty for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
@@ -72,9 +72,9 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** The ends of the next slices, chosen from the times in a response that was too full. */
+  /** The ends of the next slices, chosen from the times in a response that lacks rows of its span. */
   #cuts: Instant[] = []
-  /** The earliest modification time in the last response that was too full. */
+  /** The earliest modification time in the last response that lacks rows of its span. */
   #from: Instant | undefined
   /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
   #asked: Piece | undefined
@@ -91,7 +91,7 @@ export class SpanQueue {
   #goodLength = 0
   /** End of the shortest slice with too many rows; undefined: none. Many rows are known to be before it. */
   #tooFar: Instant | undefined
-  /** The last value of `#tooFar` to which a slice was extended in one step. */
+  /** The last `#tooFar` at which a slice was made to end at once, instead of step by step (`#approach`). */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -167,7 +167,7 @@ export class SpanQueue {
       this.#approach(span.until, this.#tooFar)
   }
 
-  /** Cuts the span because its response was too full. */
+  /** Cuts the span because one response can't contain all of its rows. */
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows } = overfull
     this.#pageRows = pageRows
@@ -234,7 +234,7 @@ export class SpanQueue {
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     const overall = rows / length
-    // If recent slices had nearly the average density of the remaining time, the average is the better estimate.
+    // If recent slices had nearly the average density of the remaining time, that average is the more exact density.
     const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
     if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
     const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
@@ -279,8 +279,8 @@ export class SpanQueue {
   }
 
   /**
-   * Moves the end of the next slice towards the dense rows by half of the distance. Once, it moves the whole way: there
-   * may be no rows in between, and halving alone would then need many requests.
+   * Ends the next slice halfway between `from` and `to`. Many rows are known to be before `to`. Once, the slice ends at
+   * `to`: there may be no rows in between, and halving alone would then need many requests.
    */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparse >= 2 && this.#leapt !== to

@@ -1,12 +1,12 @@
 /**
- * Chooses where to cut a span from the modification times in a response that was too full. They are a sample of how
- * rows are distributed over time. The result is a hint, never a proof. No order of rows is assumed; if the rows look
- * sorted, the cut is nearly exact.
+ * Chooses where to cut a span from the modification times in a response that lacks rows of the span. The times are a
+ * sample of how rows are distributed over time. The result is a hint, never a proof. No order of rows is assumed; if
+ * the rows look sorted, the cut is nearly exact.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's modification times, in the order of `newerBy`; undefined for a time that the row does not have. */
+/** A row's modification times, in the order of the report's `newerBy`; undefined for a time that the row lacks. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
@@ -34,7 +34,9 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of the planned rows for the next slice, by `failures`. The sample may lack rows. */
+/**
+ * Shares of the planned rows for the next slice after 1, 2, 3, 4 failures: if the density is known, or only the order.
+ */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */
@@ -109,7 +111,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the end of the longest slice with at most `wanted` of the sorted times, but at least the first time. */
+/** Returns the latest end of a slice with at most `wanted` of the sorted times, or with those equal to the first. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -120,9 +122,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the earliest time on the page `later`, if all its rows are later than those of the page `first` by one kind
- * of time. Undefined otherwise, or if that time is a bound of the span. The rows of the pages before `later`, and rows
- * with another, earlier time, are before the returned time.
+ * A row may have two times. If by one of these times all rows of the page `later` are later than those of the page
+ * `first`, returns the earliest such time on `later`. Undefined otherwise, or if the result is a bound of the span.
+ * Rows of the pages before `later`, and rows whose other time is earlier, are before the returned time.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -138,7 +140,7 @@ const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
  * Returns the parts of the span in which rows after the last page would be: later than both pages, or earlier if pages
- * go backwards in time. If rows have two times, a second, smaller part is returned too.
+ * go backwards in time. Since rows may have two times, there may be a second, smaller part.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

@@ -44,7 +44,7 @@ export class Walk {
   rows = 0
   /** Rows whose key was already on another page of this walk. */
   repeats = 0
-  /** Number of new rows on the page that was read last. */
+  /** Number of rows on the page that was read last and on no earlier page of this walk. */
   freshOnLastPage = 0
   /** Number of different rows on the first page, and on the page with the highest number. */
   firstRows = 0
@@ -86,7 +86,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** The number of rows on a full page: the page size in the response, or that of page 1 if page 1 is shorter. */
+  /** The number of rows on a full page: the response's `pageSize`, or the rows of page 1 if they are fewer. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -168,7 +168,7 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the page size in the response, or else as the first page. */
+  /** Returns whether the last page has as many rows as the response's `pageSize`, or else as the first page. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }

@@ -60,15 +60,15 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before that end, our clock may be wrong too, as when both run on one machine.
+  // If the service's clock is before `end`, both clocks may have been set back. At least the difference has elapsed.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
 /**
- * Returns whether the window begins no later than a window that is computed at `cut.clock`. False if a response shows
- * that the service's clock was set back. Ignores differences below a second, the resolution of that clock.
+ * Returns whether the window begins early enough for the service's time `cut.clock` in a response. False if that time
+ * shows that the clock was set back. Ignores differences below a second, the resolution of the clock.
  */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)

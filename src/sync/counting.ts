@@ -14,7 +14,7 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** The most ranges that one run reads, and the most comparisons in a row that may leave a difference unexplained. */
+/** Maximum number of ranges that one run reads again, and of successive comparisons without an explanation. */
 const CELLS_MAX = 8
 const FAILURES_MAX = 3
 /** Time until the next comparison after the comparisons were stopped, for example because a total is wrong. */
@@ -45,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   const comparison = new Comparison(context, reading, window.since)
   const found = await comparison.run(next.unexplained).catch(async (error: unknown) => {
-    // Recorded so that the next run does not read everything again, only to be stopped again.
+    // Records the stop; otherwise the next run would read everything again, only to be stopped again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -88,7 +88,7 @@ class Comparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // Rows that were created since the window was read are in the total alone. The next window reads them.
+    // The difference is of rows that were created after `until`. The next window reads those that this one lacks.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'

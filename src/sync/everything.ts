@@ -28,7 +28,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are only compared if there are few rows, because millions of keys need much memory. Else totals are requested.
+  // Keys are only compared if there are few rows, because millions of keys need much memory. Else totals are compared.
   const isSmall = (total ?? Infinity) <= loadRowsMax
   // The part before `youngFrom` is separate because it can be read page by page.
   const spans = splitAt(everything, youngFrom) ?? [everything]

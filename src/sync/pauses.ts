@@ -12,7 +12,7 @@ const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CRE
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
 
-/** Returns the paused reports with their errors. First ends pauses that were caused by a refusal of another client. */
+/** Ends the pauses that a refusal of another client caused. Returns the remaining paused reports with their errors. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
   // True if the pause remains: an operator made it, or the service refused the report to the present client.

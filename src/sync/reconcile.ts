@@ -22,7 +22,7 @@ const FUTURE_MS = 100 * 366 * DAY_MS
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Runs the incremental run before the reconcile, so that a worker can keep its scheduled run from overlapping. */
+  /** Does the incremental run before the reconcile. A worker's function also waits for a scheduled incremental run. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -33,7 +33,7 @@ export interface ReconcileFound {
   readonly missed: number
   /** Number of stored rows that differed from the service's although their modification time was the same. */
   readonly differed: number
-  /** Number of stored rows that this reconcile is the first not to find. They are not marked as deleted yet. */
+  /** Number of stored rows that the service did not return, for the first time. They are not marked as deleted yet. */
   readonly absent: number
   readonly deleted: number
 }
@@ -51,7 +51,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // Counts what this run has written. If it continues a reconcile, earlier runs of that have written further rows.
+  // Counts the rows that this run has written, without those of earlier runs of the same reconcile.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -119,7 +119,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   // The total without bounds shows whether all rows were in the slices.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
-  // The numbers may differ only because rows were added or removed. If all rows have a creation time, none was missed.
+  // Rows that were added or removed meanwhile change the total, too. If all rows have a creation time, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -92,7 +92,7 @@ async function allLoadedAgain(
   }
 }
 
-/** Returns the error for rows that were rejected under other privacy rules: they may have values that are private. */
+/** Returns the error for rows that were rejected under other privacy rules: some values may have become private. */
 const otherColumns = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -182,7 +182,7 @@ class Restaging implements AsyncDisposable {
     return [...this.#gone.values()]
   }
 
-  /** Returns the record of each audit entry with an empty window, so that the load deletes no other entries of it. */
+  /** Returns the records of the audit entries with empty windows, so that the load deletes no other entries. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
@@ -195,7 +195,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the values that the request fills in, from the rejected row's scope. */
+  /** Returns the columns that the request fills (currency, record), with the values in the rejected row's scope. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

@@ -13,11 +13,11 @@ import type { SyncContext } from '../context.ts'
 export interface Again {
   /** Trails that were last read at this time or before were read with another configuration. */
   readonly askedUntil: Instant
-  /** Stores that all trails of the entity were read again, so that later runs don't read them once more. */
+  /** Records that all trails of the entity were read again, so that later runs don't repeat it. */
   readonly done: () => Promise<void>
 }
 
-/** Returns the trails to read again after a change of the configuration, by the scope prefix of their entity. */
+/** Returns, by the scope prefix of each entity, which trails to read again after a change of the configuration. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

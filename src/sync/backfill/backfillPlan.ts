@@ -111,7 +111,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Returns the parts of the range with their totals. Halves the part with most rows while a request is worth it. */
+  /** Returns the range in parts with their totals. Halves the part with the most rows until parts are small enough. */
   async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined

@@ -22,7 +22,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws errors of walks and client, and CONFIG_INVALID if its configuration requests other rows. */
+/** Reads the window. Throws errors of walks and client, and CONFIG_INVALID if this process has other settings. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

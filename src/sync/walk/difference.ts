@@ -1,7 +1,7 @@
 /**
  * Finds deleted budgets (spec §3): the service can return deleted rows but does not mark them. A slice is read first
- * with deleted rows, then without them, so a row that is created in between is in both reads. A row that is edited in
- * between may leave the slice, so a row that the second read lacks is searched for among the rows modified since.
+ * with deleted rows, then without them. A row that is created in between is only in the second read and can't look
+ * deleted. A row that is edited in between may leave the slice, so it is searched for among the rows modified since.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -36,7 +36,7 @@ export class Difference {
   readonly #first: SliceSource
   /** The pages of the second read. Only keys are needed, so no collections are requested and nothing is staged. */
   readonly #pages: PageSource
-  /** Keys of rows that were modified during the reads and are not deleted, as far as these rows were requested. */
+  /** Keys of the rows that were modified since the first read and are not deleted, up to `#movedUntil`. */
   readonly #moved = new KeySet()
   #movedUntil: Instant | undefined
 
@@ -90,7 +90,7 @@ export class Difference {
     const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
     const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    // No filters, because an edit may have moved a row out of the report's filters although it was not deleted.
+    // Filters are left out, because an edit may have moved a row out of the report's filters without deleting it.
     for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }

@@ -49,7 +49,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** Reads what each verdict names, pages or a probe, until the slice is proven, has to be cut or is given up. */
+/** Does what each verdict requires (to read pages or to probe), until the slice is proven, has to be cut or fails. */
 async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -131,7 +131,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#count()
     } else {
-      // The walk back from the last page proved nothing. Its rows are dropped, and the pages are read again.
+      // A walk back from the last page has proved nothing, so its rows are dropped.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false
@@ -171,7 +171,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Reads backwards from the last page. A short last page was just read and is not read again. */
+  /** Walks back from the last page to page 1. A short last page was just read and is not read again. */
   async #count(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -106,7 +106,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Reads the span by creation time if rows may lack a modification time. Then yields its slices by modification. */
+  /** Yields the span's slices by modification time. Reads it by creation time first if rows may lack the former. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -206,7 +206,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** `dated`: every row has a time of creation. `unknown`: there is no total, or it changed during each attempt. */
+/** Whether every row has a creation time. `unknown`: there is no total, or it changed during each attempt. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
@@ -218,7 +218,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // Requested twice, before and after; otherwise the removal of a row could hide a row without a creation time.
+    // The total without bounds is requested twice, so that a removed row can't hide a row without a creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -1,6 +1,6 @@
 /**
- * Reads the modification times of a page's rows, to plan where a span is cut. Only this code parses whole rows, so it
- * is used only for the few responses that were too full, which are not stored.
+ * Reads the modification times of a page's rows, to plan where a span is cut. This parses whole rows, which is slow, so
+ * it is used only for the few responses that lack rows of their span, and for probes.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -31,7 +31,7 @@ function rowFrom(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // The times are only a hint, so an error is ignored here. The load of the row reports it.
+    // The times are only a hint, so a row that can't be parsed is left out. The load of the row reports the error.
     return undefined
   }
 }

@@ -12,7 +12,7 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than their total. Returns the number of the first page if this shows it. */
+/** Reads page 0 after walks with fewer rows than their total. Returns the first page's number; undefined if unclear. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -61,7 +61,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Requests page 0 only if page 1 lacks the row: a service that ignores page numbers has the row on any page. */
+/** Returns the number of the page with the row. If page numbers are ignored, any page has it: page 1 is tried first. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
   // If page 2 has the row too, the service repeats its last page for higher numbers. Page 1 may be such a repetition.
@@ -70,18 +70,18 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
   return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
 }
 
-/** Requests pages of one row each, so that there are several pages. A single row shows nothing. */
+/** Finds the first number by pages of one row each, so that there are several pages. A single row shows nothing. */
 async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
-  // Page 0 is read twice: a row may have been removed between the requests, so that page 1 shows the next row.
+  // Page 0 is read twice: if its row is removed after the first read, page 1 has another row even if page 0 repeats it.
   const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
   if (one.rowCount === 1 && isOther) return 0
   return first.page.rowCount > 1 ? 1 : undefined
 }
 
-/** Errors, other than a refusal, that a service may return for a page that does not exist. */
+/** Errors that a service may return for a page that does not exist, instead of a refusal. */
 const FAILURES: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
   'ANSWER_MALFORMED',
@@ -89,7 +89,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns undefined if the service has no page 0. For a server error, page 1 must still be readable afterwards. */
+/** Returns page 0; undefined if the service has none. After a server error, tests that page 1 is still readable. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
@@ -106,7 +106,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether the page has the rows that the walk lacks. For rows without a key, compares only their number. */
+/** Returns whether page 0 has rows that the walk lacks. For rows without a key, compares only their number. */
 function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
   if (keyed) return !page.keys.some((key) => walk.keys.has(key))
   return walk.distinct + page.rowCount === walk.totalCount

@@ -12,18 +12,18 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. If it is short, it shows by itself that it is the last one. If it is full, it is read again. */
+/** The last page. The walk back from it reuses this read if the page is short, and reads a full page again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The span as two parts, the first of about one load, with the probable number of rows of each part. */
+/** Where to cut a span of several loads: into two parts, the first of about one load, with their probable rows. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
 /** Share of a load's rows to plan for a part, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the number of the first page to request, and the number of the page after which a load is full. */
+/** Returns the page number to request first (`guess`), and the page number at which a load is full (`stop`). */
 function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -37,7 +37,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Finds the last page, or where to cut if more than a load is before it. Undefined if pages differ in length. */
+/** Returns the last page, or where to cut if more than a load is before it; undefined if the last page isn't found. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -58,7 +58,7 @@ export async function probeLastPage(
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // If higher numbers return the last page too, the lowest of these numbers is its number.
+    // Some services return the last page for higher numbers too. The lowest of these numbers is that of the last page.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
