@@ -16,7 +16,7 @@ interface CommandEntry {
   /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Examples to paste and hints. The help prints this text after the options. */
+  /** Hints, and examples that the user can paste. The help prints this text after the options. */
   readonly examples: string
   /** Imports the action. Its arguments are the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>

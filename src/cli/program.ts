@@ -22,7 +22,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   }
 }
 
-/** Returns arguments that the parser can read: help if there are none, and SQL after `--`. */
+/** Returns the arguments for the parser: `--help` if there are none, and `--` before SQL that begins with a comment. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
@@ -35,7 +35,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
 /** Matches SQL that begins with a comment (`--`). No option matches, because options contain no white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves SQL that begins with a comment after `--`, so that the parser does not take it for an option. */
+/** Moves SQL that begins with a comment to the end, behind `--`. Otherwise the parser would read it as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]

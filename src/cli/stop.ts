@@ -90,7 +90,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // The abort comes before the message, because it clears the progress lines.
+    // Aborts before it prints the message, because the abort erases the progress lines.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With `--json`, the view already logs the outcomes of a sync. Otherwise they are written to the run logs only.
+    // With `--json`, the view already logs the outcomes of a sync. Without it, only the run logs contain outcomes.
     onEnded: (kind, outcome) => {
       if (loudness.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -93,7 +93,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands delete old log lines. They do so once an hour.
+      // Without a worker, only commands delete old log files. A command that begins the file of a new hour does so.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

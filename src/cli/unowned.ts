@@ -1,4 +1,4 @@
-/** Explains why no worker owns the warehouse. Other workers may run, but without the role `load` they read nothing. */
+/** The message that no worker owns the warehouse. Workers may run without the role `load`, but they load no rows. */
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { Config } from '../config/config.ts'
 import { counted } from './layout.ts'
@@ -7,7 +7,7 @@ import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../worker/heartbeat.ts'
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Returns a text about which workers run, if any, although none owns the warehouse. */
+/** Returns the message that no worker owns the warehouse, and which workers run nevertheless. */
 export async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await atTheQueue(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`

@@ -31,9 +31,9 @@ export interface Engine {
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns what it was, for example `a run`; undefined if there is no such run. */
+  /** Stops an active or waiting run. Returns its description for messages, as `a run`; undefined without such a run. */
   callOff(id: string): Promise<string | undefined>
-  /** Returns what a run was that `callOff` stopped earlier; undefined if no such run was stopped. */
+  /** Returns the description of a run that `callOff` stopped earlier; undefined if `callOff` stopped no such run. */
   calledOffBefore(id: string): string | undefined
   /** Starts runs that were prevented by pauses of these reports. Call it when the pauses have ended. */
   restart(reports: readonly ReportName[]): Promise<void>

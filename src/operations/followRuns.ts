@@ -1,6 +1,6 @@
 /**
  * Requests runs for a caller and waits for them. Only runs that begin after the request count: a run that is already
- * active may miss the change that the caller expects. If the store loses a request, it is repeated.
+ * active may miss the change that the caller expects. If the store loses a request, the request is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -21,7 +21,7 @@ export interface FollowOptions {
 
 const LOOK_EVERY_MS = 2_000
 
-/** Requests a run of each report and waits for all. Returns them in the given order. Rejects if the caller leaves. */
+/** Requests a run of each report. Returns all ended runs in the reports' order. Rejects if the caller leaves. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
@@ -72,7 +72,7 @@ async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Each report whose outcome is missing has an active run here, which reports its own end. No request is repeated.
+    // Each report without an outcome has an active run here, which will report its end. No request was lost.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -20,7 +20,7 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Aborts the operation. If the worker executes it, aborts only the wait for its answer. */
+  /** Aborts the operation. If a worker executes the operation, aborts only the wait for the answer. */
   readonly signal: AbortSignal
   /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>

@@ -22,7 +22,7 @@ import type { WorkerOperations } from './workerOperations.ts'
 /** Maximum number of bytes in a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
-/** Returns the path of the owner's socket: next to the warehouse, or in the temporary folder if that is too long. */
+/** Returns the path of the owner's socket: next to the warehouse or, if that is too long, in the temporary folder. */
 export function socketPathOf(warehouse: string): string {
   const beside = `${warehouse}.sock`
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside

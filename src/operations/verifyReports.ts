@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // Copies the prefix for long numbers from the published copy. Otherwise equal rows would seem different.
+  // The UPDATE copies the prefix for numbers from the published copy. With another prefix, equal rows would differ.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)

@@ -7,7 +7,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 import type { WaitingRun } from './contract.ts'
 
-/** Returns a waiting run's identifier. For a backfill, it is the backfill's, which stays the same over several runs. */
+/** Returns a waiting run's identifier. For a backfill, returns the backfill's identifier, which all its runs share. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 

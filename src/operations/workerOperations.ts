@@ -42,7 +42,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerParts
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** Stopped runs that the bookkeeping tables don't contain. A second `cancel` of such a run gets the same answer. */
+  /** The last runs that `cancel` stopped. A second `cancel` of such a run succeeds, although the run has ended. */
   readonly #calledOff: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -119,7 +119,7 @@ export class WorkerOperations implements Engine {
     return this.#calledOff.find((each) => each.id === id)?.what
   }
 
-  /** Continues backfills that the pause stopped or delayed, and requests a run of each report. */
+  /** Continues backfills that the pause stopped or delayed, and requests a run of each enabled report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {

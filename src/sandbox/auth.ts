@@ -69,7 +69,7 @@ export class Auth {
     })
   }
 
-  /** Returns 401 for a token that is missing, expired or without the scope; 403 for a forbidden report (spec §5). */
+  /** Checks the token (spec §5). Rejects with 401 without a valid token or scope, with 403 for a forbidden report. */
   async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)

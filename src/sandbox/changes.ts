@@ -1,7 +1,7 @@
 /**
- * Changes rows, and with each change the row's modification times and its audit entries. Changes are drawn from one
- * seeded sequence; times are read from the service's clock. An edit of an event's child changes only
- * `aggregateRecordModified` (spec §2).
+ * Changes rows, and with each change the row's modification times and its audit entries. Random choices come from one
+ * seeded sequence, times from the service's clock. An edit of an event's child changes only `aggregateRecordModified`
+ * (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -35,7 +35,7 @@ interface ItemsChange {
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** Each kind of change with the end of its percentages. Example: 62 − 40 = 22 % of ticks edit a child. */
+/** Kinds of changes with cumulative percentages. Example: 62 − 40 = 22 % of the random changes edit a child. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -185,7 +185,7 @@ export class Changes {
     return { ...made, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Updates both modification times of the row, because a field of the row itself changes. */
+  /** Sets fields and both modification times of a row, and adds an audit entry. Not for changes of child items. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -204,7 +204,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // A changed modification time requires a changed item, so a row without items gets one.
+    // A row without items gets one. Otherwise its modification time would change without a changed item.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)

@@ -79,7 +79,7 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount of money that JSON.stringify writes with all digits. `euros` is the range for `cents`. */
+  /** Returns an amount that JSON.stringify writes with all digits. The range `euros` is used only for `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
@@ -108,7 +108,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Each field has one style; with the style `mixed`, each row has one. */
+  /** Returns a date-time as text. Each field has one style, unless the style is `mixed`: then each row has one. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.makings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -5,7 +5,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Adds types that TypeScript lacks: Node has `JSON.rawJSON` and the source text of parsed values. */
+/** Types for two features of Node that TypeScript lacks: `JSON.rawJSON` and the source text of parsed values. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(

@@ -57,7 +57,7 @@ export interface SandboxOptions {
 
 type Undrawn = 'itemsPerCollection' | 'timeStyle'
 
-/** The options with their defaults. If an option is still undefined, the seed decides. */
+/** The options with their defaults. The options in `Undrawn` have none: if undefined, the seed decides. */
 export type Settings = {
   readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
 } & Pick<SandboxOptions, Undrawn>

@@ -1,4 +1,4 @@
-/** Makes random changes at a rate per second, in small portions, until it is stopped. */
+/** Makes random changes at a rate per second, in small portions, until `stop` is called. */
 import type { Clock } from '../clock.ts'
 
 const PORTION_MS = 50

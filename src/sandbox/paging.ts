@@ -20,7 +20,7 @@ export interface Page {
   readonly totalCount: number
   /** True if other pages have rows too. */
   readonly isPartial: boolean
-  /** True if the page is after the last page, or after the last page that the service allows. */
+  /** True if the page begins after the last row, or ends after the last row that the fault `cap` allows. */
   readonly isBeyond: boolean
 }
 

@@ -53,7 +53,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value matches. Ignores case, as most databases do. A list matches if it contains the value. */
+/** Returns whether the value equals the wanted one (ignoring case, as most databases do) or is in the wanted list. */
 function isAsWanted(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

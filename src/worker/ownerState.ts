@@ -1,5 +1,5 @@
 /**
- * A table of states that says whether this process owns the warehouse. The owner's console reads from the warehouse.
+ * Records whether this process owns the warehouse, in three states. The owner's console reads from the warehouse.
  * `/readyz` reports whether this process knows who the owner is.
  */
 import type { ConsoleBackend } from '../console/backend.ts'
@@ -38,7 +38,7 @@ export class WarehouseOwnership {
     this.#move('standby')
   }
 
-  /** Records that this process no longer owns the warehouse. Does nothing if it never did. */
+  /** Records that this process no longer owns the warehouse. Does nothing if this process did not own it. */
   leave(): void {
     this.#backend = undefined
     if (this.#state === 'owner') this.#move('opening')

@@ -11,7 +11,7 @@ import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
 
-/** Returns the token for readers; undefined if nothing is served. A token that is generated is printed once. */
+/** Returns the token for readers; undefined without a live server. Generates and prints a token if none is set. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },
@@ -32,7 +32,7 @@ export interface LiveServing extends AsyncDisposable {
   readonly onPublished: () => Promise<void>
 }
 
-/** Starts the live server; undefined if none is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
+/** Starts the live server. Returns undefined if none is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
 export async function startServing(
   config: Config,
   { token, log }: { token: Secret | undefined; log: Log },

@@ -51,7 +51,7 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   })
 }
 
-/** Returns the text for a stopped command: how to continue the backfill. In a worker, it continues by itself. */
+/** Returns how to continue a backfill whose command was stopped. A worker continues its backfills by itself. */
 function howToGoOn({ report, backfillId, windows }: Partial<Progress> = {}): string {
   if (report === undefined || windows === undefined) return 'nothing was read yet; the same command begins again\n'
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`

@@ -1,4 +1,4 @@
-/** `tidemark pause` makes syncs skip reports, `tidemark resume` ends that. */
+/** `tidemark pause` makes all runs skip the named reports. `tidemark resume` ends these pauses. */
 import { errorFrom } from '../../operations/contract.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'

@@ -10,7 +10,7 @@ import { known } from '../wanted.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again, also those of disabled reports. A row that is rejected again is no failure. */
+/** Loads rejected rows again, also those of disabled reports. The command succeeds even if rows are rejected again. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** `tidemark schema`: prints the tables of the published copy, or of an empty warehouse. */
+/** `tidemark schema`: prints the tables of the published copy or, before the first sync, of an empty warehouse. */
 import path from 'node:path'
 import { stringify } from 'yaml'
 import { dbtSources } from '../../../schema/dbt.ts'

@@ -94,7 +94,7 @@ function advice(verified: Verified): string[] {
   ]
 }
 
-/** Returns a line with the number of stored rows that could not be compared, because they match no window. */
+/** Returns a line about stored rows that have no modification time and were not returned: they were not compared. */
 function notCompared(verified: Verified): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

@@ -31,7 +31,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface Room {
   readonly free: number
   readonly size: number
-  /** Growth of the warehouse in bytes per day; undefined if the warehouse is younger than `PACE_DAYS`. */
+  /** Growth of the warehouse in bytes per day; undefined if it can't be estimated, as in the first `PACE_DAYS`. */
   readonly growth: number | undefined
 }
 
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** Returns growth in bytes per day: file size × share of newly inserted rows. Updates reuse space and don't count. */
+/** Estimates growth in bytes per day from the share of rows inserted in the last `PACE_DAYS`. Updates reuse space. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined

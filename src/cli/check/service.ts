@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** Minimum lifetime of a token (ms) without a warning. Shorter ones need many token requests, which may be limited. */
+/** Tokens with a shorter lifetime (ms) cause a warning: they need many token requests, which may be limited. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -86,7 +86,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** Returns a query from the report's start to now, without collections. For audit reports, it concerns record 1. */
+/** Returns a query from the report's start to now, without collections. For audit reports, queries record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -137,7 +137,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has other rows than page 1, the service returned less than a full page 1.
+  // A bare array has no total. If page 2 has rows that page 1 lacks, the service allows fewer rows per page.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined

@@ -32,7 +32,7 @@ export interface ChangeMade {
   readonly field?: string
 }
 
-/** Milliseconds after which the service is killed if it has not ended. */
+/** Milliseconds for which the demo waits for the service to end before it kills the service. */
 const END_MS_MAX = 2_000
 
 export async function startService(shell: Shell, rows: number): Promise<DemoService> {

@@ -65,7 +65,7 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
 
 const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
 
-/** The package is imported only when a prompt is needed, because commands must start fast. */
+/** Imports the package for prompts. Called only when a prompt is needed, because commands must start fast. */
 const prompts = () => import('@inquirer/prompts')
 
 const asked = {

@@ -46,7 +46,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns why the request is rejected; undefined if it may pass. Never throws: plugins have own error handlers. */
+/** Returns why the request is rejected; undefined if it may pass. Never throws, because plugins may handle errors. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -56,7 +56,7 @@ function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'log
   return wantsPage(request) ? 'login' : loginNeeded()
 }
 
-/** Returns whether a login exists or is not needed. Throws CONSOLE_REFUSED, and the errors of `checkToken`. */
+/** Returns false if the request needs a login and has none. Throws CONSOLE_REFUSED, and the errors of `checkToken`. */
 function pass(gate: GateOptions, request: FastifyRequest): boolean {
   if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
   const machine = bearerOf(request)

@@ -24,7 +24,7 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** Actions whose request contains only reports: path, action, summary. */
+/** Actions whose request contains only reports. Each line has the path, the action, and the summary for OpenAPI. */
 const ON_REPORTS = [
   ['/api/sync', 'sync', 'An incremental run of each report, now'],
   ['/api/pause', 'pause', 'Makes runs skip these reports'],

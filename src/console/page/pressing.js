@@ -11,14 +11,14 @@ const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Ends a press that lasts too long; undefined while no element is pressed. @type {(() => void) | undefined} */
+/** Cancels the timer that ends a press; undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Resolves when no element is pressed. @returns {Promise<void>} */
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws until `release`, and for at most `ms` milliseconds. @param {number} ms */
+/** Delays redraws until `release` is called, or for `ms` milliseconds if it is not. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
@@ -36,7 +36,7 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar clicks on release, so the press lasts. Other keys click at once.
+// The space bar causes a click when it is released, so holding it is a press. Other keys cause a click at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 // A click ends the press. It follows the release at once for a mouse, later for a finger.

@@ -25,7 +25,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the common part of the definition: fields, edits and compared fields. */
+/** Returns the common part of the definition: fields, edits, and the fields that filters are compared with. */
 export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   return {

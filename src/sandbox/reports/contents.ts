@@ -18,7 +18,7 @@ export const affiliateOf = (dice: Dice): number | null =>
 /** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of an event. With `number`, the event is slightly older than the row of that number. */
+/** Returns the identifier of a random event or, with the row's `number`, of an event slightly older than the row. */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
   const { events } = dice.makings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')

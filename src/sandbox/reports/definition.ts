@@ -54,7 +54,7 @@ export interface Definition {
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
-  /** The range of `amount` in euros if the option `amounts` is `cents`. */
+  /** The range of `amount`, in euros. Used only with the option `amounts: cents` (amounts with two decimals). */
   readonly amountEuros?: Range
   /** Maps a parameter to the field that is compared with it, if their names differ. */
   readonly comparesWith?: Readonly<Record<string, string>>
