@@ -61,7 +61,7 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   seen_max: 'Rows of the largest page that was seen',
   since: 'Start of the window, included; null: without a lower bound',
   started_at: 'When it began',
-  state: 'pending, running, done, failed, stopped or cancelled',
+  state: 'running, done, failed, or stopped (by a person, the worker or a newer run)',
   table_name: 'The table',
   taken_at: 'When it was taken',
   total_count: 'Rows of the window as the service counted them; null where it does not',

@@ -27,7 +27,8 @@ export interface BookTable {
 const DELETIONS: Record<Deletes, string> = {
   flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have none: they are read with and without deleted rows, as budgets are',
   diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it: then it was edited between the two',
-  absence: 'a row that two complete reconciles in a row did not return is marked with `is_deleted = true`',
+  absence:
+    'within two runs: the total of the service is compared with the rows held, and a row that is absent twice is marked with `is_deleted = true`. Reconciles find it too. Never while the report has filters',
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
@@ -42,16 +43,28 @@ export function dictionary(books: readonly BookTable[], held?: WarehouseColumns)
   return [
     '# Tables',
     '',
-    'For people who write queries: every table and every documented column, with its type and meaning. The page is',
-    'generated from the declarations in `schema/reports` and from the books of an empty warehouse.',
+    'For people who write queries: every table and every documented column, with its type and meaning. How to query them is',
+    'in [READING.md](READING.md). The columns of your own copy, also those of undocumented fields, are printed by',
+    '`npx tidemark schema --format markdown` and by this statement:',
     '',
-    '- `current.<table>` contains the rows that are not deleted, without the system columns: begin there.',
-    '- `main.<table>` contains all rows, deleted ones too, with the [system columns](#system-columns).',
-    '- `history.<table>` contains every version of every row, for reports with [history](#history).',
-    '- `tidemark.<table>` contains the [books](#books): how complete each table is, runs, loads, rejected rows and more.',
-    '- A service sends more fields than its specification documents. Each such field becomes a column when it is first',
-    '  seen; the table `tidemark.columns` lists these columns, and `npx tidemark schema --format markdown` prints this page',
-    '  with them.',
+    '```sql',
+    `SELECT column_name, data_type, comment FROM duckdb_columns() WHERE schema_name = 'current' AND table_name = 'events'`,
+    '```',
+    '',
+    '| table | contains | key | child tables |',
+    '|---|---|---|---|',
+    ...reports.map(tableOf).map(indexRow),
+    '| [tidemark.…](#books) | the books: how complete each table is, runs, loads, rejected rows | – | – |',
+    '',
+    '| schema | contains |',
+    '|---|---|',
+    '| `current` | the rows that are not deleted, without the system columns: begin there |',
+    '| `main` | all rows, deleted ones too, with the [system columns](#system-columns) |',
+    '| `history` | every version of every row, for reports with [history](#history) |',
+    '| `tidemark` | the [books](#books) |',
+    '',
+    'A service sends more fields than its specification documents. Each such field becomes a column when it is first seen;',
+    '`tidemark.columns` lists these columns.',
     '',
     ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
@@ -142,12 +155,36 @@ function historyChapter(): string[] {
   ]
 }
 
+const indexRow = ({ name, key, children }: ReportTable): string =>
+  `| [${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length} |`
+
+/** The questions that readers ask, and the book with the answer. The other books are for Tidemark itself. */
+const QUESTIONS = [
+  ['How complete is a report, and why not more?', 'freshness'],
+  ['Which rows could not be stored, and why?', 'rejected_rows'],
+  ['Which columns are new or were widened?', 'schema_changes'],
+  ['Which fields became columns?', 'columns'],
+  ['What ran, how long, and why did a run fail?', 'runs'],
+  ['Which load wrote a row (`_load_id`)?', 'loads'],
+  ['Which time was read, and how was that proven?', 'windows'],
+  ['Which time was read without a gap?', 'covered'],
+  ['What did the last reconcile find?', 'reconciles'],
+  ['Which audit trails were skipped?', 'skipped_records'],
+  ['Since when are versions kept?', 'histories'],
+] as const
+
 function booksChapter(books: readonly BookTable[]): string[] {
   return [
     '## Books',
     '',
     'Schema `tidemark`. Begin with the view `freshness`: one row for each report. Times without another clock in their',
     'meaning are of the machine that runs Tidemark.',
+    '',
+    '| question | table |',
+    '|---|---|',
+    ...QUESTIONS.map(([question, name]) => `| ${question} | [${name}](#tidemark${name}) |`),
+    '',
+    'The other tables are how Tidemark remembers its work, and can change between versions.',
     '',
     ...books
       .toSorted((a, b) => Number(b.name === 'freshness') - Number(a.name === 'freshness'))
@@ -171,7 +208,7 @@ const origin = (child: ChildTable): string =>
   `the collection \`${child.field}\` (requested by \`expand.${child.flag}\`)`
 
 const childNote = (key: readonly string[]): string =>
-  `Each child table has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} and one column per field of its items.`
+  `Each child table has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} ([meaning](#child-tables)) and one column per field of its items.`
 
 function childChapter(child: ChildTable, held: WarehouseColumns): string[] {
   const columns = withoutSystem(held.get(child.name))
