@@ -96,7 +96,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** Freshness only warns, because a report may have no changes for some days. `runTable` detects failing runs. */
+/** A table without new rows for a week only warns: there may be no changes. `runTable` detects failing runs. */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -179,7 +179,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Returns a dbt table of the report's successful runs. It is stale if no run succeeded for several intervals. */
+/** Returns a dbt table of the report's runs. dbt calls it stale if no run succeeded for several intervals. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {

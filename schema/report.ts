@@ -32,15 +32,15 @@ export interface AskedColumn {
   readonly meaning: string
 }
 
-/** The two parameters that bound a time. Both bounds are inclusive (spec §4, rule 1). */
+/** Names of the two request parameters that bound a time. Both bounds are inclusive (spec §4, rule 1). */
 export interface Window {
   readonly since: string
   readonly until: string
 }
 
 /**
- * How deleted rows are recognised: by a flag, by the difference of two reads, by absence from two successive
- * reconciles, or not at all.
+ * How deleted rows are recognised: by a flag, by the difference of two reads, by absence from two complete reads
+ * (reconciles or comparisons of counts), or not at all.
  */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
@@ -85,7 +85,7 @@ export interface Declaration {
 
 type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
-/** Returns the declaration, frozen and with defaults filled in. Its type keeps the literal values. */
+/** Returns the declaration, frozen and with defaults. Its type has the exact names and values, not only `string`. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {
@@ -93,7 +93,7 @@ export function defineReport<const D extends Omit<Declaration, Optional> & Parti
   return Object.freeze({ ...defaults, ...declaration }) as Declaration & D
 }
 
-/** Returns a function that declares a field of this type, from its meaning and its names in other row shapes. */
+/** Returns a function that declares a field of this type. Its arguments are the field's `meaning` and `also`. */
 const field =
   (type: FieldType) =>
   (meaning: string, also?: readonly string[]): Field =>
@@ -111,6 +111,6 @@ export const many = (field: string): Collection => ({ field, holds: 'many' })
 /** Declares a collection that is one object: at most one child row. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Declares arrays whose fields have the same names as their flags. */
+/** Declares several collections that are arrays, each in a field with the same name as its `expand` flag. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

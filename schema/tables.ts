@@ -22,7 +22,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column, and the fields of the row that fill it: several if row shapes differ. */
+/** A documented column. `sources`: the fields that fill it, several if the row's shapes have different names for it. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }

@@ -9,7 +9,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Maximum of `overlap` and `settle` (ms): ten years, so that sums of instants stay exact. */
+/** The greatest value allowed for `overlap` or `settle` (ms): ten years, so that sums with instants are exact. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -29,7 +29,7 @@ const protocolProblem = ({ protocol, hostname }: URL): string | undefined =>
     ? undefined
     : 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 
-/** Checks the address of a webhook. A query is allowed, because many receivers identify the sender by one. */
+/** Checks the address of a webhook. It may have a query (`?key=…`), by which many receivers identify the sender. */
 export const webhookProblem: Check = (text) => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
   const url = new URL(text)

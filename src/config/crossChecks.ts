@@ -1,4 +1,4 @@
-/** Checks that the file's schema can't express: a variable may set the value, or settings exclude each other. */
+/** Checks for which the file's schema is not enough: a variable may set the value, or two settings contradict. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'

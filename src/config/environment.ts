@@ -56,7 +56,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the key at `path` or a section that contains it; undefined if none has. */
+  /** Returns the set variable for the key at `path`, or for a section around it; undefined if no variable sets it. */
   variableAt(path: Path): string | undefined
 }
 
@@ -112,7 +112,7 @@ export interface Misspelling {
   readonly meant: string
 }
 
-/** Returns the set variables that resemble one of Tidemark's, but are none. Others may belong to other programs. */
+/** Returns the set variables whose names resemble a variable of Tidemark. Other names may belong to other programs. */
 export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text. The problem that `check` returns, if any, is the error message. */
+/** Returns a schema for text that `check` accepts. For other text, the error message is what `check` returns. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -14,7 +14,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. For a number that is too small or too large, issues.ts writes the message. */
+/** Returns a schema for whole numbers. If limits are added to it, issues.ts writes their error messages. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 

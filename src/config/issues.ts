@@ -1,4 +1,4 @@
-/** Describes the schema's errors for an operator: which key, what its value must be, which key was probably meant. */
+/** Describes the schema's errors for an operator: which key is wrong, what it must be, which key was probably meant. */
 import { z } from 'zod'
 import { pathText, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -42,7 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Removes optional and default wrappers from a schema. */
+/** Returns the schema inside zod's wrappers for optional keys and default values. */
 function bare(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? bare(schema.unwrap()) : schema

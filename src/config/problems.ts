@@ -20,7 +20,7 @@ export type WhereOf = (path: Path) => string
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the unchecked setting at a path; undefined if there is none. */
+/** Returns the setting at a path of a configuration that was not checked yet; undefined if there is none. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -28,7 +28,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder without a `tidemark.yaml`, if none was found. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder, if no `tidemark.yaml` was found in it. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -13,7 +13,7 @@ import {
 } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
-/** The reports whose changed rows can be audited. Reports that are read record by record cannot. */
+/** The reports whose rows can be audited: all except audit reports, which need one request per record. */
 export const followable: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)

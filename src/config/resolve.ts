@@ -75,7 +75,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Returns the service's settings. If the address or the client identifier is missing, that is already reported. */
+/** Returns the service's settings. `missingSettings` has already reported a missing address or client identifier. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

@@ -48,7 +48,7 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Returns how often the report is reconciled. Audit reports never are, because audit entries never change. */
+/** Returns how often the report is reconciled. Audit reports are never reconciled: audit entries do not change. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 

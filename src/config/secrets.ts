@@ -33,7 +33,7 @@ const SETTINGS = {
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** Problems are added to this list. A function that has added a problem returns undefined. */
+  /** The list to which the functions below add problems. After adding one, a function returns undefined. */
   readonly problems: Problem[]
 }
 

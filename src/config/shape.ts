@@ -121,7 +121,7 @@ export interface Config {
   /** The lake; undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
   readonly published: string
-  /** A directory on the warehouse's file system, so that a rename can move files between them. */
+  /** Absolute path of the directory of staged files: the path of the warehouse with `.staging` appended. */
   readonly staging: string
   /** Directory of DuckDB's extensions. Always set if an extension is needed. */
   readonly extensions?: string

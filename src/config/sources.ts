@@ -62,7 +62,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // A secret and its _FILE variable set the same value. If the real environment sets one, both in `.env` are ignored.
+  // NAME and NAME_FILE set the same secret. If the real environment has either one, `.env` must not set the other.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

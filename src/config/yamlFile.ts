@@ -29,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Returns the value with resolved aliases. Returns `ALIASES` if an alias is unknown or the value would be huge. */
+/** Returns the value with aliases replaced; the text `ALIASES` if an alias is unknown or they would make it huge. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))

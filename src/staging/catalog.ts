@@ -10,9 +10,9 @@ const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** The name in the staged file. No two names differ only by case, since DuckDB's column names ignore case. */
+  /** The field's name in the staged file. It differs from other names by more than case, which DuckDB ignores. */
   readonly stagedName: string
-  /** The staged name as JSON; undefined if it equals the name that was sent. */
+  /** The staged name as JSON; undefined if it equals the service's name of the field. */
   readonly respelled: Buffer | undefined
   readonly id: number
   kinds: Kinds
@@ -35,7 +35,7 @@ export interface CatalogText {
 
 export interface TrieNode {
   readonly field: CatalogField | undefined
-  /** The field's name as sent, with both quotes. */
+  /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
   /** The name of a field that occurs twice on the path to this node; undefined if none does. */
   readonly twice: string | undefined
@@ -75,7 +75,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from its `toText`, with the same staged names and shape numbers: for loads, not for scans. */
+  /** Restores a catalogue from `toText`, with its staged names and shape numbers. It has no trie: for loads only. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -117,7 +117,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair is changed in each row, so it must not be recognised by its bytes alone.
+    // A name with half a surrogate pair is replaced in each row. `likely` would skip that, so it is not set.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }

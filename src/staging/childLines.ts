@@ -33,7 +33,7 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to `COMPARED_MAX` identifiers, a loop is faster than a Set; up to `COPIED_MAX` bytes, faster than `copy`. */
+/** A loop is faster than a Set for up to `COMPARED_MAX` identifiers, and than `copy` for up to `COPIED_MAX` bytes. */
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
@@ -58,7 +58,7 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** Returns the position of a field's value; 0 if the item does not have the field. */
+  /** Returns the first byte's position of a field's value; 0 if the item does not have the field. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
@@ -95,7 +95,7 @@ class Collection implements CollectionPage {
   }
 
   add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
-    // Each value is written twice: within the item, and as a field. A missing value needs the bytes of its mark.
+    // Each value is written twice: within the item, and as a field. A missing field is written as `ABSENT`.
     this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
     const { bytes } = this.#json
     const start = this.#end
@@ -139,7 +139,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of one row's items: null for an item without one, undefined if it is no plain number. */
+  /** Records the identifiers of one row's items: null for an item without identifier, undefined for no plain number. */
   sawIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true

@@ -1,4 +1,4 @@
-/** Writes whole numbers as digits. A page has tens of thousands of numbers, for which strings would be too slow. */
+/** Writes whole numbers as ASCII digits into a buffer. A page has tens of thousands, so strings would be too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 const ZERO = 0x30
@@ -12,7 +12,7 @@ export function writeDigits(out: Buffer, at: number, value: number): number {
   for (let power = 10; power <= value; power *= 10) digits += 1
   let rest = value
   let i = at + digits - 1
-  // JavaScript divides numbers of more than 31 bits slowly, so the lower digits are split off once.
+  // JavaScript divides numbers of more than 31 bits slowly, so such a number is divided once into two smaller ones.
   if (rest > 0x7fffffff) {
     const upper = Math.floor(rest / 1e8)
     let lower = rest - upper * 1e8

@@ -24,7 +24,7 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
-/** Maximum number of values whose hash is cached, because the same values occur often. */
+/** Maximum number of values in the cache of hashes. The cache saves time, since values repeat often. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
@@ -121,7 +121,7 @@ class PageEdits {
     })
   }
 
-  /** Replaces the value as the rule requires. A null stays, because it reveals nothing. */
+  /** Replaces the value by its hash (`hash`) or by null (`drop`). A null stays, because it reveals nothing. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === NULL_LETTER) return end

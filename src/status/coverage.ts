@@ -14,7 +14,7 @@ import { privacyTextOf } from '../sync/privacy.ts'
 export interface ScopeCoverage {
   /** A currency, or ''. For audit reports, the common start of the records' scopes. Example: `3:` for entity 3. */
   readonly scope: string
-  /** False for a currency that was removed from the configuration. */
+  /** Whether runs still read this scope: false for a currency that was removed from the configuration. */
   readonly asked: boolean
   readonly covered: readonly Span[]
   /** Empty for a scope that is no longer configured, since no run would close its gaps. */
@@ -54,7 +54,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Joins coverage with the mark of the same scope, and with the records whose scopes begin with that scope. */
+/** Query of each stored coverage with the mark of its scope and, for an audited entity, the number of its records. */
 const ASKED = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,

@@ -33,7 +33,7 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** Time from the first failed attempt to the next one. It doubles after each further failure, up to a day. */
+/** Time from the first failed attempt to the second. The time doubles after each further failure, up to a day. */
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
@@ -65,8 +65,8 @@ export interface DueRecord {
   /** The service's time when the trail was last read. */
   readonly askedAt: Instant | undefined
   /**
-   * Start of the run that last read the trail, by this machine's clock; when the mark was written if the books no
-   * longer contain the run.
+   * Start of the run that last read the trail, by this machine's clock. If that run is no longer in the books: when
+   * the mark was written.
    */
   readonly begunAt: Instant | undefined
   /** True if the trail was read with another configuration. Then all of its entries are read again. */
@@ -79,11 +79,11 @@ export interface RecordsRequest {
   /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** The report whose changed rows are the records (this is also its table's name), and its key column. */
+  /** The report whose changed rows are the records, which is also the name of its table. Next: its key column. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails that were last read at this time or before were read with another configuration; undefined: none. */
+  /** Trails last read up to this time were read with another configuration. Undefined: no trail was. */
   readonly again?: Instant | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
  * The facts for the plan of a backfill, from a warehouse or the published copy: above all, how the report's rows are
- * distributed over time. A bare array (JSON without an envelope) has no total, so stored rows decide its windows.
+ * distributed over time. A report without totals is cut into windows by its stored rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -40,7 +40,7 @@ export const EMPTY_BASIS: BackfillBasis = {
   pauses: () => Promise.resolve([]),
 }
 
-/** Maximum number of parts into which a span is cut, approximately. */
+/** Approximate number of parts into which a span with many stored rows is cut. */
 const STRETCHES = 512
 
 /** Cuts the span into parts with about equally many stored rows; undefined if no row has a time in the span. */

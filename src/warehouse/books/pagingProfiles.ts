@@ -6,7 +6,7 @@ import type { Sql } from '../database/duckdb.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The stored profile before the walks. Set only if the walks have found it wrong. */
+  /** The profile that was stored when the reading began. If it is still stored, the new profile replaces it. */
   readonly knew?: PagingProfile
 }
 
@@ -31,7 +31,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   }
 }
 
-/** Stores the paging profile that a walk has learned, combined with what other walks have stored since it began. */
+/** Stores the paging profile that a walk has learned. If another walk has stored one meanwhile, joins the two. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -13,7 +13,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes entries that ended before `before`, in the caller's transaction. Returns how many were removed. */
+/** Removes old runs, windows and loads that ended before `before`. Must be called in a transaction. Returns counts. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]

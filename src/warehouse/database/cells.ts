@@ -1,6 +1,6 @@
 /**
  * A value of a query's result as exact text: numbers with all digits, times in ISO 8601, nested values as JSON. No
- * number is converted to a double before the reader has it.
+ * number is converted to a double, which could change its digits.
  */
 import { formatInstant, type Instant } from '../../instant.ts'
 
@@ -21,7 +21,7 @@ export const arrayOf = (items: readonly Cell[]): Cell => exact(`[${items.map(jso
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   exact(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** The years 0 to 9999, in microseconds since 1970. Other times, infinity included, have no cell. */
+/** The years 0 to 9999 in microseconds since 1970. `timeCell` does not format other times, such as infinity. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 

@@ -28,7 +28,7 @@ import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The name of a database that other processes write too. After a conflict with them, a transaction is run again. */
+  /** The database's name for messages, if other processes write it too. A transaction that conflicts is run again. */
   readonly shared?: string
 }
 
@@ -45,7 +45,7 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Runs a query without reordering its joins: the left side is streamed, and the right side is in memory. */
+  /** Runs a query with its joins in their written order: the left table is streamed, the right one kept in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
@@ -62,7 +62,7 @@ export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
   Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 
-/** Returns how many row groups per table the COMMIT may compact, from the transaction's result (`clearedBy`). */
+/** Returns how many compactions of row groups the COMMIT may do per table. `clearedBy` is such a function. */
 export type Clears<T> = (result: T) => number
 
 /** Keeps the order of joins. DuckDB estimates 42 rows for any file of lines, and would load a large one into memory. */
@@ -239,7 +239,7 @@ export class Database implements Sql, AsyncDisposable {
 
   /**
    * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they are
-   * cast to decimals. As a string literal, the query may end with a semicolon or a comment.
+   * cast to decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
    */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`

@@ -54,7 +54,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-/** Attaches the lake read-only to another database. */
+/** Attaches the lake read-only to the database of `sql`, under the name `as`. */
 export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
   await loadExtensions(sql, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
   await sql.run(attachSql(place, as, true))
@@ -68,7 +68,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message while another process creates the lake. A writer tries again; a reader reports a missing lake. */
+/** DuckLake's message if the lake is missing or just being created. A writer tries again; a reader fails at once. */
 const HALF_MADE = /does not exist/i
 
 async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

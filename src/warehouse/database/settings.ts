@@ -37,7 +37,7 @@ export function settings(options: FileOptions): Record<string, string> {
 export const CLEARED_MIN = 1
 /** Replaced rows leave unused space. One more compaction is allowed per this number of replaced rows. */
 const REPLACED_A_CLEARING = 30_720
-/** A load that adds at least this number of rows and replaces none writes large row groups. They need no compaction. */
+/** A load that adds at least this number of rows and replaces none needs no compaction: its row groups are large. */
 const ADDED_MANY = 10_000
 
 /** Returns how many compactions per table a load's COMMIT may do. It depends on how many rows the load changed. */

@@ -19,7 +19,7 @@ export function makeFolderFor(file: string): void {
 /**
  * Creates the file if there is none, first under the temporary name `aside`. DuckDB creates a file empty and locks it a
  * moment later: a process that opens it in between finds it corrupt and may leave it empty, which happened to workers
- * that started together. Never rejects: opening the file later throws the same error, with its cure.
+ * that started together. Never rejects: the caller opens the file next, which throws the same error as a SyncError.
  */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return

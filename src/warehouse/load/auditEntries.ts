@@ -19,7 +19,7 @@ export interface EntryMerge {
   readonly gone: GoneEntries
 }
 
-/** The history that keeps deleted entries (undefined: none does), and the service's time of the deletion. */
+/** The history to which deleted entries are moved (undefined if it is off), and the service's time of the deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
@@ -99,7 +99,7 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
 const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
-/** Returns SQL of the number of a new entry. It follows the record's stored numbers, in order of time. */
+/** Returns SQL of a new entry's number. New entries are numbered by time, after the record's last stored number. */
 const freshNumber = (table: ReportTable, hasTime: boolean): string =>
   `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordOf(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
 

@@ -23,7 +23,7 @@ export interface ChangedRecords {
   readonly report: Declaration
   readonly staged: StagedRows
   readonly followers: readonly Follower[]
-  /** True if unchanged rows were requested too. Then only the rows in the temporary table `win` have changed. */
+  /** True if unchanged rows were requested too. Then only rows that the load writes (temporary table `win`) count. */
   readonly rereads: boolean
 }
 
@@ -35,7 +35,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // The service's clock has whole seconds, so only a trail that was read `CLOCK_GRAIN_MS` later is newer than a row.
+  // If the trail was read later than this row by the service's clock (whole seconds), that clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

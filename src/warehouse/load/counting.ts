@@ -22,7 +22,7 @@ export interface CountPlace {
 
 type Keys = Iterable<string | number>
 
-/** Keys of the rows with recent creation times, which were just read. All other rows were created before `until`. */
+/** Keys of the rows created after `until`, which the run has just read. All other rows were created by then. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
@@ -38,11 +38,11 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** Number of rows by which the service's total exceeds the stored rows, although no row is missing. */
+  /** Number of rows by which the service's total exceeds the stored rows, although reading again found none missing. */
   readonly unexplained: number
-  /** Number of successive comparisons with a difference that no row explains. */
+  /** Number of successive comparisons whose counts differed, although reading again found no changed row. */
   readonly failures: number
-  /** Why no counts are compared for a day; undefined if they are compared. */
+  /** Why the comparisons of counts pause for a day; undefined if they do not pause. */
   readonly stopped: string | undefined
 }
 
@@ -51,7 +51,7 @@ const aliveSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE NOT t.is_deleted${scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`}`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the table `gone_keys` with these keys, in the types of the report's table. */
+/** Returns the statements that create the temporary table `gone_keys` with these keys, typed like the report's. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -64,7 +64,7 @@ async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<numb
   return row?.held ?? 0
 }
 
-/** Counts the rows that are neither deleted nor recent, by the range of creation times in which they were returned. */
+/** Counts stored rows, except deleted and recent ones, by the requested range of creation times that returned them. */
 async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
@@ -72,7 +72,7 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
     FROM (SELECT ${keySql(place)} AS key FROM ${aliveSql(place)}
       AND ${keySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
-  // A row that is not among the recent ones was created before them.
+  // Only recent rows were created after `until`, so the ranges of all other rows are cut there.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
     until: Math.min(row.until ?? until, until) as Instant,
@@ -83,12 +83,12 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 /** Maximum number of keys in one statement. */
 const KEYS_AT_ONCE = 10_000
 
-/** Stores for each row the range of creation times in which the service returned it. */
+/** Stores for each row the requested range of creation times whose response contained it. */
 async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<void> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
-    // A row was created in all ranges in which it was returned. If two do not overlap, the later response counts.
+    // A row's creation time is in every range whose response had the row. If two are disjoint, the later one counts.
     await sql.run(`
       ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -112,7 +112,7 @@ export interface CellEnd extends CountPlace {
   readonly runId: string
   /** The service's clock, in whole seconds, when the run began to read the range. */
   readonly startedAt: Instant
-  /** This machine's clock, for the books. */
+  /** The present time by this machine's clock, for the books. */
   readonly now: Instant
   readonly settleMs: number
 }
@@ -167,7 +167,7 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
       ${unexplained}, ${failures}, ${word})`)
 }
 
-/** Runs `work` in a transaction, after queued loads. Throws FENCED if a newer run has taken the fence. */
+/** Runs `work` in a transaction, after queued loads. Throws FENCED if a newer run has taken the right to commit. */
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 

@@ -35,7 +35,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return []
-  // This loop ends, because each round removes one row of each key.
+  // This loop ends: each round moves to an earlier table, which has at least one row less of each key.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from, settleMs })}) n(tid)`)
@@ -56,7 +56,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns pairs (shape of an earlier row, shape of its key's newest row) if the earlier one has other fields too. */
+/** Returns pairs (earlier row's shape, newest row's shape) if the earlier row has a field that the newest lacks. */
 async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -72,7 +72,7 @@ function carriesMore(older: readonly string[] = [], newer: readonly string[] = [
 
 const renamed = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each table, oldest first, and last for `staged`. Each table is renamed to `staged` meanwhile. */
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. `merge` finds each table as `staged`. */
 export async function oneAfterTheOther<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly Earlier[]; readonly rows: number },

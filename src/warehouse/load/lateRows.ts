@@ -11,16 +11,16 @@ import { stampSql } from '../tables/tables.ts'
 
 export interface Late {
   readonly late: number
-  /** Minimum lateness of the latest row in milliseconds; undefined if no row is late. */
+  /** The least time (ms) by which the row with the oldest stamp was late; undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
 export interface LateRowCount {
   readonly report: Declaration
-  /** The columns of the staged rows (`staged`) and of the report's table (`held`). */
+  /** Column names: `staged` of the staged rows, `held` of the report's table. */
   readonly staged: readonly string[]
   readonly held: readonly string[]
-  /** The report's table in SQL, before the load writes to it. */
+  /** The report's table as an SQL name. The load has not written to it yet. */
   readonly target: string
   readonly asked: PreviousRead | undefined
 }

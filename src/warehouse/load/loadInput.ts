@@ -19,7 +19,7 @@ import type { LoadRules } from './stage.ts'
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** This machine's clock, for the books. */
+  /** The present time by this machine's clock, for the books. */
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
@@ -36,7 +36,7 @@ interface RunLoad extends LoadBase {
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The run's right to commit; undefined: none is checked. */
+  /** The run's right to commit, checked in the load's transaction. Undefined: the load is not checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
@@ -44,23 +44,23 @@ interface RunLoad extends LoadBase {
 
 /** Fields of a load of rows that have a key; audit entries have none. */
 interface KeyedRows {
-  /** Keys of rows without a flag that a second read showed to be deleted. Example: `[[1001, 'EUR']]`. */
+  /** Keys of deleted rows, if rows have no deletion flag and were read a second time. Example: `[[1001, 'EUR']]`. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
-  /** Audit reports whose records are rows of this report. */
+  /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined
 }
 
 /** Rows that an incremental run read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The times that earlier windows have read: rows that they missed are counted as late. Undefined: not counted. */
+  /** The time that earlier windows have read. New rows from that time are late. Undefined: no late rows are counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
 /** Rows that an incremental run reads again after a change of configuration, whether or not they were modified. */
 export interface RereadLoad extends RunLoad, KeyedRows {
   readonly kind: 'reread'
-  /** Only for rows that a comparison of counts found: each new row is late, by at least this time in milliseconds. */
+  /** Set if a comparison of counts requests the rows: each new row was late by at least this time (ms). */
   readonly lateMs?: number | undefined
 }
 
@@ -95,7 +95,7 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Returns the keys of rows that a second read showed to be deleted; undefined if no such read was made. */
+/** Returns the keys of rows that a second read has proven to be deleted; undefined without a second read. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type { AuditedRecord, EntryWindow }
@@ -128,7 +128,7 @@ export interface LoadPlace {
   readonly mark: string
   /** Discovered columns by table, as they are before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
-  /** Called in the load's transaction before it writes. */
+  /** Called in the load's transaction before the first write. If it throws, the load is rolled back. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
   /** The record of the load's run, if the run has not committed anything yet; else undefined. */

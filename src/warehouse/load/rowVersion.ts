@@ -38,8 +38,8 @@ export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settl
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
 /**
- * Returns the condition that `one` is newer than `other` if neither was requested clearly later. With equal times `one`
- * counts as newer, unless it `yields`.
+ * Returns the condition that `one` is newer than `other` if neither was requested clearly later. If their times are
+ * equal, `one` counts as newer, except when `yields` is true.
  */
 export function isNewerSql(
   report: Declaration,
@@ -55,8 +55,8 @@ export function isNewerSql(
 
 /**
  * Returns the query of the `rowid` of the newest staged row of each key. A row is not the newest if another one was
- * requested clearly after its observation. A row with a wrong stamp replaces all rows observed before it, and the next
- * row replaces it.
+ * requested clearly after its observation. A row with a wrong stamp is newer than all rows observed before it, and older
+ * than all rows observed after it.
  */
 export function newestOfKeySql(
   report: Declaration,
@@ -65,8 +65,8 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // An unqualified name refers to a column of `staged` before an alias. So an alias that is read here contains a ~,
-  // unlike the service's fields.
+  // In DuckDB, a name without a table means a column rather than an alias. So aliases begin with a ~, as no field of
+  // the service does.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",

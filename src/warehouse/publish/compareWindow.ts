@@ -8,7 +8,7 @@ import { countOf, type Sql } from '../database/duckdb.ts'
 import { name, text, time } from '../database/sqlText.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Maximum number of keys in a result. Further rows are only counted. */
+/** Maximum number of keys that a `Deviation` names. Further rows are only counted. */
 const KEYS_TOLD = 20
 
 export interface Deviation {
@@ -24,13 +24,13 @@ export interface WindowComparison {
   readonly missing: Deviation
   /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
   readonly different: Deviation
-  /** Stored rows with a modification time in the window that were not returned. None if rows have no such time. */
+  /** Readers' rows with a modification time in the window that the service did not return. Empty without such times. */
   readonly extra: Deviation
-  /** False if rows have no modification time: extra rows can't be found then. */
+  /** Whether `extra` could be found: false if the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of stored rows that no window contains: they have no modification time, and were not returned. */
+  /** Number of readers' rows that can't be compared: they have no modification time and were not returned. */
   readonly unmatched: number
-  /** Number of stored rows that are not deleted. */
+  /** Number of rows in the readers' table that are not deleted. */
   readonly held: number
 }
 
@@ -40,7 +40,7 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** All changes up to this time should be stored. A later edit is no error. */
+  /** The high-water mark. Edits after this time may be missing from the readers' table, so they are no error. */
   readonly mark: Instant
 }
 
@@ -66,7 +66,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // An event has two modification times (spec §4). If one is in the window and one after the mark, it was edited since.
+  // An event has two modification times (spec §4). Even if one is in the window, the other may be after the mark.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'

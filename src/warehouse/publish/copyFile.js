@@ -27,7 +27,7 @@ const BLOCK_BYTES_MAX = 262_144
 const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use 64-bit integers. */
+/** Returns whether the first word is DuckDB's checksum of the others. With `asUintN`, V8 uses fast 64-bit integers. */
 function isSound(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)
@@ -35,7 +35,7 @@ function isSound(/** @type {BigUint64Array} */ words) {
   return sum === words[0]
 }
 
-/** Returns the numbers of the blocks whose checksum is wrong. -1: the headers are damaged, or have an unknown format. */
+/** Returns the numbers of the blocks with a wrong checksum; [-1] if the headers are damaged or of unknown format. */
 async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
   const headers = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
   await file.read(headers, 0, HEADERS_BYTES, 0)

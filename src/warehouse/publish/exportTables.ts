@@ -19,9 +19,9 @@ import { name, names, text } from '../database/sqlText.ts'
 /** The minimum number of keys in a range. If keys are dense, the file of a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** The width of ranges is increased until a table has at most this number of them. */
+/** Ranges of a new export are made wider until the table has at most this number of ranges. */
 const RANGES_WANTED_MAX = 200
-/** If there are more ranges than this, their width is changed again, so that all files are written again. */
+/** If later rows add more ranges than this, the ranges get a new width, and all files are written again. */
 const RANGES_HELD_MAX = 1_000
 
 export interface ReportExport {
@@ -53,7 +53,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The table itself is exported, and also all versions of its rows (`history`) if these are or were kept. */
+/** The table itself is always exported; all versions of its rows (`HISTORY`), only if versions are or were kept. */
 const MAIN = { schema: 'main', state: '' } as const
 /** When a version ends, its load number stays the same, so its times of validity are part of the state. */
 const HISTORY = {
@@ -102,12 +102,12 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL that changes with the rows, in addition to their load numbers and hashes. */
+  /** SQL of further values for a range's fingerprint, which always has the rows' load numbers and hashes. */
   readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** The privacy rules. If a column becomes private, it is emptied in rows whose load number and hash stay. */
+  /** The privacy rules, as part of fingerprints: a column that becomes private is emptied without a new load number. */
   readonly rules: readonly string[]
 }
 
@@ -143,8 +143,8 @@ interface Range {
 }
 
 /**
- * Returns the ranges with their fingerprints. A changed row changes them by its new load number, a deleted row by the
- * counts and sums.
+ * Returns the ranges with their fingerprints. A changed row changes the fingerprint of its range by a new load number,
+ * a removed row by the range's counts and sums.
  */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')

@@ -66,7 +66,7 @@ export class LiveServer implements AsyncDisposable {
     }
   }
 
-  /** Serves the present published copy. Without a copy the server has no tables. */
+  /** Serves the newest published copy. Until the first one exists, the server has no tables. */
   show(): Promise<void> {
     const turn = this.#turn.then(() => this.#showNewest())
     this.#turn = turn.catch(() => undefined)
@@ -121,11 +121,11 @@ const folderOf = ({ published }: LiveServerSettings): string => `${published}.se
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Links the present copy to `file`, so that it stays after the next publication. Returns false if there is none. */
+/** Makes `file` a link to the present copy, which the next publication then does not remove. False without a copy. */
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })
-    // `link` does not follow a symbolic link, so `realpath` does.
+    // `link` does not follow a symbolic link, so `realpath` finds the file behind it.
     await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

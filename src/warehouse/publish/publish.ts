@@ -29,8 +29,8 @@ export interface PublishResult {
 }
 
 /**
- * Publishes the database, unless the copy has its state already. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED,
- * WAREHOUSE_CORRUPT (also when this process has seen that error before); then the previous copy stays.
+ * Publishes the database, unless the copy already has its state. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, and
+ * WAREHOUSE_CORRUPT (also if an earlier statement threw it). After an error, the previous copy stays.
  */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
@@ -116,7 +116,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
   }
 }
 
-/** Reads all rows of the file at `path`. Throws WAREHOUSE_CORRUPT, about the warehouse at `from`. */
+/** Reads all rows of the copy at `path`. Throws WAREHOUSE_CORRUPT if DuckDB can't, which names the warehouse `from`. */
 async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
@@ -153,7 +153,7 @@ function copyFailed(to: string, error: unknown): SyncError {
   })
 }
 
-/** Returns the message of the copying process, or why it ended without one. */
+/** Returns the error message of the copying process; if it wrote none, the signal that ended it. */
 function toldBy(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''

@@ -21,7 +21,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 
 /**
  * Returns the comments to replace: those of an older program, and those of discovered columns whose type has changed.
- * Views without any comments are left to `viewsOfTables`.
+ * Columns of views without a comment are not included: `viewsOfTables` and `columnsOfVersions` add their comments.
  */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
@@ -45,7 +45,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns the comments of tables for their `current` views, as far as these have none. */
+/** Returns comments for the `current` views that have none, copied from their tables. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -65,7 +65,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns the comments of tables for the columns of their versions: `history` has a view and a table for each. */
+/** Returns comments for columns in schema `history` (a view and a table per report table) that have none. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

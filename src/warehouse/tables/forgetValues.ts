@@ -1,7 +1,7 @@
 /**
  * Removes the stored values of a column at once when the column becomes private: from tables, closed versions, rejected
- * rows and misfits, and also from rows that the service no longer returns. Each changed row loses its fingerprint, so that
- * it is written again, in its new form, the next time it is read.
+ * rows and misfits (also of rows that the service no longer returns). Each changed row loses its fingerprint, so that it
+ * is written again, in its new form, the next time it is read.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
@@ -23,7 +23,7 @@ export interface Forgetting {
   readonly now: NowPrivate
 }
 
-/** Removes stored values that have become private. Throws CONFIG_INVALID for a rule without effect. */
+/** Removes stored values that have become private. Throws CONFIG_INVALID for a rule that would remove nothing. */
 export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)
@@ -60,7 +60,7 @@ interface Place {
 interface ColumnRemoval {
   /** The assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
   readonly sets: readonly string[]
-  /** Discovered columns whose type does not take the text of a hash. */
+  /** Discovered columns that are hashed from now on, but whose present type can't store the text of a hash. */
   readonly toText: readonly DiscoveredColumn[]
 }
 

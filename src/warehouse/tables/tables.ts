@@ -79,7 +79,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. In a transaction, DuckDB requires that no row was written before. */
+/** Applies changes of columns to one table. DuckDB refuses this if the transaction has already written rows to it. */
 export async function applyChanges(
   sql: Sql,
   { report, table }: Omit<ChangePlace, 'loadId'>,
@@ -162,7 +162,7 @@ export interface ChangePlace {
   readonly loadId: number
 }
 
-/** Records changes of columns in `tidemark.columns` and `tidemark.schema_changes`. Returns those that are new. */
+/** Records changes in `tidemark.columns` and `tidemark.schema_changes`. Returns the changes not recorded before. */
 export async function recordChanges(
   sql: Sql,
   place: ChangePlace,
@@ -187,8 +187,8 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not recorded before. Each load reports fields without a column again. The limit of
- * columns is recorded once per table, and a frozen field once.
+ * Returns the changes that were not recorded before. A field without a column is reported by every load. `limit` (too
+ * many columns) is recorded once per table, `frozen` (the contract allows no new column) once per field.
  */
 async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
@@ -205,7 +205,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
 }
 
 /**
- * Maximum number of frozen fields (contract `freeze`) recorded per table. If keys are data, each row has new fields.
+ * Maximum number of frozen fields (contract `freeze`) recorded per table. Each row may have new ones, if names are data.
  */
 const FROZEN_TOLD_MAX = 500
 
@@ -225,7 +225,7 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Renames discovered columns that have the name of a version column (`_valid_from`), before versions are kept. */
+/** Renames discovered columns that have the name of a history column, such as `_valid_from`, before history begins. */
 export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)

@@ -12,7 +12,7 @@ import { name, text, time } from '../database/sqlText.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was last switched off: no open version is valid before that. */
+  /** SQL of the time when the history was last switched off. Open versions are valid from then on at the earliest. */
   readonly reopened: string
 }
 
@@ -42,7 +42,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { reopened: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Returns SQL of the time from which a stored row is valid: its observation, or later that of its deletion. */
+/** Returns SQL of the time from which a stored row is valid: when it, or its deletion, was observed. */
 const validFrom = (alias: string, { reopened }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
 
@@ -63,7 +63,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
-    // If the new version was read earlier than the stored one, but is newer, the stored version was valid for no time.
+    // A newer version may have been read earlier than the stored one. Then the stored one was valid for no time.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
