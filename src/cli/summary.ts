@@ -2,6 +2,7 @@
 import { offCureLines } from './wanted.ts'
 import { reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant } from '../instant.ts'
+import { countsLateRows } from '../plan/lateness.ts'
 import type { AnswerOf, Outcome } from '../operations/contract.ts'
 import { latenessText } from './standingText.ts'
 import {
@@ -126,7 +127,7 @@ export function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
         child_rows: figures.childrenWritten,
         new_columns: figures.schemaChanges,
         fields_without_column: figures.frozen,
-        late_rows: reportOf(report).newerBy.length === 0 ? null : figures.late,
+        late_rows: countsLateRows(reportOf(report)) ? figures.late : null,
         largest_lateness_seconds: figures.late === 0 ? null : figures.latenessMs / 1_000,
         seconds: Math.round(elapsedMs) / 1_000,
         mark: mark === undefined ? null : formatInstant(mark),

@@ -2,6 +2,7 @@
  * Late rows: rows that the service returned for the first time after an earlier window had requested their time. Their
  * delay shows how far windows have to reach back (product contract §2, overlap).
  */
+import type { Declaration } from '../../schema/report.ts'
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
 /** The time that earlier windows have read. A row from that time is late if it is returned now for the first time. */
@@ -73,3 +74,7 @@ export function settingDuration(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }
+
+/** Returns whether late rows of a report are counted: by their stamps, or else by comparisons of counts. */
+export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>
+  newerBy.length > 0 || deletes === 'absence'

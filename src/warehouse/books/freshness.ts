@@ -4,6 +4,7 @@
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
+import { countsLateRows } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
 import { EXPLAINED_COMMENT, explainedSql } from './freshnessText.ts'
@@ -18,10 +19,7 @@ const SKIPPED_NAMED = 5
 /** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
-  // Of rows without a stamp, a comparison of counts finds the late ones.
-  const measured = reports
-    .filter(({ newerBy, deletes }) => newerBy.length > 0 || deletes === 'absence')
-    .map(({ name }) => text(name))
+  const measured = reports.filter(countsLateRows).map(({ name }) => text(name))
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
     ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
