@@ -56,7 +56,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True when this process has begun the file of a new hour. */
+  /** True if this process has begun a file for a new hour, so that there may be old files to remove. */
   get beganHour(): boolean {
     return this.#beganHour
   }

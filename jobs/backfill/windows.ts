@@ -44,7 +44,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
-/** Milliseconds between two checks by a puller whether the backfill still needs the window. */
+/** At this interval (ms), a puller checks whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
 /** Number of polls after which the coordinator checks whether there is still a puller. */
 const LOOKS_PER_COUNT = 25

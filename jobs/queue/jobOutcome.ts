@@ -94,6 +94,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
 }
 
-/** Returns the error for a job that was aborted for this reason. */
+/** Returns the error for a job that was aborted. `why`: the reason. */
 export const calledOffError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

@@ -42,7 +42,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** Returns how BullMQ repeats a rhythm. `share`: the report's offset as a fraction of its interval, in [0, 1). */
+/** Returns BullMQ's repeat options for a rhythm. `share`: the report's offset, as a fraction of its interval. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined

@@ -38,9 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/**
- * Another worker takes a dead worker's job within 20 s. A worker may block the event loop for half of `lockDuration`.
- */
+/** A dead worker's job is taken over within 20 s. A worker may block the event loop for half of `lockDuration`. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */

@@ -6,9 +6,7 @@ export interface RedisFacts {
   readonly info: string
   /** The response to CONFIG GET save; undefined if the server forbids CONFIG. */
   readonly save: string | undefined
-  /**
-   * The response to CONFIG GET maxmemory-policy; undefined if INFO contains the policy, or the server forbids CONFIG.
-   */
+  /** The response to CONFIG GET maxmemory-policy, in case INFO lacks it; undefined if the server forbids CONFIG. */
   readonly policy: string | undefined
 }
 

@@ -15,7 +15,7 @@ import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.t
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** Milliseconds after which a call fails. A frozen server closes no connection; it only does not respond. */
+/** Milliseconds after which a call fails. A frozen server closes no connection, so its calls would wait forever. */
 const ANSWER_MS = 15_000
 
 /** Maximum number of ended jobs in a queue. They take memory: one run per second leaves thousands per hour. */
@@ -60,7 +60,7 @@ export async function openRedisStore(
     onError: troubles.tell,
     unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
     telemetry,
-    // On PostgreSQL such a limit makes BullMQ deadlock and turns successes into failures, so only Redis has one.
+    // Only Redis has this limit. On PostgreSQL it makes BullMQ deadlock and turns successes into failures.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
   })
@@ -89,7 +89,7 @@ const isOf =
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects. The call itself only fails with "connection is closed", so the reason is taken from the error events. */
+/** Connects to Redis. `connect` fails only with "connection is closed"; the real reason is in the error events. */
 async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {

@@ -58,11 +58,11 @@ export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** Maximum number of tokens to try if the service answers 401: the token in a shared store may be outdated too. */
 export const TOKENS_TRIED_MAX = 3
-/** Maximum number of bytes that are read of a refusal's body, which is only used for the error text. */
+/** Maximum number of bytes to read of a refusal's body, which is used for the error text only. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** Maximum number of a refusal's characters in an error: about ten property errors. */
+/** Maximum number of characters that an error quotes from a refusal: about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
-/** Maximum number of characters in an error from a body that is not JSON: enough for the title of a login page. */
+/** Maximum number of characters that an error quotes from a body without JSON: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80
 
 /** Returns the default limits with the caller's overrides. */

@@ -89,7 +89,7 @@ export interface ReportRequest<T> {
 
 export interface Answer<T> {
   value: T
-  /** The response's Date header (whole seconds). If it has none: the estimate of the service's clock, or our clock. */
+  /** The time in the response's Date header (whole seconds). Without the header: an estimate, or our clock's time. */
   servedAt: Instant
   /** The service's clock when the request was sent, or an earlier time. */
   askedAt: Instant

@@ -13,7 +13,7 @@ export type RetryRules = Pick<
   'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
 >
 
-/** True if another attempt can't succeed, or the maximum number of attempts is reached. */
+/** True if another attempt can't succeed, or if `attempt` was the last one that the rules allow. */
 const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 

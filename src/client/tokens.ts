@@ -64,7 +64,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True if the refusal is stored in the store, where another process may delete it. */
+  /** True if the refusal of the credentials is in the store, from which another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 

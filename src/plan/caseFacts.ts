@@ -118,7 +118,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the last page's number and the rows up to it; undefined if that page was not searched for or found. */
+/** Returns the last page's number and the maximum number of rows up to it; undefined if that page was not found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 

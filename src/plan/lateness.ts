@@ -35,7 +35,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns the least time in milliseconds between a late row's modification and the moment when it became visible. */
+/** Returns the milliseconds from a late row's modification until it became visible: a minimum, and never negative. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** The advised overlap is rounded up to a multiple of one of these steps. */

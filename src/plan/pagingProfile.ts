@@ -47,7 +47,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` rows that others followed, though it is shorter than known full pages. */
+/** Returns the profile after a page of `rows` rows that had a next page, though earlier full pages were longer. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -55,7 +55,7 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after requests for parts of the span have shown that a response with `rows` rows lacks none. */
+/** Returns the profile after requests for parts of a span have proven a response with `rows` rows to be complete. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),

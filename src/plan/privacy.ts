@@ -69,7 +69,7 @@ export const childName = (report: string, table: string): string => table.slice(
 /** Returns the rule for a field of the service; undefined if the field is stored in clear. */
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))
 
-/** Returns the rules for the items of a collection, by the field that contains it; undefined if there are none. */
+/** Returns the rules for the items of the collection in this field; undefined if there are none. */
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 

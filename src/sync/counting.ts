@@ -14,7 +14,7 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Maximum number of ranges that one run reads again, and of successive comparisons without an explanation. */
+/** Maximum number of ranges that one run reads again, and of comparisons in a row that don't explain the difference. */
 const CELLS_MAX = 8
 const FAILURES_MAX = 3
 /** Time until the next comparison after the comparisons were stopped, for example because a total is wrong. */
@@ -133,7 +133,7 @@ class Comparison {
     for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [cell]))
       await warehouse.counts.note(place, { span, keys, readBy: runId })
     await intake.commit()
-    // The run has also read all rows that were created after the last range.
+    // The last range is extended to the window's end, because the run has read all rows that were created after it.
     const isLast = cell.until === this.#until
     const span = { since: cell.since, until: isLast ? plan.window.until : cell.until }
     const isWhole = isLast && cell.since === undefined

@@ -33,7 +33,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the refusal of the report or the credentials, for requests outside of runs. Ignores pauses by operators. */
+/** Throws the stored error if the service refused the report or the credentials. For requests outside of runs. */
 export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
   const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
   const one =

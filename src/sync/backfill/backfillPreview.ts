@@ -9,7 +9,7 @@ export interface Planned {
   readonly named: NamedBackfill
   /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** The estimated number of requests of the backfill, with those for planning. */
+  /** The estimated number of requests of the backfill, including the requests for planning. */
   readonly requests: number
   /** The requests for planning. They are included in `requests` but belong to no window. */
   readonly planning: number

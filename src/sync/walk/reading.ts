@@ -34,7 +34,7 @@ export interface Closing {
   readonly marks?: ClosedWindow['marks']
   /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
   readonly knownUntil?: Instant
-  /** Reconciles only: how far the reconcile has read, on its own axis of time. */
+  /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
 }
 

@@ -21,7 +21,7 @@ export interface RowSink {
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** Which time bounds the requests: modification (`window`) or creation. */
+  /** The time by which rows are requested: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
