@@ -17,7 +17,7 @@ export function printFailure({ out, err }: Shell, thrown: unknown, asJson: boole
   return exitCodeOf(error)
 }
 
-/** Prints the document that `--json` requires after a stop. Without `--json`, the message was already printed. */
+/** With `--json`, prints a document about the stop. Otherwise prints nothing: the stop has printed its message. */
 export function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

@@ -37,7 +37,7 @@ export class Stop implements Disposable {
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
     process.once('disconnect', this.#onOrphaned)
-    // The channel only reports the parent's end. Without `unref`, it would keep this process alive.
+    // The channel to the parent process only reports the parent's end. It must not keep this process alive.
     process.channel?.unref()
   }
 

@@ -10,7 +10,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
-/** Interval (ms) at which a silent stream receives a comment. Proxies close streams that are silent for a minute. */
+/** After this time (ms) without an event, a stream receives a comment. Proxies close streams after a silent minute. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 

@@ -50,7 +50,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // All replies were sent. Disconnects callers that do not read theirs.
+      // All replies were sent. Disconnects callers that do not read their reply.
       server.closeAllConnections()
       await closed
     },

@@ -157,7 +157,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** Finds an active fault for an endpoint. A fault without an endpoint is for all reports, but not for the token. */
+  /** Finds an active fault for an endpoint. A fault without an endpoint applies to reports, not to tokens. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -29,7 +29,7 @@ export interface ServiceParts {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes. Then responses that a fault delays end at once. */
+  /** Aborts when the sandbox closes, so that responses delayed by a fault do not keep the sandbox open. */
   readonly closing: AbortSignal
 }
 

@@ -137,7 +137,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has rows that page 1 lacks, the service allows fewer rows per page.
+  // A bare array has no total. If page 2 has rows that page 1 lacks, the service's pages are smaller than requested.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
