@@ -260,6 +260,18 @@ row that is already in the warehouse stays. A row that still can't be stored sta
     action: async () => (await import('./actions/retryRejected.ts')).retryRejectedRows,
   },
   {
+    name: 'rejected',
+    summary: 'dismiss rejected rows, so that they are listed no longer',
+    argument: ['<dismiss...>', '"dismiss", a report and keys of its rows; all rows when none is named'],
+    options: [CONFIG],
+    examples: `  $ tidemark rejected dismiss                  those of all reports
+  $ tidemark rejected dismiss events           those of one report, also rows without a key
+  $ tidemark rejected dismiss events 17 18     two rows
+
+Dismissed rows stay in tidemark.rejected_rows, and tidemark.freshness counts them. retry-rejected skips them.`,
+    action: async () => (await import('./actions/retryRejected.ts')).dismissRejectedRows,
+  },
+  {
     name: 'cancel',
     summary: 'end a run or a backfill that runs or waits',
     argument: ['<run>', 'its identifier'],

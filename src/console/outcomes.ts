@@ -10,15 +10,18 @@ export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code,
 
 /** Returns the outcomes in an event or in a final answer; empty for other events. */
 export function outcomesOf(answer: unknown): Outcome[] {
-  const { outcome, retried, paused, resumed, what } = answer as {
+  const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome
     readonly retried?: readonly RetriedReport[]
+    readonly dismissed?: AnswerOf<'dismiss-rejected'>['dismissed']
     readonly paused?: readonly string[]
     readonly resumed?: readonly string[]
     readonly what?: string
   }
   if (outcome !== undefined) return [runOutcome(outcome)]
   if (retried !== undefined) return retried.map(retriedOutcome)
+  if (dismissed !== undefined)
+    return dismissed.map(({ report, rows }) => plainOutcome(report, `${rows} rejected rows dismissed`))
   if (paused !== undefined) return paused.map((report) => plainOutcome(report, 'paused'))
   if (resumed !== undefined) return resumed.map((report) => plainOutcome(report, 'resumed'))
   return what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]

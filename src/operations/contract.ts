@@ -37,6 +37,8 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
+  // Without `keys`: all listed rows of the reports.
+  z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
 
@@ -182,6 +184,7 @@ export const ANSWERS = {
     isAlready: z.boolean().optional(),
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
+  'dismiss-rejected': Unpublished.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
   'plan-backfill': z.object({ plans: z.array(plain<Planned>()) }),
   status: Activity.extend({
     standings: z.array(plain<Standing>()),

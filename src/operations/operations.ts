@@ -101,6 +101,14 @@ const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
     return { retried, ...(await publishFailure(engine)) }
   })
 
+const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys }) => {
+  const { warehouse, clock } = engine.context
+  const dismissed: AnswerOf<'dismiss-rejected'>['dismissed'] = []
+  for (const report of reports)
+    dismissed.push({ report, rows: await warehouse.dismissRejected({ report, keys }, clock.now()) })
+  return { dismissed, ...(await publishFailure(engine)) }
+}
+
 /** Publishes. Returns a failure instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
@@ -124,4 +132,5 @@ const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = 
   resume,
   cancel,
   'retry-rejected': retry,
+  'dismiss-rejected': dismiss,
 }

@@ -56,6 +56,8 @@ import {
   type RejectedRowsRequest,
   type RejectedRow,
   rejectedRows,
+  type Dismissal,
+  dismissRejected,
   rejectingLoads,
   withheldRows,
 } from './load/rejectedRows.ts'
@@ -239,6 +241,10 @@ export class Warehouse implements AsyncDisposable {
   /** Returns the loads that rejected rows of the report, oldest first, with how many rows are still rejected. */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
+  }
+
+  dismissRejected(dismissal: Dismissal, now: Instant): Promise<number> {
+    return this.#afterOtherLoads(() => this.#database.transaction((sql) => dismissRejected(sql, dismissal, now)))
   }
 
   withheldRows(report: ReportName): Promise<number> {

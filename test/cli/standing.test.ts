@@ -167,3 +167,32 @@ it('retry-rejected loads what can be stored by now, says what can not, and publi
   })
   expect((await world.run('retry-rejected', 'event')).code).toBe(2)
 })
+
+it('rejected dismiss ends the listing of rows, which stay counted, also when they come again', async () => {
+  await using world = await aWorld()
+  const { world: service } = world.sandbox
+  const [first, second] = service.liveKeys('events') as [number, number]
+  service.putRow('events', first, { town: '"a","town":"b"' })
+  service.putRow('events', second, { eventId: 'null' })
+  await world.run('sync', 'events')
+  const figures = async () => {
+    const found = await world.run(
+      'query',
+      '--format',
+      'csv',
+      "SELECT rejected, dismissed FROM tidemark.freshness WHERE report = 'events'",
+    )
+    return found.stdout.trim().split('\n')[1]
+  }
+  expect(await figures()).toBe('2,0')
+  const one = await world.run('rejected', 'dismiss', 'events', String(first))
+  expect([one.code, one.stdout, await figures()]).toEqual([0, 'events: 1 rejected row dismissed\n', '1,1'])
+  const retried = await world.run('retry-rejected', 'events', '--json')
+  expect(JSON.parse(retried.stdout)).toMatchObject({ reports: [{ tried: 1, loaded: 0, rejected: 1 }] })
+  expect((await world.run('rejected', 'dismiss')).stdout).toBe('events: 1 rejected row dismissed\n')
+  service.edit('events', first)
+  await world.run('sync', 'events')
+  expect(await figures()).toMatch(/^[01],2$/)
+  expect((await world.run('rejected', 'dismiss')).code).toBe(0)
+  expect((await world.run('rejected', 'list')).code).toBe(2)
+})

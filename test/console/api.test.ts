@@ -36,6 +36,8 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   '/api/pause': { reports: ['enquiries'] },
   '/api/resume': { reports: ['enquiries'] },
   '/api/rejected/retry': { reports: ['events'] },
+  // Not events: other tests need its rejected rows.
+  '/api/rejected/dismiss': { reports: ['merf_submissions'] },
   '/api/session': { token: TOKEN },
 }
 

@@ -1,6 +1,7 @@
-/** `tidemark retry-rejected`: loads the rejected rows of reports again, publishes, and prints the result. */
+/** `tidemark retry-rejected` and `tidemark rejected dismiss`: both change rejected rows, publish, and print the result. */
 import { reportNames } from '../../../schema/index.ts'
-import type { AnswerOf } from '../../operations/contract.ts'
+import { SyncError } from '../../errors.ts'
+import { type AnswerOf, errorFrom } from '../../operations/contract.ts'
 import { counted, grouped, problemText, rightColumns, table } from '../layout.ts'
 import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -23,6 +24,28 @@ export async function retryRejectedRows(
     document: () => ({ reports: retried, publish_error: publishError }),
     text: () => `${retriedText(retried)}${publishError ? problemText('published copy', publishError) : ''}`,
   })
+}
+
+/** Dismisses the rejected rows of all reports, or of one report, or only those with the given keys. */
+export async function dismissRejectedRows(
+  shell: Shell,
+  [what, name, ...keys]: readonly string[],
+  { config }: CommandOptions,
+): Promise<ExitCode> {
+  if (what !== 'dismiss') {
+    throw new SyncError('USAGE_INVALID', `there is no "tidemark rejected ${what}"`, {
+      cure: 'Run: tidemark rejected dismiss [REPORT] [KEY…]',
+    })
+  }
+  const reports = [...(name === undefined ? reportNames : known([name]))]
+  const request = { do: 'dismiss-rejected' as const, reports, ...(keys.length > 0 && { keys }) }
+  const { dismissed, publishError } = await performFor(shell, { config, loudness: {} }, request)
+  const lines = dismissed
+    .filter(({ rows }) => rows > 0)
+    .map(({ report, rows }) => `${report}: ${counted(rows, 'rejected row')} dismissed\n`)
+  shell.out.write(lines.join('') || 'no such rejected rows are listed\n')
+  if (publishError !== undefined) throw errorFrom(publishError)
+  return 0
 }
 
 const COLUMNS = [{ head: 'report' }, ...rightColumns('tried', 'loaded', 'still rejected')]

@@ -30,6 +30,7 @@ const ON_REPORTS = [
   ['/api/pause', 'pause', 'Makes runs skip these reports'],
   ['/api/resume', 'resume', 'Ends the pause of these reports'],
   ['/api/rejected/retry', 'retry-rejected', 'Loads rejected rows again'],
+  ['/api/rejected/dismiss', 'dismiss-rejected', 'Ends the listing of the rejected rows of these reports'],
 ] as const
 
 export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, errands: Errands): void {

@@ -93,6 +93,10 @@ export const retryReportButton = (report) =>
   reportButton('retry', '/api/rejected/retry', `Load those of ${report} again`)(report, '')
 
 /** @param {string} report */
+export const dismissReportButton = (report) =>
+  reportButton('dismiss', '/api/rejected/dismiss', `Dismiss those of ${report}`)(report)
+
+/** @param {string} report */
 export const reconcileButton = (report) =>
   actionButton({
     path: '/api/reconcile',

@@ -46,6 +46,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
   incremental: 'sync',
   'never run': 'not run yet',
   'retry-rejected': 'retry of rejected rows',
+  'dismiss-rejected': 'dismissal of rejected rows',
 })
 
 /** @param {string} word */

@@ -1,5 +1,5 @@
 /** Rows that could not be stored: the reason, and the row as the service sent it. */
-import { retryReportButton } from './actions.js'
+import { dismissReportButton, retryReportButton } from './actions.js'
 import { read } from './api.js'
 import { lead } from './components.js'
 import { filters } from './filters.js'
@@ -32,11 +32,12 @@ export function draw({ total, rows }, place) {
   return [
     lead(
       'Rejected rows',
-      'Each row is kept as the service sent it; all other rows were loaded. Load them again once the cause is fixed.',
+      'Each row is kept as the service sent it; all other rows were loaded. Load them again once the cause is fixed, or dismiss them.',
     ),
     filters(place),
     html`<p>${total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`}</p>`,
-    total > 0 && html`<div class="row">${reports.map(retryReportButton)}</div>`,
+    total > 0 &&
+      html`<div class="row">${reports.map(retryReportButton)} ${reports.map((report) => dismissReportButton(report))}</div>`,
     rows.length > 0 && rows.map(rejectedRow),
     total > PAGE_ROWS && pager(total, place),
   ]

@@ -10,7 +10,7 @@ import type { Instant } from '../../instant.ts'
 import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
-import { name, names, text } from '../database/sqlText.ts'
+import { name, names, text, time } from '../database/sqlText.ts'
 import { ofStaged } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
@@ -200,4 +200,19 @@ export async function takeRejected(sql: Sql, report: string, { loadIds, rows, mo
   const which = `report = ${text(report)} AND ${IS_LOADABLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
+}
+
+/** The rejected rows to dismiss. Undefined keys: all listed rows of the report. */
+export interface Dismissal {
+  readonly report: string
+  readonly keys: readonly string[] | undefined
+}
+
+/** Ends the listing of rejected rows. They stay in the table and count as dismissed. Returns the number of rows. */
+export async function dismissRejected(sql: Sql, { report, keys }: Dismissal, now: Instant): Promise<number> {
+  const ofKeys = keys === undefined ? '' : ` AND key IN (${keys.map(text).join(', ')})`
+  const where = `report = ${text(report)} AND dismissed_at IS NULL${ofKeys}`
+  const rows = await countOf(sql, `tidemark.rejected_rows WHERE ${where}`)
+  if (rows > 0) await sql.run(`UPDATE tidemark.rejected_rows SET dismissed_at = ${time(now)} WHERE ${where}`)
+  return rows
 }

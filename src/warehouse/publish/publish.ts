@@ -76,11 +76,12 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes when the warehouse changes: the books record each load and each finished run. */
+/** Returns a text that changes when the warehouse changes: the books record each load, finished run and dismissal. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
-      (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states)) AS state`)
+      (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states),
+      (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`)
   return state?.state ?? ''
 }
 
