@@ -11,7 +11,7 @@ export type Facts = Readonly<Record<string, string | number | boolean | undefine
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** Facts that are known at the beginning. `Note` adds those that are known later. */
+  /** Facts that are known when the work begins. `Note` adds facts that are known later. */
   readonly facts?: Facts | undefined
 }
 

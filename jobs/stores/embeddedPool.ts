@@ -35,7 +35,7 @@ async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   // Some file systems have no permissions. Nothing can be changed there.
   await chmod(directory, 0o700).catch(() => undefined)
-  // This is checked first, because PGlite's own error is only "[object Object]".
+  // Permissions are checked first, because PGlite's own error is only "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })

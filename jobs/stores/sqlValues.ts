@@ -9,7 +9,7 @@ const TABLE = 'tidemark_shelf'
 /** SQL for `$n` milliseconds from now, by the server's current clock instead of the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
-/** This table is created in the schema of the store, next to BullMQ's own tables. */
+/** Creates the table of shared values in the schema of the store, next to BullMQ's own tables. */
 export const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,

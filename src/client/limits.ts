@@ -1,4 +1,4 @@
-/** The limits of the client: all that it waits for, reads or repeats has a maximum with a name, a unit and a reason. */
+/** The limits of the client: a maximum, with a unit and a reason, for all that it waits for, reads or repeats. */
 import { assert } from '../errors.ts'
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'

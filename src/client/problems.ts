@@ -53,7 +53,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the first of these fields that the body has. Ignores case: services use camelCase or PascalCase. */
+/** Returns the value of the first of `names` in the body. Ignores case: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {

@@ -152,7 +152,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** An Instant is exact up to the year 2255. A later date is an error of the sender and is ignored. */
+/** The latest date that is read from a header. A later date is an error of the sender; an Instant ends in 2255. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */

@@ -95,7 +95,7 @@ function evenParts(part: Counted, rowsEach: number): Counted[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Returns the range as `wanted` parts of equal length; one part per microsecond if the range is shorter. */
+/** Returns the range as `wanted` parts of equal length; fewer if the range has fewer microseconds. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

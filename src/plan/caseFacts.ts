@@ -100,7 +100,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns the parts of a slice with a heap (many rows at one instant); undefined for others: the queue cuts them. */
+/** Returns the parts of a slice with a heap (many rows at one instant). Undefined: the queue has to cut the slice. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 

@@ -41,7 +41,7 @@ export interface Overfull {
   readonly pageRows: number
   /** The parts into which the span must be cut; undefined: the queue chooses them. */
   readonly parts?: readonly Span[] | undefined
-  /** The probable number of rows in each of these parts. */
+  /** The probable number of rows in each of `parts`. */
   readonly partRows?: readonly number[] | undefined
   /** The number of rows in the span, if the service returns a total. */
   readonly total?: number | undefined
@@ -215,7 +215,7 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Returns whether the span has far more rows than a page. It is then cut separately from the rest after it. */
+  /** Returns whether the span has far more rows than a page. Such a span is cut separately from the rest after it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER && this.#pending.at(-1)?.rows !== undefined
   }

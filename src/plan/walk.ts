@@ -188,7 +188,7 @@ export class Walk {
 
   /**
    * Returns whether rows may follow the last page, even if the total is met. True if the page is full: it has as many
-   * rows as requested, or as a page that others have followed.
+   * rows as requested, or as the shortest page that had a next page.
    */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))

@@ -88,7 +88,7 @@ class Comparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // The difference is of rows that were created after `until`. The next window reads those that this one lacks.
+    // Rows that were created after `until` cause the difference. The next window reads those that are still missing.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'
@@ -104,7 +104,7 @@ class Comparison {
     const cells = cellsOf(notes)
     const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
     if (cells.length === 0) return [whole]
-    // The time between two cells belongs to the later one, and the time after all cells to the last one.
+    // The time between two cells belongs to the later cell, and the time after all cells to the last cell.
     const search = new CountSearch(cells, total, CELLS_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)

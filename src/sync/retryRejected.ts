@@ -182,7 +182,7 @@ class Restaging implements AsyncDisposable {
     return [...this.#gone.values()]
   }
 
-  /** Returns the records of the audit entries with empty windows, so that the load deletes no other entries. */
+  /** Returns an empty window for each audited record. The load then deletes no other entries of these records. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({

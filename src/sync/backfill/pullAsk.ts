@@ -17,7 +17,7 @@ export interface PullAsk {
   readonly until: Instant
   /** The right to commit the window's rows. */
   readonly fence: Fence
-  /** Fingerprint of the configuration of requests (`questionOf`). A worker with another one refuses the job. */
+  /** Fingerprint of the requests' settings (`questionOf`). A worker whose settings have another one refuses the job. */
   readonly question: string
   /** A staged number that a double can't store is a string with this prefix, which the loading warehouse has chosen. */
   readonly numberMark: string

@@ -106,13 +106,13 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Yields the span's slices by modification time. Reads it by creation time first if rows may lack the former. */
+  /** If rows may lack a modification time, reads the span by creation time. Then yields slices by modification time. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
   }
 
-  /** Keys of the rows that were read by creation time. Undefined if there are too many rows to compare counts. */
+  /** Keys of the rows that were read by creation time; undefined if they are too many to be compared. */
   get recent(): KeySet | undefined {
     return this.#recent
   }

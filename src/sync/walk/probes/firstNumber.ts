@@ -54,7 +54,7 @@ const reading =
 /** Half the length of the window around a row's time, in microseconds. A service may ignore fractions of seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
-/** Returns the first number if page 1 has no rows; undefined if rows were added meanwhile, which proves nothing. */
+/** For a page 1 without rows. Returns the first page's number; undefined if rows were added meanwhile. */
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero === undefined) return 1

@@ -20,7 +20,7 @@ export interface FoundPage extends CountedPages {
 /** Where to cut a span of several loads: into two parts, the first of about one load, with their probable rows. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** Share of a load's rows to plan for a part, since a row with two times may be in both parts. */
+/** The planned rows of a part, as a share of a load. Less than 1, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
 /** Returns the page number to request first (`guess`), and the page number at which a load is full (`stop`). */
