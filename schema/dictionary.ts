@@ -14,7 +14,7 @@ export interface ColumnEntry {
   readonly comment: string
 }
 
-/** The columns of a warehouse, by table of a report or collection. */
+/** The columns of a warehouse, by the name of their table (of a report or a collection). */
 export type WarehouseColumns = ReadonlyMap<string, readonly ColumnEntry[]>
 
 /** A table or view of schema `tidemark`. */
@@ -158,7 +158,7 @@ function historyChapter(): string[] {
 const indexRow = ({ name, key, children }: ReportTable): string =>
   `| [${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length} |`
 
-/** The questions that readers ask, and the book with the answer. The other books are for Tidemark itself. */
+/** Questions of readers, each with the table of `tidemark` that answers it. Other tables are for Tidemark itself. */
 const QUESTIONS = [
   ['How complete is a report, and why not more?', 'freshness'],
   ['Which rows could not be stored, and why?', 'rejected_rows'],

@@ -1,16 +1,16 @@
 /**
- * What each type of column takes, for documented, discovered and child columns alike. The reason of a misfit and the
- * table in docs/TABLES.md follow from this list, and a test loads each example into each kind of column.
+ * The values that each column type accepts, in documented, discovered and child columns. Other values are misfits. Their
+ * reasons and a table in docs/TABLES.md are made from this list, and a test loads each example.
  */
 import type { DuckType } from './tables.ts'
 
 export interface ValueRule {
-  /** Completes "the value is …" for a value that the type does not take. */
+  /** The reason of a misfit: it completes the sentence "the value is …" for a value that the type does not accept. */
   readonly misfit: string
   readonly takes: string
-  /** Values as sent, in JSON, and as DuckDB prints what is stored (times in UTC). */
+  /** Pairs of accepted values: as JSON from the service, and as DuckDB prints the stored value (times in UTC). */
   readonly examples: readonly (readonly [sent: string, stored: string])[]
-  /** Values, in JSON, that are misfits. */
+  /** Examples of values, as JSON, that the type does not accept. */
   readonly misfits: readonly string[]
 }
 

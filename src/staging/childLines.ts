@@ -139,7 +139,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of one row's items: null for an item without identifier, undefined for no plain number. */
+  /** Records the identifiers of one row's items: null without one, undefined if it is no integer of up to 15 digits. */
   sawIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true

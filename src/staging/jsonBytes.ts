@@ -10,13 +10,13 @@ import { Kind, type Kinds } from '../plan/kinds.ts'
 const DEPTH_MAX = 200
 /** A number of up to this many digits does not change when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** Up to this power of ten, a double can store a number of `DOUBLE_DIGITS` digits. */
+/** Maximum exponent (power of ten) with which a double surely stores a number of `DOUBLE_DIGITS` digits. */
 const DOUBLE_POWER_MAX = 290
-/** A double of at least this size, and zero, is written without an exponent. */
+/** DuckDB writes a double that is smaller than this, but not zero, with an exponent. */
 const DOUBLE_PLAIN_MIN = 1e-4
 /** Whole numbers of up to this many digits fit 64 bits. */
 const INT64_SURE_DIGITS = 18
-/** DECIMAL(38,9): nine digits after the point, twenty-nine before it. */
+/** Maximum numbers of digits in DECIMAL(38,9): nine after the point, twenty-nine before it. */
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
@@ -30,7 +30,7 @@ const DOT = 0x2e
 const ZERO = 0x30
 const NINE = 0x39
 
-/** 1 for each byte that needs no escape in a string. */
+/** For each byte value: 1 if JSON strings may contain it without an escape, else 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
@@ -45,7 +45,7 @@ export interface Splice {
 /** Inserted before the escape of half a surrogate pair, so that the escape becomes ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns by how many bytes the splices (replacements in the page) may lengthen it at most. */
+/** Returns the maximum number of bytes by which the splices (replacements) may lengthen the page. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
@@ -71,11 +71,11 @@ export function copySpliced(
   return at + bytes.copy(out, at, done, to)
 }
 
-/** Parses one page's bytes. `kind` and `whole` describe the last value. */
+/** Parses one page's bytes. After each value, `kind` and `whole` describe that value. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes found so far. */
+  /** Number of escapes (such as `\n`) in all strings so far. */
   escapes = 0
   /** Kind of the last value. */
   kind: Kinds = 0
@@ -92,7 +92,7 @@ export class JsonBytes {
 
   /** Removes the splices (replacements in the page) from the given index on. */
   dropSplices(from: number): void {
-    // Setting the length is slow even if the length does not change.
+    // Setting an array's length is slow even if the length does not change.
     if (this.splices.length > from) this.splices.length = from
   }
 
@@ -141,7 +141,7 @@ export class JsonBytes {
     }
   }
 
-  /** Returns the bytes from `from` to `to` as text. Half surrogate pairs stay as escapes, as in `splices`. */
+  /** Returns the bytes from `from` to `to` as text. Escapes of half surrogate pairs get a second backslash. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const halves = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -251,7 +251,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether a double needs an exponent. DuckDB writes exponents in different forms as text and as JSON. */
+  /** Returns whether DuckDB would write the number with an exponent, whose form differs between text and JSON. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

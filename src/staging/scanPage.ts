@@ -39,7 +39,7 @@ export interface RejectedRow {
   readonly reason: string
   /** The row in its original form. */
   readonly text: string
-  /** The row's key; undefined if it can't be read. The row exists in the service although it can't be stored. */
+  /** The row's key, since the row exists at the service although it can't be stored. Undefined if it has no key. */
   readonly key?: RowKey | undefined
 }
 
@@ -54,7 +54,7 @@ export interface ScannedPage {
   readonly rejected: readonly RejectedRow[]
   /** Number of rows to load: all except rejected ones. */
   readonly stagedRows: number
-  /** Bytes of the longest row of the page. DuckDB's reader needs it as its limit. */
+  /** Length of the page's longest row in bytes. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
   /** The items of the rows' collections. They are staged in separate lines. */
   readonly collections: readonly CollectionPage[]
@@ -113,7 +113,7 @@ const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
-  /** The page's bytes, to read four of them at a time. */
+  /** A view of the page's bytes, which reads four bytes at a time for digests. */
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
@@ -186,7 +186,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written, so replacements outside of them are not needed.
+    // Only rows are written to files, so replacements in other fields of the envelope are not needed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
@@ -312,14 +312,14 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** Called for each field of each row, so it must be fast. */
+  /** Returns whether the field is part of the key. Caches the result, because each field of each row is checked. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
   /**
    * Parses a declared collection, and records the fields and kinds of its items. The items are written to separate
-   * lines. In the row, a digest of the collection's kind replaces it; a collection without items stays unchanged.
+   * lines. In the row, a digest of its bytes replaces the collection; a collection without items stays unchanged.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
@@ -352,13 +352,13 @@ class PageScan {
     return i + 1
   }
 
-  /** Number of items of the present collection so far. Next: their identifiers. */
+  /** Number of items so far in the collection that is being parsed. Next: the identifiers of these items. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** The identifier of the present item: null without one, undefined if it is no plain number. */
+  /** The identifier of the item that is being parsed: null if none, undefined if no whole number of up to 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Halves of surrogate pairs in the items of the present row. */
+  /** Positions of half surrogate pairs in the items of the row that is being parsed. */
   readonly #halvesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
@@ -381,7 +381,7 @@ class PageScan {
     return end
   }
 
-  /** Rejects a row, and removes its items and its replacements. */
+  /** Records a rejected row with its original text, and removes its items and replacements from the page's output. */
   #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]

@@ -17,7 +17,7 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** The maximum size of the first load in bytes. Each later load may be twice as large as the one before. */
   readonly firstLoadBytesMax?: number
-  /** While it returns false, segments only end at a call of `cutWhenFull`, because their rows must be in one load. */
+  /** While this returns false, the pages' rows must be in one load, so only `cutWhenFull` may end a segment. */
   readonly cutsBetweenPages?: () => boolean
 }
 
@@ -25,7 +25,7 @@ export interface SpoolLimits {
 export interface PageTimes {
   /** The time of the response. */
   readonly observedAt: Instant
-  /** The service's time of the request, or an earlier time. */
+  /** The service's time of the request of the page, or somewhat earlier. */
   readonly askedAt: Instant
 }
 
@@ -71,7 +71,7 @@ export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collectio
   ...collections.map((collection) => collection.file),
 ]
 
-/** A position in the open segment. `takeBack` removes what was added after it. */
+/** A position in the open segment. `takeBack` removes the pages that were added after this position. */
 export interface SpoolPoint {
   readonly segments: number
   readonly rows: number
@@ -103,9 +103,9 @@ interface OpenSegment extends Segment {
 
 const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
 
-/** Opens files for appending, which also works after `takeBack` has shortened the file. */
+/** Flag for opening files. Each write appends to the end of the file, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
-/** Loads of long rows are small, since DuckDB has 2,048 of the rows in memory at once. */
+/** With rows longer than this (bytes), loads are small, because DuckDB has 2,048 rows in memory at once. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
@@ -148,7 +148,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Called after rows that must be in one load. */
+  /** Ends the segment if it is full. Called after the last of several pages whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
@@ -261,7 +261,7 @@ export class Spool implements AsyncDisposable {
     const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
       collection.rows === 0 ? [] : [collection],
     )
-    // The segment gets a copy: the walk changes the catalogue during the load, whose statements all need the same one.
+    // The segment gets a copy of the catalogue: the walk goes on changing its own, and a load needs an unchanged one.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }

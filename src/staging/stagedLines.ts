@@ -8,11 +8,11 @@ import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Position of the row's `{`. Below: the position after its `}`. */
+  /** Position of the row's `{` in the page. Next: the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index of the row's first replacement. */
+  /** Index of the row's first replacement in the page's list of replacements (`JsonBytes.splices`). */
   readonly firstSplice: number
 }
 
@@ -21,7 +21,7 @@ const COMMA = 0x2c
 const NEWLINE = 0x0a
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Maximum number of bytes that are added to a row: both leads, their numbers, a comma and a line break. */
+/** Maximum number of bytes that staging adds to a row: two names, their numbers, a comma and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove

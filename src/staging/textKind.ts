@@ -1,7 +1,7 @@
 /** Recognises date-times among the strings of a page, by their bytes. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
-/** Returns a number of `count` digits, NaN where a byte is no digit. */
+/** Returns the number that `count` bytes spell; NaN if one of these bytes is no digit. */
 function digitsAt(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let i = from; i < from + count; i += 1) {
@@ -15,8 +15,8 @@ function digitsAt(bytes: Buffer, from: number, count: number): number {
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
 /**
- * Returns the kind of a string. A date-time is in full ISO 8601, in the extended format, and exists: a discovered column
- * becomes TIMESTAMPTZ for it and keeps that type.
+ * Returns the kind of a string: a date-time or a text. Only an existing time in full, extended ISO 8601 is a date-time,
+ * because a discovered column then becomes TIMESTAMPTZ and keeps that type.
  */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
@@ -35,7 +35,7 @@ const daysIn = (year: number, month: number): number => {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
 }
 
-/** Returns the position after a fraction of a second; `at` where there is none. */
+/** Returns the position after the fraction of a second that begins at `at`; `at` if there is no fraction. */
 function fractionEnd(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0x2e) return at
   let i = at + 1
@@ -43,7 +43,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** Returns whether the bytes up to `last` are empty, `Z`, or an offset such as `+02:00`. */
+/** Returns whether the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a

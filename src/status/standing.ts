@@ -23,11 +23,11 @@ export interface Standing extends Lateness {
   readonly error: { readonly code: string; readonly message: string; readonly cure: string } | undefined
   readonly overlapMs: number
   /**
-   * Stored rows with a modification time in the future, and without one; undefined for reports that have no such time.
+   * Number of rows whose modification time is in the future; next: that have none. Undefined if the report has no such time.
    */
   readonly futureRows: number | undefined
   readonly unstampedRows: number | undefined
-  /** Names of records that were skipped. Example: `17 (REPORT_FORBIDDEN)`. */
+  /** Audit records that can't be read, each with the code of the error. Example: `17 (REPORT_FORBIDDEN)`. */
   readonly skippedRecords: string | undefined
   readonly coverage: readonly ScopeCoverage[]
   /** The state in words. For a report without rows, it includes the reason. */
@@ -146,7 +146,7 @@ const isoOf = (instant: Instant | undefined): string | null => (instant === unde
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 
-/** Returns the mark of each report. */
+/** Returns the high-water mark of each report that has one. */
 export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> {
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',

@@ -95,12 +95,12 @@ interface OpenResources {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** A staged number that a double can't store is a string with this prefix. */
+  /** The prefix with which staging writes a number as a string, if a double can't store the number. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** The file, to find out whether it was replaced; undefined for a warehouse in memory or in a lake. */
+  /** Detects that the file was replaced; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
   /** Runs that have begun but not committed anything yet. */
@@ -150,7 +150,7 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** Returns the mark of the report's scope and the end of the window that set it, both in the service's time. */
+  /** Returns the scope's mark and the end of the window that set it (service's time), and when its run began (ours). */
   lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
     return lastWindowOf(this.#database, report, scope)
   }
@@ -183,7 +183,7 @@ export class Warehouse implements AsyncDisposable {
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, it is unknown whether the older run still works. In any case it can't commit any more.
+      // In a lake, a process with an older run may still be alive. Its run counts as stopped: it can't commit any more.
       if (this.#database.isShared) await endOrphans(sql, ask)
       return fence
     })
@@ -197,7 +197,7 @@ export class Warehouse implements AsyncDisposable {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
 
-  /** Writes or replaces the record of a run that loads no more rows. */
+  /** Writes or replaces the record of a run. Only for a run that will load no more rows. */
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction((sql) => recordRun(sql, run))
@@ -216,7 +216,7 @@ export class Warehouse implements AsyncDisposable {
     return dueRecords(this.#database, ask)
   }
 
-  /** Returns the records whose whole trail has to be read again, because the configuration changed; newest first. */
+  /** Returns the records whose whole trail must be read again after a change of configuration, last changed first. */
   recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
     return recordsToAskAgain(this.#database, ask)
   }
@@ -225,7 +225,7 @@ export class Warehouse implements AsyncDisposable {
     return lastReadRecord(this.#database, ask)
   }
 
-  /** Records which records could not be read. The time until the next attempt grows. */
+  /** Stores the records whose trail could not be read. Each failure makes the time until the next attempt longer. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -233,12 +233,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
   }
 
-  /** Returns when the last trail was read of the records whose scope begins with this prefix; undefined: none was. */
+  /** Returns when a trail was last read, of records whose scope begins with this prefix; undefined if none was. */
   lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
     return lastAsked(this.#database, report, scopePrefix)
   }
 
-  /** Returns the loads that rejected rows of the report, oldest first, with how many rows are still rejected. */
+  /** Returns the loads that rejected rows of the report, oldest first, with how many rows can be loaded again. */
   rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
     return rejectingLoads(this.#database, report)
   }
@@ -263,7 +263,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends pauses, and returns the reports whose pause ended. */
+  /** Ends the pauses of these reports, and returns their names (with `onlyRefused`: of those that an error paused). */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -293,7 +293,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Returns the report's stopped reconcile, or begins one. `startedAt` is the service's time. */
+  /** Returns the report's unfinished reconcile; if there is none, stores `begun` as a new one and returns it. */
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
@@ -305,17 +305,17 @@ export class Warehouse implements AsyncDisposable {
     return reconciledRows(this.#database, reconcileId)
   }
 
-  /** Ends a reconcile and marks rows as deleted. Throws MASS_DELETE_STOPPED. */
+  /** Ends a reconcile and marks rows that were absent twice as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** What a comparison of counts reads and writes. */
+  /** The functions with which a comparison of counts reads and writes the books. */
   get counts(): CountBooks {
     return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
   }
 
-  /** What a backfill plan reads from the warehouse. */
+  /** The functions with which the plan of a backfill reads facts from the warehouse. */
   get backfillBasis(): BackfillBasis {
     return backfillBasis(this.#database)
   }
@@ -325,7 +325,7 @@ export class Warehouse implements AsyncDisposable {
     return pagingProfileOf(this.#database, { report, pageSize })
   }
 
-  /** Stores what a run has learned. What other runs have stored meanwhile is kept too. */
+  /** Stores what a run has learned about pages, joined with what other runs have stored meanwhile. */
   learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
@@ -342,12 +342,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.rows<T>(sql)
   }
 
-  /** Attaches a lake, to read its tables as well. */
+  /** Attaches a lake under the name `as`, so that statements can also read the lake's tables. */
   attachLake(lake: LakePlace, as: string): Promise<void> {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Returns false if the database has had a fatal error: only opening it again helps. */
+  /** Returns whether the database still runs statements. After a fatal error it does not, until it is opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => true,
@@ -362,7 +362,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes entries of the books that ended before `before` and that no figure needs. */
+  /** Removes old runs, windows and loads (ended before `before`) from the books, except those that are still needed. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

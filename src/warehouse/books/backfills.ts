@@ -57,7 +57,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** Numbers of windows, and sums over all loads so far. */
+/** How many windows the backfill has, by state, and the sums over all of its loads so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -179,7 +179,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Sets a stopped backfill to `pending`; its finished windows are kept. Records the run with the figures so far. */
+  /** Sets a stopped backfill to `pending`, and keeps its finished windows. Records its run with the figures so far. */
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {
@@ -237,7 +237,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Returns the figures of the backfill, with those before restarts. */
+  /** Returns the figures of the whole backfill, including the time before it was stopped and continued. */
   figures(backfillId: string): Promise<BackfillFigures> {
     return figuresOf(this.#database, backfillId)
   }

@@ -8,13 +8,13 @@ import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
 import { text } from '../database/sqlText.ts'
 
-/** Late rows before that number of days are ignored, so that the advice to raise `overlap` does not stay. */
+/** Late rows from more than this number of days ago are ignored. Else the advice to raise `overlap` would never end. */
 export const LATE_DAYS = 30
 
 /** Returns the SQL condition that the scope is still configured. Needs `tidemark.report_states` with the alias `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition on a row `m` of `tidemark.marks`: its mark is the time up to which its scope was read. */
+/** SQL condition on `tidemark.marks m`, which has several kinds of marks: the time up to which the scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /**
@@ -27,7 +27,7 @@ export const REPORT_MARKS = `
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
-/** Query of the rejected rows that are listed, and of those that were dismissed. */
+/** Query of two numbers per report: rejected rows that are still listed, and rejected rows that were dismissed. */
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
   FROM tidemark.rejected_rows GROUP BY report`

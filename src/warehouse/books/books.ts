@@ -15,7 +15,7 @@ import { text, time } from '../database/sqlText.ts'
 import { freeVersionNames } from '../tables/tables.ts'
 import { keptReports, switchHistory } from '../tables/versions.ts'
 
-/** A window that is complete after a load, and the marks that the load sets. */
+/** A window that was read completely, and the marks to set for it. A load writes both in its transaction. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -63,8 +63,8 @@ export async function numberMark(sql: Sql): Promise<string> {
 }
 
 /**
- * Returns the mark of a scope, the end of the window that set it, and the beginning of that window's run. If the run is
- * no longer in the books, that is the time at which the mark was written.
+ * Returns the mark of a scope, the end of the window that set the mark, and the beginning of the run of that window. If
+ * the books no longer have that run, its beginning is replaced by the time at which the mark was written.
  */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
@@ -79,7 +79,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: row?.until ?? undefined, begunAt: row?.begunAt }
 }
 
-/** Returns the number of this transaction's load. The first load has the number 1. */
+/** Returns the number for the load of this transaction: one more than the last number, from 1. */
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1
@@ -142,7 +142,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 
 /**
  * Marks runs of dead processes as stopped. Only one process writes a file, so a run that is `running` when the file is
- * opened belongs to a dead process. With `than`: only earlier runs of the same kind and report.
+ * opened belongs to a dead process. With `than`: only runs of its report and kind other than the run `holder`.
  */
 export async function endOrphans(
   sql: Sql,
@@ -162,7 +162,7 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies; undefined: all scopes that were ever read. */
+  /** The configured currencies. Undefined: every scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
   /**
    * True if requests have filters. A row that a filter excludes looks like a deleted one, so its absence proves
@@ -206,11 +206,11 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The client identifier with the OAuth scopes that the service refused. */
+  /** The client identifier and OAuth scopes with which the service refused the report. */
   readonly with: string
 }
 
-/** Records a pause. It ends by an operator, or when the client or its OAuth scopes change. */
+/** Records a pause. An operator ends the pause, or a change of the client identifier or its OAuth scopes. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)
@@ -229,8 +229,8 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
 }
 
 /**
- * Ends the pauses of reports and returns the reports' names; with `onlyRefused`, not those that an operator made.
- * Refused credentials pause all reports, so ending one such pause ends all of them.
+ * Ends the pauses of the named reports, and returns their names. `onlyRefused` leaves out reports that no error has
+ * paused. Refused credentials pause all reports, so these pauses always end together.
  */
 export async function clearPauses(
   sql: Sql,

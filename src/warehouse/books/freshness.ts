@@ -13,7 +13,7 @@ import { name, text } from '../database/sqlText.ts'
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** Maximum number of skipped records whose names are in a text; further ones are only counted. */
+/** Maximum number of skipped records that the column `skipped_records` names; further ones are only counted. */
 const SKIPPED_NAMED = 5
 
 /** Returns the statements that create the view. */
@@ -79,8 +79,8 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
 /**
- * Returns the query that counts the rows of a report's table. Rows whose modification time is missing or wrong are only
- * counted if the report's rows have one.
+ * Returns the query that counts the rows of a report's table. If the report has modification times, it also counts the
+ * rows without one, and the rows with one in the future; else these numbers are NULL.
  */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`

@@ -9,7 +9,7 @@ import { text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** Returns SQL of a duration as text, in its largest unit. */
+/** Returns SQL of a duration as text, in one unit. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -19,13 +19,13 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-/** Audit reports. They are read record by record. */
+/** SQL list of the names of the audit reports. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of the sentences; NULL for one that does not apply. They use columns of the view (`f`) and of `FACTS` (`x`). */
+/** SQL of each sentence; NULL if the sentence does not apply. `f`: the columns of the view. `x`: those of `FACTS`. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE

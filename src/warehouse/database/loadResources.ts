@@ -2,7 +2,7 @@
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** During a load of this number of staged bytes or more, the walk usually reads the rows of the next load. */
+/** Minimum size of a large load in bytes. During a large load, the walk usually reads the rows of the next one. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
 /**
@@ -26,7 +26,7 @@ export interface LoadSize {
  * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
  */
 const BYTES_A_ROW = 8
-/** The limit is not raised by less than this, because that would not help. */
+/** Minimum increase of the memory limit (MiB). A smaller increase would not help. */
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
@@ -41,7 +41,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     return await work()
   } catch (error) {
     if (!isMemoryError(error)) throw error
-    // This recursion ends, because the limit is only raised again after further rows were stored.
+    // This recursion ends: until further rows are stored, `raiseLimit` raises the limit only once.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     const usual = await threadsOf(database)
@@ -52,15 +52,15 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** DuckDB parses a row several times, and keeps what it parsed until it has read the next rows. */
+/** Memory needed to parse a row, as a multiple of its bytes: DuckDB parses it several times and keeps the results. */
 const COPIES_OF_A_ROW = 14
-/** If rows are replaced, up to 2,048 of them, and what DuckDB parsed of them, are in memory at once. */
+/** Memory needed to replace rows, as a multiple of their bytes: up to 2,048 rows are in memory in several copies. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** Maximum increase for long rows: with it, the process stays below 1 GiB at the default limit. */
+/** Maximum increase of the memory limit for long rows. With it, the process stays below 1 GiB at the default limit. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Runs `work` with a higher limit if the load has long rows; else throws `failure`. The limit is set back. */
+/** Runs `work` with a higher memory limit if the load has long rows; else throws `failure`. Then restores the limit. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },

@@ -1,15 +1,15 @@
 /**
- * SQL from JSON text to typed values, by the rules of `schema/values.ts`. Everything is read as text and cast strictly:
- * DuckDB's JSON reader would silently turn 1.7 into 2, true into 1 and drop the offset of a time. A value that does not
- * fit becomes NULL.
+ * SQL that converts JSON text to typed values, by the rules of `schema/values.ts`. Values are read as text and cast
+ * strictly: DuckDB's JSON reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time. A value
+ * that does not fit becomes NULL.
  */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sqlText.ts'
 
 /**
- * Returns SQL of `value`, a VARCHAR expression of these kinds, as `type`; NULL for a value that does not fit. Kinds that
- * always fit are cast directly, since the general form costs several times as much.
+ * Returns SQL that casts `value` to `type`; NULL for a value that does not fit. `value` is SQL of a text. If its `kinds`
+ * always fit, the SQL is a simple cast, which takes a fraction of the time of the general form.
  */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
@@ -45,16 +45,16 @@ export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')
 /** A number as JSON writes it, also with leading zeros or without digits before or after the point. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
-/** An exponent beyond this is beyond every integer and decimal. */
+/** Maximum exponent. A number with a larger one fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL of `body` over a name for the value, which is so computed once. */
+/** Returns SQL that computes `value` only once, and refers to it in `body` by the name `as`. */
 const bound = (value: string, as: string, body: (bound: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
- * Returns SQL of `body` over the digits of a number, without exponent and white space; NULL for a text that is no number.
- * The way through a double would lose digits.
+ * Returns SQL of `body` for a number rewritten without exponent, plus sign and white space; NULL for a text that is no
+ * number. Text is rewritten as text, because a conversion to a double would lose digits.
  */
 const withPlain = (value: string, body: (plain: string) => string): string =>
   bound(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => bound(plainOf(n), 'p', body))
@@ -72,8 +72,8 @@ function plainOf(n: string): string {
 }
 
 /**
- * Returns SQL of a decimal. DuckDB casts text to a decimal of more than 18 digits a hundred times more slowly than to
- * a narrower one. So the narrow cast is tried first, then whole part and fraction separately, which is as exact.
+ * Returns SQL that casts text to DECIMAL(38,9), which takes DuckDB a hundred times longer than a cast to at most 18
+ * digits. So that cast is tried first, then casts of the whole part and the fraction, which are as exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -83,7 +83,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL of a time. The text is brought to the one form of ISO 8601 that DuckDB reads. */
+/** Returns SQL that casts text to a time. Other forms of ISO 8601 are first rewritten to the form that DuckDB reads. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -96,7 +96,7 @@ const existingTime = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
 
-/** Returns whether every value of these kinds fits `type`, so that no row has to be checked. */
+/** Returns whether every value of these kinds fits `type`. If so, no row has to be checked. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
@@ -122,13 +122,13 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 }
 
 /**
- * Returns the condition that `value`, a text of a scalar that is not NULL, does not fit its column. An empty text is no
- * misfit.
+ * Returns the condition that `value` (SQL of a text, not NULL, no array or object) does not fit a column of this type.
+ * An empty text becomes NULL, but is no misfit.
  */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the condition that the column stores a number rounded; undefined where it never does. */
+/** Returns the condition that a column of this type rounds the number; undefined if it rounds no number. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
@@ -138,20 +138,20 @@ export function isRounded(value: string, type: DuckType, kinds: Kinds): string |
 /** A number with at most this number of characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns SQL of a marked number without its mark. */
+/** Returns SQL that removes the prefix `mark`, which staging adds to some numbers, from a number's text. */
 export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
 
 /**
- * Returns the condition that a JSON value is an array or object. DuckDB's JSON functions would parse all values of a
- * vector, 2,048 rows, and keep what they parsed: many times the memory of large values.
+ * Returns the condition that a JSON value is an array or object, by its first character. DuckDB's JSON functions would
+ * parse 2,048 values at a time and keep the results, which need many times the memory of large values.
  */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL of the JSON text in which marked numbers are numbers again, with all their digits. */
+/** Returns SQL of JSON text in which each string with the prefix `mark` is replaced by the number in the string. */
 export const unmarkedJson = (value: string, mark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL of a member of a JSON object. DuckDB's own operator would convert its numbers to doubles. */
+/** Returns SQL of one member of a JSON object, with exact numbers. DuckDB's own operator would make them doubles. */
 export function memberOf(json: string, member: string, mark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`

@@ -22,11 +22,11 @@ export interface ChildMerge {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
-  /** Column of `staged` that is not null if the row contains the collection. */
+  /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
   /** The items of the load's rows; undefined if no row has items. */
   readonly items: StagedCollection | undefined
-  /** Whether some rows of `win` replace stored rows. */
+  /** Whether some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
   /** True: items are stored in columns only. False: their original JSON text is stored too. */
@@ -36,7 +36,7 @@ export interface ChildMerge {
   readonly history: History | undefined
 }
 
-/** Writes one collection of the rows in `win`. Returns how many child rows were written. */
+/** Writes one collection of the load's written rows (temporary table `win`). Returns the number of child rows. */
 export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
@@ -61,12 +61,12 @@ async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promis
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** The fields that items of this collection have had. */
+/** Returns the fields that items of this collection have had in this load or earlier ones. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** Returns SQL of a child's `_child_key` and `is_deleted`. */
+/** Returns SQL of an item's identifier (NULL without one) and of its deletion flag. */
 function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -77,7 +77,7 @@ function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: s
   }
 }
 
-/** Returns the query of the children. Run it with `rowsInOrder`: items are streamed, and rows are in memory. */
+/** Returns the query of the written rows' items. Run it with `rowsInOrder`: items are streamed, rows are in memory. */
 function kidsSql(parts: ChildMerge): string {
   const { id, deleted } = ownMarks(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
@@ -96,8 +96,8 @@ function kidsSql(parts: ChildMerge): string {
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /**
- * Sets `_child_key`: the child's id if it is unique in its collection, else its position. In most loads all children
- * have an id, or none has one. Only in other loads, the keys depend on the collection.
+ * Corrects `child_key` in `kids`: the child's id if it is unique in its collection, else its position. Most loads need
+ * no change, because no child has an id, or each has one that is unique.
  */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
@@ -105,7 +105,7 @@ async function mendKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM kids`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
-  // If only some children have an id, a position must not equal an id. So it begins with one # more than any id.
+  // Some keys are ids and some are positions. So that no two are equal, a position begins with one # more than any id.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE kids AS
     SELECT * EXCLUDE (child_key, own),
@@ -117,8 +117,8 @@ async function mendKeys(sql: Sql): Promise<void> {
 }
 
 /**
- * Deletes stored children that are replaced, and marks missing ones as deleted. Equal ones stay. Returns the table
- * expression of the children in `kids` that have to be written.
+ * Deletes stored children that are replaced, and marks those as deleted that the collection no longer has. Equal
+ * children stay. Returns the table expression of the children in `kids` that have to be written.
  */
 async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
@@ -167,7 +167,7 @@ const leftSql = (target: string, loadId: number): string => `
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${LEFT}`
 
-/** Returns the statement that adds the misfits of `kids` to `found_misfits`; undefined where every value fits. */
+/** Returns the statement that adds the misfits of `kids` to `found_misfits`; undefined if every value fits. */
 function misfitsSql(parts: ChildMerge): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
   const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {

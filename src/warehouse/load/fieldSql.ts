@@ -90,7 +90,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns the checks for fields that would need a new column, which the contract does not allow. */
+  /** Returns SQL checks for fields that have no column. The contract `reject` allows no new one. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -100,12 +100,12 @@ export class FieldSql {
     })
   }
 
-  /** Returns whether a value of the load may not fit its column. */
+  /** Whether some value of the load possibly does not fit its column, judging by the kinds of its field. */
   get mayMisfit(): boolean {
     return this.#misfitFields().length > 0
   }
 
-  /** Returns SQL of the values of a row that do not fit their columns, as a list; NULL where all fit. */
+  /** Returns SQL of the list of a row's values that do not fit their columns; NULL if all fit. */
   misfits(): string {
     const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
       columns.map(
@@ -143,13 +143,13 @@ export class FieldSql {
     return has(field.kinds, TEXTS) ? `to_json(${raw})::VARCHAR` : this.#text(field)
   }
 
-  /** Returns SQL of the row's deletion flag: true, false, or NULL when the row has none. */
+  /** Returns SQL of the row's deletion flag: true, false, or NULL if the row has none. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL that is true if the row contains the collection; NULL if the field is missing or no collection. */
+  /** Returns SQL: true if the row contains the collection, NULL if the field is missing or neither array nor object. */
   collection(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const isOdd = has(field.kinds, SCALARS)
@@ -184,7 +184,7 @@ export class FieldSql {
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)
-    // The scan has replaced a collection by its summary (src/staging/scanPage.ts).
+    // The scan has replaced each collection by its digest (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
     if (!this.#readsJson(field)) return `hash(${label}, ${raw})`
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
@@ -195,7 +195,7 @@ export class FieldSql {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
-    // For each IN with five numbers or more, DuckDB would make a join, which takes three megabytes.
+    // An IN with five numbers or more would make DuckDB plan a join, which takes three megabytes of memory.
     return carrying.includes(true) ? `([${carrying.join(', ')}])[r."$" + 1]` : 'false'
   }
 
@@ -215,7 +215,7 @@ export class FieldSql {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.mark) : raw
   }
 
-  /** Returns the type of the columns that the field fills; undefined when it has none. */
+  /** Returns the type of the columns that the field fills; undefined if it fills no column. */
   #typeOf(field: CatalogField): DuckType | undefined {
     const { report, table, discovered } = this.#parts
     if (field.name === report.deletedFlag) return 'BOOLEAN'
@@ -223,7 +223,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value, as JSON text, where no column stores it exactly; NULL row by row where one does. */
+  /** Returns SQL of the value as JSON text, NULL if a column stores it exactly; undefined if that is so in all rows. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
@@ -245,12 +245,12 @@ export class FieldSql {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
     if (type === undefined || type === 'JSON') return true
-    // Without its quotes a text such as "7" looks like a number.
+    // Read as VARCHAR, the text "7" would lose its quotes and look like the number 7.
     return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }
 
-/** Returns the reason for rejecting a row with a field that has no column. */
+/** Returns the reason for which the contract `reject` rejects a row with a field that has no column. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
 /** Returns SQL of the XOR of all parts, as a balanced tree: DuckDB limits how deep an expression may be. */
@@ -260,7 +260,7 @@ function xorOf(parts: readonly string[]): string {
   return `xor(${xorOf(parts.slice(0, half))}, ${xorOf(parts.slice(half))})`
 }
 
-/** Returns why a value does not fit a column of this type. */
+/** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
 function readType(field: CatalogField, readsJson: boolean): string {

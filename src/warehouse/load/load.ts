@@ -37,7 +37,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   await using rows = segment && (await splitRows(segment))
   const files = rows?.files ?? []
   const parts = segment && { report, table, segment, files, discovered, mark, rules, discoveredOf: plan.columns }
-  // Otherwise operators would put the rows of several parts together again.
+  // DuckDB would otherwise collect the long rows of several part files in memory again.
   const isSplit = rows?.isSplit === true
   if (isSplit) await database.run('SET enable_caching_operators = false')
   try {
@@ -61,7 +61,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns whether all rows have the deletion flag, if the report has one. Other rows are counted when staged. */
+/** Returns false if some rows lack the report's deletion flag. Such rows are counted, so they must be staged. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
@@ -69,7 +69,7 @@ function unlessNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
 }
 
-/** Frees the memory of the staged rows at once. */
+/** Statements that drop a load's temporary tables, so that their memory is free at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
@@ -137,7 +137,7 @@ async function settleRejected(
   await forgetMended(sql, { report, staged })
 }
 
-/** Records for the audit reports which records changed (of followed reports), and which trails this load has read. */
+/** Records for audit reports: after a load of an audit report, which trails were read; else, which rows changed. */
 async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)

@@ -21,11 +21,11 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns with values from the service: those of the request, documented ones and discovered ones. */
+  /** All columns except system columns: filled by the request, documented, and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly mark: string
-  /** Whether the temporary table `gone_keys` exists: it has the keys of deleted rows without a flag. */
+  /** Whether a second read was made. Then the temporary table `gone_keys` has the keys of deleted rows. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
@@ -35,7 +35,7 @@ export interface RowMerge {
    */
   readonly yields?: boolean
   readonly history: History | undefined
-  /** What earlier windows have read, to count rows that they missed as late; undefined: late rows are not counted. */
+  /** The time that earlier windows have read. New rows from that time are late. Undefined: no late rows are counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -67,7 +67,7 @@ export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => 
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Merges `staged`. Afterwards `win` has the written rows (staged row, replaced row), which the children need. */
+/** Merges the rows of `staged`. Creates the temporary table `win`: written rows, and the stored rows they replace. */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(winSql(parts, target))
@@ -105,10 +105,10 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Returns an SQL condition on shapes for the table `staged`, given the one for the columns of the staged file. */
+/** Converts a condition on a row's shape: from the staged file (`r`) to the temporary table `staged` (`s`). */
 export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** Returns SQL of the new `_extra`: the row's values, and the replaced row's for fields that the row lacks. */
+/** Returns SQL of the new `_extra`: the new row's values, and the replaced row's values of fields that it lacks. */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
@@ -124,8 +124,8 @@ async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): P
 }
 
 /**
- * Returns the statement that creates `win`: the staged rows to write, with the rows that they replace, and whether each
- * one is deleted now and was not before.
+ * Returns the statement that creates `win`: the staged rows to write, with the stored rows that they replace. `deleted`
+ * is true if the staged row is deleted and the stored row is not.
  */
 function winSql(parts: RowMerge, target: string): string {
   const { report, table, knowsGone } = parts
@@ -141,14 +141,14 @@ function winSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the condition that the staged row is newer than the stored one. If the stored row was observed at a time in
- * the service's future, the clock was set back since. Then the rows' modification times decide, if they have any,
- * unless the difference is longer than any uncertainty of the service's clock.
+ * Returns the condition that the staged row is newer than the stored one. If the stored row was observed later than now,
+ * the service's clock was set back. Then the staged row is newer if the difference is large or rows have no stamp; else
+ * the stamps decide.
  */
 function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
   const columns = staged.columns.map((column) => column.name)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // A load's first request may be minutes before its last rows. Loads of an older layout have no such time.
+  // `asked_at` is the time of the load's first request, which may be minutes before this row's. Old loads have none.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   const isAhead = (byMs: number) =>
@@ -159,12 +159,12 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
     ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
 }
 
-/** The deletion flag of a row without the flag: that of the stored row, but false if it was deleted for its absence. */
+/** Whether a row without a deletion flag stays deleted: not if only its absence had shown the deletion. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /**
- * Returns the condition that a staged row is deleted. `held` applies to a row without the flag if no second read has
- * searched for it.
+ * Returns the condition that a staged row is deleted: by its flag; without a flag, by the second read; without a second
+ * read, by the condition `held` on the stored row.
  */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   const gone = parts.knowsGone ? goneSql(parts.table) : undefined
@@ -176,11 +176,11 @@ const goneSql = (table: ReportTable): string =>
 
 export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
   readonly columns: readonly StagedColumn[]
-  /** The FROM clause: staged rows as `s`, and `win` as `w` where rows are replaced. */
+  /** The FROM clause: staged rows with the alias `s`; if rows are replaced, also `win` with the alias `w`. */
   readonly rows: string
 }
 
-/** Returns the query of the rows to insert. Missing fields are taken from the replaced row, if `held` is given. */
+/** Returns the query of the rows to insert. With `held`, missing fields are taken from the replaced row. */
 export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))

@@ -17,11 +17,11 @@ export interface MisfitSource {
   readonly excludePayload: boolean
 }
 
-/** Returns SQL of the key of a row in `tidemark.misfits`. */
+/** Returns SQL of a row's key as text, as in `tidemark.misfits`. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 
-/** Creates the empty table `found_misfits`, which the merges of a report's table and of its collections fill. */
+/** Creates the empty temporary table `found_misfits`. Merging rows and merging their items add the load's misfits. */
 export const NO_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
@@ -59,7 +59,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
     FROM win w JOIN staged s ON s.rowid = w.sid)`
 
-/** Audit entries get their number when they are stored, so they are found by record and content. */
+/** Returns the statement for audit entries. They get their number when stored, so record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
   const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
   return `
@@ -70,7 +70,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Deletes the entries of written rows, as far as the rows carry the field, and renews those of rows that are unchanged. */
+/** Returns statements: delete the misfits of fields that a written row contains; set `last_seen` for unchanged rows. */
 function dropOldRows(
   { report, table, staged }: MisfitSource,
   held: readonly { readonly table: string; readonly column: string }[],

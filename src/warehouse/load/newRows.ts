@@ -8,14 +8,14 @@ import { freshSql, type MergeCounts } from './merge.ts'
 import { name, names } from '../database/sqlText.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown to roll back the transaction that inserted the rows: some of them are not new, or do not fit. */
+/** Thrown to roll back the transaction that inserted the rows, if a row is not new or has a value that does not fit. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
 /**
- * Returns whether all rows are likely to be new: they have no items, and all loads of the report so far contained
- * only new rows without misfits. So it is in a first sync.
+ * Returns whether probably all rows are new: they have no items, and all earlier loads of the report had only new rows
+ * without misfits, as in a first sync.
  */
 export async function mayBeAllNew(
   sql: Sql,
@@ -30,12 +30,12 @@ export async function mayBeAllNew(
 }
 
 export interface NewRowInsert extends StageInput {
-  /** All columns with values of the service: from the request, documented and discovered ones. */
+  /** All columns except system columns: filled by the request, documented, and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
 }
 
-/** Inserts the load's rows. Returns undefined, for a rollback, when some are not new or do not fit their columns. */
+/** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller then rolls back. */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)

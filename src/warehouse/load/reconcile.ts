@@ -16,17 +16,17 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without the permission of an operator. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this number of deletions are allowed if `KEPT_SHARE_SURE` of the rows are kept. One is always allowed. */
+/** Up to this number of deletions is allowed if at least `KEPT_SHARE_SURE` of the rows stay. One is always allowed. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The time up to which all rows were read, on the axis of time that the reconcile reads by; undefined: none yet. */
+  /** The creation or modification time (whichever is requested) up to which all rows were read; undefined: none yet. */
   readonly reached: Instant | undefined
 }
 
-/** The configuration of a reconcile's requests. Rows that it excludes are not compared. */
+/** The settings that limit which rows a reconcile requests. Stored rows outside of these limits are not compared. */
 export interface ReconcileQuestion {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
@@ -121,10 +121,10 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that the service returned the time before, but not this time. */
+  /** Number of stored rows that are absent for the first time. Rows that are absent twice count in `deleted`. */
   readonly absent: number
   readonly deleted: number
-  /** Numbers of rows that the warehouse lacked and of rows that differed, over all loads of the reconcile. */
+  /** Number of rows that the warehouse lacked, over all loads of the reconcile. Next: rows with other values. */
   readonly missed: number
   readonly differed: number
 }
@@ -148,7 +148,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // Rows written since the reconcile began are newer than its responses. Rows that it did not request are not absent.
+  // Two kinds of rows are not absent: those observed since the reconcile began, and those that it did not request.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
@@ -182,9 +182,9 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 }
 
 /**
- * Returns the condition that the reconcile has requested a stored row. False for all rows if there are filters: a row
- * that an edit excluded looks like a deleted one. The report's start counts only if rows are read by modification time
- * alone; then rows without such a time are not covered either.
+ * Returns the condition that the reconcile has requested a stored row. With filters, it is false for all rows: a row
+ * that a filter now excludes looks like a deleted one. If every request must name a range of modification times, only
+ * rows modified after the report's start were requested.
  */
 async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
@@ -203,7 +203,7 @@ interface Marking {
   readonly startedAt: Instant
 }
 
-/** Marks the rows of the temporary table `absent` as deleted that are absent again. */
+/** Marks rows as deleted: those in the temporary table `absent` whose column `again` is true. */
 export async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Promise<void> {
   const target = `main.${name(report.name)}`
   await closeVersions(sql, await historyOf(sql, report.name), {
@@ -221,7 +221,7 @@ export async function markAbsent(sql: Sql, { report, loadId, startedAt }: Markin
     DROP TABLE gone_rows`)
 }
 
-/** Throws MASS_DELETE_STOPPED where too many rows would be marked as deleted at once. */
+/** Throws MASS_DELETE_STOPPED if too many of the `live` rows would be marked as deleted at once. */
 export function checkBrake(report: string, deleted: number, live: number): void {
   const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
@@ -232,7 +232,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that a row itself carries. */
+/** Returns the key column that the row itself fills. The request fills other key columns, such as the currency. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

@@ -13,7 +13,7 @@ import type { StagedRows } from './stage.ts'
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
 
-/** Returns the bytes of a segment and of its longest row or item. */
+/** Returns the number of bytes of a segment, and of its longest row or item. */
 export const sizeOf = (segment: Segment | undefined): LoadSize => ({
   bytes: stagedBytes(segment),
   rowBytesMax: Math.max(segment?.rowBytesMax ?? 0, ...(segment?.collections ?? []).map((each) => each.lineBytesMax)),
@@ -33,7 +33,7 @@ interface Recording {
   readonly staged: StagedRows | undefined
 }
 
-/** Returns how many rows lack the deletion flag, if the report has one. Rows that were not staged all have it. */
+/** Returns how many rows lack the report's deletion flag; null if the report has none or the load has no rows. */
 async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null
@@ -41,7 +41,7 @@ async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<nu
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${ofStaged(flagged)})`)
 }
 
-/** Records the load. Also records the run: with the load's figures if it is the last one, else as it began. */
+/** Records the load. The first load of a run also records that the run began; the last load, the run's end and sums. */
 export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

@@ -1,6 +1,5 @@
 /**
- * With `schema_contract: reject`, a row is rejected when an item of one of its collections has a field without a
- * column.
+ * The contract `reject` for collections: if an item has a field without a column, the row with that item is rejected.
  */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
@@ -19,7 +18,7 @@ export interface CollectionItems {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Sets the reason in those rows of `staged` that are rejected. */
+/** Sets `~reason`, why a row is rejected, in the rows of `staged` with an item that has an unknown field. */
 export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)

@@ -34,7 +34,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** The error to throw, for a rollback, if some of the rows are no longer among the rejected ones. */
+  /** The error that rolls the load back if some rows of the batch are no longer stored as rejected rows. */
   readonly moved: SyncError
 }
 
@@ -80,8 +80,8 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
 }
 
 /**
- * Deletes rejected rows that were deleted or restored at the service since. They are stored again with a new reason,
- * because a deletion does not change the content of a row.
+ * Deletes rejected rows that the service has deleted or restored since they were stored. The load stores them again
+ * with a new reason, and would skip a row whose content is already stored.
  */
 const dropToldOtherwiseSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
@@ -105,8 +105,8 @@ function scopeSql(report: Declaration): string {
 }
 
 /**
- * Returns SQL of a rejected row's key as text. A whole number in another form, such as 7.0, is rejected but still
- * identifies its row. So a reconcile does not count that row as absent.
+ * Returns SQL of a rejected row's key as text. Another form of a whole number, such as 7.0, becomes 7, the text of the
+ * stored key. So a reconcile does not count the stored row as absent.
  */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
@@ -126,9 +126,8 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
 }
 
 /**
- * Deletes rejected rows if the load stores a row of the same key from a later response. Rows without a key are kept. A
- * complete row is also kept if only the summary shape of its row, which has few fields, was returned. Needs no time if
- * the report has no rejected rows.
+ * Deletes rejected rows if the load stores a row of the same key from a later response. A rejected row without a key
+ * stays. A rejected row of the full shape also stays if the later row has the summary shape, which has few fields.
  */
 export async function forgetMended(
   sql: Sql,
@@ -151,7 +150,7 @@ export async function forgetMended(
         }))`)
 }
 
-/** Returns the alternative names of fields. Only the summary shape uses them. */
+/** Returns the names of fields that only the summary shape uses (`also` in declarations). */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -161,7 +160,7 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
-/** Returns the loads that rejected rows of the report, oldest first, with how many of these rows are still rejected. */
+/** Returns the loads that rejected rows of the report, oldest first, with how many of the rows can be loaded again. */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,
@@ -180,7 +179,7 @@ export async function withheldRows(sql: Sql, report: string): Promise<number> {
   )
 }
 
-/** Returns rows that those loads rejected, by scope and then by time, from `offset` on and at most `limit`. */
+/** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, from `offset` on. */
 export async function rejectedRows(
   sql: Sql,
   { report, loadIds, offset, limit }: RejectedRowsRequest,

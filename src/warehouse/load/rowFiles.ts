@@ -1,11 +1,11 @@
 /**
- * The rows of a load as files of a few megabytes. DuckDB reads up to 2,048 rows of a file at once and needs about ten
- * times their bytes. So long rows must not be in one large file.
+ * Splits long rows of a load into files of a few megabytes. DuckDB reads up to 2,048 rows of a file at once and needs
+ * about ten times their bytes, so its memory would not suffice for one large file.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
-/** Shorter rows are read from the segment's file: 2,048 of them need no more memory than a part. */
+/** Segments with rows up to this length (bytes) are not split: 2,048 such rows need little memory. */
 const ROW_BYTES_SPLIT = 4 * 1024
 const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024
@@ -16,7 +16,7 @@ export interface RowFiles extends AsyncDisposable {
   readonly isSplit: boolean
 }
 
-/** Splits the rows of a segment. The caller disposes of the files. */
+/** Splits a segment's file if its rows are long; else returns the file itself. Disposing removes the new files. */
 export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFiles> {
   if (rowBytesMax <= ROW_BYTES_SPLIT)
     return { files: [file], isSplit: false, [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -36,7 +36,7 @@ export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFile
   return { files, isSplit: true, [Symbol.asyncDispose]: remove }
 }
 
-/** Copies the lines of a file to files of `PART_BYTES` or, where a line is longer, a little more. */
+/** Copies the lines of a file to new files. Each ends with the first line break after `PART_BYTES` bytes. */
 async function split(file: string, next: () => Promise<FileHandle>): Promise<void> {
   await using source = await open(file)
   const buffer = Buffer.allocUnsafe(READ_BYTES)

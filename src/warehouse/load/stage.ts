@@ -17,14 +17,14 @@ import { itemsSql } from './items.ts'
 import { type Earlier, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
 
-/** DuckDB reserves twice the maximum size for each thread, and never less than 32 MiB. */
+/** Minimum for the longest row that DuckDB may read. It reserves twice this length per thread, at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
-  /** The files with the rows of the segment. */
+  /** The files with the segment's rows: its own file, or several parts if rows are long. */
   readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
   readonly mark: string
@@ -45,10 +45,10 @@ export interface LoadRules {
 /** The rules that apply if a load has none. */
 export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
-/** A collection that rows of the load contain. */
+/** A collection (such as `meetingRooms`) that at least one row of the load contains. */
 export interface CarriedCollection {
   readonly field: CatalogField
-  /** Column of `staged` that is not null if the row contains the collection. */
+  /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
   /** The items; undefined if no row has any. */
   readonly items: StagedCollection | undefined
@@ -57,15 +57,15 @@ export interface CarriedCollection {
 export interface StagedRows {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** The number of different rejected rows. */
+  /** The number of rejected rows. Equal ones count once. */
   readonly rejected: number
   /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
-  /** Whether some rows have a value that does not fit its column: a list in `~misfits`. */
+  /** Whether some rows may have values that do not fit their columns. `~misfits` has a row's list of such values. */
   readonly mayMisfit: boolean
-  /** Tables to merge before `staged`. */
+  /** Tables to merge before `staged`, oldest first: earlier rows of keys that the load has several times. */
   readonly earlier: readonly Earlier[]
-  /** Returns an SQL condition on a row `r`: it contains this field of the service. */
+  /** Returns an SQL condition on a row `r` of the staged file: the row contains this field of the service. */
   carries(field: string): string
 }
 
@@ -80,8 +80,8 @@ export interface RowReading {
 }
 
 /**
- * Fills the temporary table `staged_pages` and returns the query of the rows. The query must be run with `rowsInOrder`,
- * so that rows are streamed and their pages are in memory.
+ * Fills the temporary table `staged_pages` (times and request of each page) and returns the query of the rows. Run the
+ * query with `rowsInOrder`, so that rows are streamed and only pages are in memory.
  */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, files, discovered, mark, rules } = parts
@@ -114,7 +114,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
   return { columns, collections, sql: rows, mayMisfit: reading.mayMisfit, carries }
 }
 
-/** Fills the temporary tables `staged` and, if rows are rejected, `refused`. */
+/** Fills the temporary table `staged`; if rows are rejected, also `refused`. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, mark, rules } = parts
   const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
@@ -164,7 +164,7 @@ interface Refusal {
   readonly refused: number
 }
 
-/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Returns how many differ. */
+/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Counts equal ones once. */
 async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
@@ -204,8 +204,8 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
 }
 
 /**
- * Returns a handler for errors of statements that read the segment's file. It throws LOAD_REFUSED for an error that is
- * not one of ours, and others unchanged.
+ * Returns a handler for errors of statements that read the segment's file. The handler throws Tidemark's own errors
+ * unchanged, and LOAD_REFUSED for all other errors.
  */
 export const refuses =
   ({ report, segment }: StageInput) =>

@@ -19,9 +19,9 @@ import { insertNew, NotAllNew } from './newRows.ts'
 import type { StagedRows, StageInput } from './stage.ts'
 import { NO_RULES, refuses } from './stage.ts'
 
-/** The rows of a load: still in their file, staged, or none. */
+/** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or none. */
 export interface LoadRows {
-  /** Set if the rows are still in the file and all of them are presumably new. */
+  /** Set if probably all rows are new. Then they are inserted from their file without staging. */
   readonly allNew?: StageInput | undefined
   readonly staged?: StagedRows | undefined
 }
@@ -61,11 +61,11 @@ const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayloa
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** Returns the service's time; if the load has none, the time by our clock. */
+/** Returns the service's time of the load; by this machine's clock if the load does not have it. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** Deletes all entries of the windows, because the service returned none. */
+/** Deletes all stored audit entries in the load's windows, because the service returned none. */
 async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }

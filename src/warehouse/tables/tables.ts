@@ -138,7 +138,7 @@ function changesSql(target: string, changes: readonly ColumnChange[], widen: Wid
   })
 }
 
-/** Gives discovered columns other types, and records that. No row of the table may be written before, as above. */
+/** Changes and records the types of discovered columns. The transaction must not have written to the table before. */
 export async function retype(
   sql: Sql,
   place: Omit<ChangePlace, 'loadId'>,
