@@ -32,9 +32,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/**
- * Does the run, and returns its outcome and result. `isDropped`: another run replaces it, and followers wait for that.
- */
+/** Does the run. `isDropped`: another run replaces this one, and followers wait for the other one. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -85,7 +83,7 @@ export class Runs {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
-  /** Calls the follower with each event. Returns a function that ends this. */
+  /** Calls the follower with each event, until the returned function is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)

@@ -219,7 +219,7 @@ export class AdaptiveConcurrency {
     return this.#halvings
   }
 
-  /** Reports a success. The limit is only raised if it was reached; otherwise nothing is known about more requests. */
+  /** Reports a success. Raises the limit only if it was reached; otherwise a higher limit is not needed. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit

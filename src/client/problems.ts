@@ -15,7 +15,7 @@ const MESSAGES = ['errormessage', 'message', 'description', 'detail', 'error', '
 
 type Plain = Record<string, unknown>
 
-/** Returns the problems in a body. A body in an unknown layout is one problem without a property. */
+/** Returns the problems in a body. A body whose layout is unknown becomes one problem without a property. */
 export function problemsIn(bytes: Buffer): Problem[] {
   const text = bytes.toString('utf8')
   const body = parsed(text)

@@ -88,7 +88,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
     assert(number <= rules.attemptsMax, 'a request was repeated more often than allowed')
     const result = await once(attempt, number, options)
     if ('value' in result) return result.value
-    // The race rejects with the signal's reason instead of the clock's AbortError.
+    // `raced` rejects with the signal's reason; `sleep` alone would reject with an AbortError.
     await raced(clock.sleep(result.retryInMs, signal), signal)
   }
 }

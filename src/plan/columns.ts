@@ -1,6 +1,6 @@
 /**
- * Decides which columns are added for undocumented fields. The type follows from all values that the field has had, and
- * the name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
+ * Decides which columns are added for undocumented fields. A new column's type follows from the field's values so far,
+ * and its name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
  */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
@@ -26,7 +26,9 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** No column is added: the table has the maximum, or the contract forbids it. The values are stored in JSON. */
+  /**
+   * `limit`: the table has the maximum of columns. `frozen`: the contract forbids changes. The values are kept in JSON.
+   */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** What new fields and types cause: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects the rows. */
@@ -67,7 +69,7 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // The limit is reported once per table. If the keys of objects are data, each load would report further fields.
+  // The limit is reported once per table. A table whose field names are data would otherwise report it for each field.
   let beyond = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

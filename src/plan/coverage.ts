@@ -51,9 +51,9 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`, with the time up to which rows have to be
- * read again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held`
- * itself if nothing has changed.
+ * Returns the coverage to store for a run with the configuration `wanted`. Rows up to its `refillUntil` have to be read
+ * again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held` itself if
+ * nothing has changed.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }

@@ -12,11 +12,11 @@ export const Kind = {
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
   decimal: 16,
-  /** A number whose digits don't fit DECIMAL(38,9); with `decimal` when it fits rounded. */
+  /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent; with `wideDecimal` when a double cannot store it, and with `decimal` or
-   * `bigInteger` when a column of integers has to widen for it.
+   * A number written with an exponent. `wideDecimal` is set too if a double cannot store it, and `decimal` or
+   * `bigInteger` if a column of integers has to widen for it.
    */
   exponent: 64,
   text: 128,
@@ -35,7 +35,7 @@ export const Kind = {
 export type Kinds = number
 
 export const has = (kinds: Kinds, mask: number): boolean => (kinds & mask) !== 0
-/** Returns whether the kinds contain none outside of `mask`. */
+/** Returns whether all of the kinds are in `mask`. */
 export const only = (kinds: Kinds, mask: number): boolean => (kinds & ~mask) === 0
 
 export const NUMBERS =

@@ -207,7 +207,7 @@ export class Walk {
   /** Returns whether all pages repeat the first one, and the first one was not full or has more rows than requested. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // If the total is higher than a full page, the service also reduces the page size, so the page lacks rows.
+    // A full page with fewer rows than the total lacks rows: the service ignores page numbers and also shortens pages.
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind

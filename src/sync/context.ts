@@ -53,7 +53,7 @@ export interface Progress {
   readonly rows: number
   /** The total that the service has returned; undefined if it returns none. */
   readonly rowsExpected?: number | undefined
-  /** Identifier of the backfill. Like `windows`, undefined in other kinds of runs. */
+  /** Identifier of the backfill; undefined in other kinds of runs, as is `windows`. */
   readonly backfillId?: string | undefined
   readonly windows?: WindowsProgress | undefined
 }

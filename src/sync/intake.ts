@@ -38,7 +38,7 @@ export interface IntakeOptions {
 /** A row's key with the values of all key columns of its report. */
 export type GoneKey = readonly (string | number)[]
 
-/** Returns the row's key with the values of the columns that the request fills. */
+/** Returns a row's key, with its currency (`scope`) if the report is requested per currency. */
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
@@ -52,7 +52,7 @@ export type RowSource =
 /** A window that was proven to be complete. */
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Reconciles only: how far the reconcile has read, on its own axis of time. */
+  /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
   /** Keys of the window's rows that a second read showed to be deleted; undefined if all rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
@@ -82,7 +82,7 @@ export class Intake implements AsyncDisposable {
   /** Windows that the next load closes. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if the open window has rows without a deletion flag: which of them are deleted is known only at its end. */
+  /** True if the open window has rows without a deletion flag. The deleted ones are known only at the window's end. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -105,7 +105,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the present end of the spool. If a walk ends without a proof, `takeBack` drops what was added since. */
+  /** Returns the present end of the spool. `takeBack` drops the rows after it if a walk ends without a proof. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }
@@ -114,7 +114,7 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** Closes a window after its last row was added: in the transaction of the next load. */
+  /** Closes a window after its last row was added. The next load commits the window in its transaction. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
     this.#awaitsDifference = false
@@ -140,8 +140,8 @@ export class Intake implements AsyncDisposable {
   }
 
   /**
-   * Whether a load may end in the middle of a window. Not if the window has rows without a deletion flag: which ones
-   * are deleted is known only at its end. Not for audit entries either: their load replaces whole windows.
+   * Returns whether a load may end in the middle of a window. Rows without a deletion flag forbid it: which of them are
+   * deleted is known at the window's end. So do audit entries: their load replaces whole windows.
    */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
@@ -209,7 +209,7 @@ export class Intake implements AsyncDisposable {
     try {
       return await this.#context.warehouse.load(input)
     } catch (error) {
-      // If a file is missing, that is the real cause. The database error only shows its effect.
+      // A missing file is the real cause of the error, and the error of the database is only its effect.
       if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
       throw error
     }
@@ -252,7 +252,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** Part of the folder's name, because several processes may stage rows of the same run. */
+/** Part of the names of this process's folders, because several processes may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

@@ -26,7 +26,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Runs `story`, which records its own success with its last rows. Never throws: an error is in the outcome. */
+/** Does `story`, the work of a run, which records its own success. Never throws: an error is in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -69,7 +69,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Runs a story that writes its own record, and returns its outcome. Never throws: an error is in the outcome. */
+/** Does `story`, a run that writes its own record. Never throws: an error is in the outcome. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

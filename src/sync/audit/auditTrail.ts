@@ -108,7 +108,7 @@ class Trail {
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads some trails that were read with another configuration. When none is left, records that. */
+  /** Reads some trails that were read with another configuration. Records the end after the last such trail. */
   async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()

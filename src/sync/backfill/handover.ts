@@ -145,7 +145,7 @@ export const stagedSegment = (staging: string, pulled: PulledWindow, segment: St
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Throws STAGED_MISSING if a file does not exist or has not the size that was written. */
+/** Throws STAGED_MISSING if a staged file is missing or has another size than when it was written. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
