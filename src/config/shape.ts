@@ -128,7 +128,7 @@ export interface Config {
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the bookkeeping tables keep single runs and windows. Older ones are kept only as sums. */
+  /** How long (ms) the books keep single runs and windows. Older runs are removed, and older windows are joined. */
   readonly historyMs: number
   /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret

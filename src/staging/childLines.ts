@@ -75,7 +75,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** The row number of each item, and the position at which its line begins. */
+  /** For each item, the number of its row on the page. Next: the position at which the item's line begins. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0

@@ -24,7 +24,7 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
-/** Maximum number of values in the cache of hashes. The cache saves time, since values repeat often. */
+/** Maximum number of values in the cache of hashes. The cache is emptied when it is full. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 

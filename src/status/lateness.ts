@@ -2,7 +2,7 @@
 import { advisedOverlapMs, settingDuration } from '../plan/lateness.ts'
 
 export interface Lateness {
-  /** Number of late rows; undefined for reports whose rows have no modification time. */
+  /** How many rows were late; undefined for audit reports, which do not count them. */
   readonly lateRows: number | undefined
   readonly largestLatenessMs: number | undefined
 }

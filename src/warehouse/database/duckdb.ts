@@ -65,7 +65,7 @@ export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
 /** Returns how many compactions of row groups the COMMIT may do per table. `clearedBy` is such a function. */
 export type Clears<T> = (result: T) => number
 
-/** Keeps the order of joins. DuckDB estimates 42 rows for any file of lines, and would load a large one into memory. */
+/** Keeps the order of joins. DuckDB expects 42 rows in any staged file, and would read a large one into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 

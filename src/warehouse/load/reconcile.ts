@@ -22,7 +22,7 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The creation or modification time (whichever is requested) up to which all rows were read; undefined: none yet. */
+  /** All rows up to this creation or modification time (as requested) were read; undefined: none yet. */
   readonly reached: Instant | undefined
 }
 

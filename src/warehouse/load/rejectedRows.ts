@@ -52,7 +52,7 @@ export interface Rejection {
   readonly knowsGone: boolean
 }
 
-/** Stores each rejected row once, with its reason. */
+/** Stores the load's rejected rows with their reasons. Skips rows of which an equal one is already stored. */
 export async function recordRejected(sql: Sql, refusing: Rejection, loadId: number): Promise<void> {
   const { report, excludePayload, knowsGone } = refusing
   const row = excludePayload ? WITHHELD_ROW : 'row'
