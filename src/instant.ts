@@ -64,7 +64,7 @@ function zoneOf(zone: string | undefined): string {
   return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
-/** Returns whether the date exists: `Date.parse` turns 30 February into 1 March, so the result is compared. */
+/** Returns whether the date exists: `Date.parse` turns 30 February into 1 March, so both are compared. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -52,7 +52,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag is reported only above this number of the report's intervals, plus `settle`. */
+/** Lag is reported only if it exceeds this number of the report's intervals, plus `settle`. */
 const TICKS_BEHIND = 2
 
 /** Returns the lag condition; none for audit reports (their mark stays if nothing changes) and for cron schedules. */

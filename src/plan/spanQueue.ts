@@ -79,7 +79,7 @@ export class SpanQueue {
   /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
   #asked: Piece | undefined
   #isHead = false
-  /** Number of slices with too many rows since the last good one. */
+  /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined

@@ -21,7 +21,7 @@ export interface WalkContext {
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
-  /** The priority when requests wait for a permit: those of incremental runs are sent before those of a backfill. */
+  /** The priority of requests that wait for a permit: those of incremental runs are sent before those of a backfill. */
   readonly priority?: Priority | undefined
   /** The run's right to commit. Undefined until the run has begun. */
   readonly fence?: Fence | undefined

@@ -54,7 +54,7 @@ export class Difference {
     return this.#pages.pages
   }
 
-  /** Returns the keys of the slice's deleted rows, among the rows without a flag. Undefined if all rows have a flag. */
+  /** Returns the keys of deleted rows among the slice's rows without a deletion flag; undefined if all have one. */
   async goneKeys({ span, keys, rows }: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
     const untold = [...keys].filter((key) => unflagged.has(key))
     if (untold.length === 0) return undefined

@@ -206,7 +206,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** Whether every row has a creation time. `unknown`: there is no total, or it changed during each attempt. */
+/** `dated`: every row has a creation time. `undated`: some have none. `unknown`: no total, or it changed each time. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -11,7 +11,7 @@ import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
 import { orUnlessRefused } from './pageSource.ts'
 
-/** Returns the service's present time as a lower bound: it may be later. Throws the client's errors. */
+/** Returns a time that is not later than the service's present time. Throws the client's errors. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,

@@ -17,7 +17,7 @@ export interface RowSink {
   drop(): Promise<void>
 }
 
-/** Everything that walks over the slices of a report need: the request, the policy, and where the rows go. */
+/** All that a walk over the slices of a report needs: the request, the policy, and where the rows go. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question

@@ -75,7 +75,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
-  // Page 0 is read twice: if its row is removed after the first read, page 1 has another row even if page 0 repeats it.
+  // Page 0 is read again: if a row was removed between the requests, two equal pages may have looked different.
   const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
   if (one.rowCount === 1 && isOther) return 0
   return first.page.rowCount > 1 ? 1 : undefined
@@ -106,7 +106,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether page 0 has rows that the walk lacks. For rows without a key, compares only their number. */
+/** Returns whether page 0 has the rows that the walk lacks. Rows without a key only have to complete the total. */
 function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
   if (keyed) return !page.keys.some((key) => walk.keys.has(key))
   return walk.distinct + page.rowCount === walk.totalCount
