@@ -31,7 +31,7 @@ export interface Engine {
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns its description for messages, as `a run`; undefined without such a run. */
+  /** Stops an active or waiting run. Returns a description such as `a run`; undefined if there is no such run. */
   callOff(id: string): Promise<string | undefined>
   /** Returns the description of a run that `callOff` stopped earlier; undefined if `callOff` stopped no such run. */
   calledOffBefore(id: string): string | undefined

@@ -72,7 +72,7 @@ async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Each report without an outcome has an active run here, which will report its end. No request was lost.
+    // Each report without an outcome has an active run in this process, so no request was lost.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

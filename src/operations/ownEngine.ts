@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Number of windows of a backfill that are read or loaded at the same time: reading and loading overlap. */
+/** Number of windows of a backfill that are read or loaded at the same time, so that reading and loading overlap. */
 const LANES = 4
 
 export interface OwnEngineOptions {

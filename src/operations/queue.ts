@@ -30,7 +30,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data, { tell, signal })
       await written
-      // If a stopping worker has returned the job to the queue, the next owner executes it.
+      // Throws if the worker is stopping: the job returns to the queue, and the next owner executes it.
       signal.throwIfAborted()
       return reply
     },

@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker's answer. During a long load it can't answer, and the copy is read instead. */
+/** Milliseconds to wait for the worker's answer. A worker can't answer during a long load: then the copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =

@@ -82,10 +82,10 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
     threads: limits.warehouseThreads,
   }
   const made = await Warehouse.open(settings)
-  // The UPDATE copies the prefix for numbers from the published copy. With another prefix, equal rows would differ.
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
+  // Copies the prefix for numbers from the published copy. With another prefix, equal rows would seem different.
   await made.rows(`
     UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   await made.close()

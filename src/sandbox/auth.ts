@@ -69,7 +69,7 @@ export class Auth {
     })
   }
 
-  /** Checks the token (spec §5). Rejects with 401 without a valid token or scope, with 403 for a forbidden report. */
+  /** Checks the token (spec §5). An invalid token or a missing scope leads to 401, a forbidden report to 403. */
   async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)

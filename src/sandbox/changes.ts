@@ -59,7 +59,7 @@ export class Changes {
   readonly #makings: Makings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
-  /** Deleted rows, oldest first. Some ticks restore one of them. */
+  /** Deleted rows, oldest first. Some random changes restore one of these rows. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, clock: ChangeClock) {

@@ -18,7 +18,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name, so that callers can write purposes and reports as words. */
+/** Returns a hash of a name. Callers name purposes and reports by words, and `draw` takes numbers. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -103,7 +103,7 @@ export class Dice {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
 
-  /** Returns the value of one euro in the currency. JSON.stringify writes it with all digits. */
+  /** Returns the value of one euro in the currency. JSON.stringify writes the value with all digits. */
   rate(currency: Currency): unknown {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }

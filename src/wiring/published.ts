@@ -7,9 +7,7 @@ import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
-/**
- * Opens the published copy. Throws WAREHOUSE_MISSING before the first sync or without permission; WAREHOUSE_CORRUPT.
- */
+/** Opens the published copy. Throws WAREHOUSE_MISSING (before the first sync, or not readable) or WAREHOUSE_CORRUPT. */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},

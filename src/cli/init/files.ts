@@ -11,7 +11,7 @@ export const SETTINGS_FILE = 'tidemark.yaml'
 export const SECRETS_FILE = '.env'
 const IGNORE_FILE = '.gitignore'
 
-/** Maps each report that the client may not read to the error code. */
+/** The reports that the client may not read, each with the code of the error. */
 export type Unreadable = ReadonlyMap<ReportName, string>
 
 export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {

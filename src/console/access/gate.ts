@@ -46,7 +46,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns why the request is rejected; undefined if it may pass. Never throws, because plugins may handle errors. */
+/** Returns why the request is rejected; undefined if it may pass. Never throws: a plugin's error handler could run. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined

@@ -9,7 +9,7 @@ export function placeNow() {
   return { view, name: decoded(name), query: new URLSearchParams(query) }
 }
 
-/** Decodes the name. Returns an invalid encoding, as in an incomplete link, unchanged. @param {string} name */
+/** Decodes the name. Returns it unchanged if its encoding is invalid, as in an incomplete link. @param {string} name */
 function decoded(name) {
   try {
     return decodeURIComponent(name)
