@@ -79,7 +79,7 @@ function stampLines(standings: readonly Standing[]): string[] {
 /** Maximum number of gaps in a line. Further gaps are only counted. */
 const GAPS_TOLD = 3
 
-/** Returns one line per scope with its covered time and gaps, and one for each scope that has to be read again. */
+/** Returns a line with covered time and gaps for each scope, and a line for each scope that must be read again. */
 export function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reread }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`

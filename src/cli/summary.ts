@@ -80,14 +80,14 @@ function notes(answer: SyncAnswer): string {
 
 const FROZEN_TOLD = 5
 
-/** Returns field names without characters that would break the line: the service chooses these names. */
+/** Returns a text about fields without a column. Removes line breaks in their names, which the service chooses. */
 function frozenText(fields: readonly string[]): string {
   const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
   const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
 }
 
-/** Returns the failures, each with what to do about it. */
+/** Returns the text about failed runs and a failed publication, each with what to do. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
   const failed = outcomes.flatMap(({ report, state, error }) =>
     error === undefined ? [] : [problemText(report, error, state)],

@@ -6,8 +6,8 @@ import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
 /**
- * A report needs attention if its lag exceeds this and some intervals. A shorter lag disappears by itself. For a cron
- * line, one day counts as the interval.
+ * A report needs attention if its lag exceeds one hour and `INTERVALS_BEHIND` intervals between its runs: a shorter lag
+ * disappears by itself. For a cron line, one day counts as the interval.
  */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10

@@ -1,10 +1,10 @@
-/** Queries of the console on the bookkeeping tables. They only read, and have a limit. Times are returned as text. */
+/** Queries of the console on the bookkeeping tables. Each returns a limited number of rows, with times as text. */
 import type { ReportName } from '../../schema/index.ts'
 import { text } from '../warehouse/database/sqlText.ts'
 import type { Reader } from './backend.ts'
 import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'
 
-/** SQL that formats a TIMESTAMPTZ as the API does. */
+/** Returns SQL that formats a TIMESTAMPTZ in UTC, like all times of the API. Example: `2026-01-31T12:00:00.000000Z`. */
 const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
 
 const RUN = `
@@ -42,7 +42,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns the number of rows of each report's last incremental runs, earliest run first. */
+/** Returns for each report the number of rows that each of its last incremental runs has read, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -54,8 +54,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark after each of the last incremental runs: the earliest end of the run's windows over all scopes,
- * minus settle. It is computed because the tables only have the present mark.
+ * Returns the mark after each of the last incremental runs: the end of the run's last window (of several scopes, the
+ * earliest such end), minus settle. The marks are computed, because the tables only have the present mark.
  */
 export function marksOver(
   books: Reader,

@@ -5,10 +5,10 @@ import type { Outcome, Problem, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Leaves out other fields of an error, which its code may have. */
+/** Returns only these three fields. Errors of some codes have other fields, which are not part of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in a final answer; empty for other events. */
+/** Returns the outcomes in an event or in an operation's answer; empty for events without an outcome. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome

@@ -20,9 +20,9 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** Start of the range; undefined: the start of the report in the configuration. */
+  /** Start of the range; undefined means the configured start of the report. */
   from: instant.optional(),
-  /** End of the range; undefined: now. */
+  /** End of the range; undefined means the present. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
@@ -33,7 +33,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // `onlyRefused`: ends only pauses because of a refusal by the service, and not those by an operator.
+  // With `onlyRefused`, pauses by an operator stay. Only pauses after a refusal by the service end.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
@@ -60,7 +60,7 @@ export type Problem = z.infer<typeof Problem>
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
-/** Returns the error with the data of a problem. A code that this version does not know becomes UNEXPECTED. */
+/** Converts a received problem back to an error. A code that this version does not know becomes UNEXPECTED. */
 export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
   const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
@@ -72,7 +72,7 @@ export const workerLost = (what: string): SyncError =>
     cure: 'Look at its log, or restart it: what was asked for goes on when it is back. "tidemark status" shows where it is.',
   })
 
-/** Returns the error for a message that the other end does not understand. */
+/** Returns the error for a request or an answer that its receiver does not understand. */
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, {
     cure: 'Restart the worker: it is of another version than the command.',
@@ -144,7 +144,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier for `cancel`: of the run, or of the backfill. */
+  /** The identifier for `cancel`. For a backfill, it is the backfill's identifier, otherwise the job's. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -180,7 +180,7 @@ export const ANSWERS = {
     cancelled: z.string(),
     /** What was cancelled. Example: `the backfill of events`. */
     what: z.string(),
-    /** True if an earlier request had already cancelled it. */
+    /** True if an earlier request had already cancelled the run or the backfill. */
     isAlready: z.boolean().optional(),
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
@@ -196,7 +196,7 @@ export const ANSWERS = {
 
 export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
 
-/** An answer on the wire: the result, or the error as plain values. */
+/** An answer as it is sent over the socket or the queue: the result, or the error as plain values. */
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
