@@ -1,7 +1,7 @@
 /**
  * The conditions that the webhook reports: a paused report, failing runs, lag, a stopped mass deletion. A condition is
- * a state, not an event: one notice is sent when it begins and one when it ends, even if it is checked many times or
- * the worker is restarted.
+ * a state, not an event. One notice is sent when it begins and one when it ends, however often it is checked or the
+ * worker is restarted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'

@@ -1,6 +1,6 @@
 /**
- * Decides when a request may be sent. It limits concurrent requests (the limit adapts to the service) and requests per
- * second, grants permits by priority and then in order of arrival, and waits during pauses of the service.
+ * Decides when a request may be sent. It limits requests per second and concurrent requests (this limit adapts to the
+ * service). It grants permits by priority, then in order of arrival, and waits during pauses of the service.
  */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'

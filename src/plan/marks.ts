@@ -30,8 +30,8 @@ export interface Marks {
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
   /**
-   * The mark that the load of the last slice stores. Undefined if the first response shows that the service's clock had
-   * been set back before the window's bounds were computed: the window may begin too late, so the mark must not move.
+   * The mark that the load of the last slice stores. Undefined if the service's clock was set back before the window's
+   * bounds were computed. The window may then begin too late, so the mark must not move.
    */
   readonly moved: Instant | undefined
 }

@@ -16,8 +16,8 @@ const STEADY = 0.2
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
 /**
- * A heap (many rows at one instant) is assumed after this many slices in a row with too many rows, if the last of them
- * has at most `HEAP_SHARE` of the length of the last good slice.
+ * A heap (many rows at one instant) is assumed after this many slices in a row with too many rows. The last of them
+ * must also have at most `HEAP_SHARE` of the length of the last good slice.
  */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1

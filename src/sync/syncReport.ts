@@ -1,6 +1,6 @@
 /**
- * One incremental run of one windowed report. It computes the window from the service's clock, proves it slice by
- * slice, loads the rows, and moves the mark in the transaction that stores the last row before the new mark.
+ * One incremental run of one windowed report. It computes the window from the service's clock, proves it slice by slice
+ * and loads the rows. The transaction that stores the last row before the new mark moves the mark.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
