@@ -79,7 +79,7 @@ export interface Declaration {
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /** Set if the report needs one request per record. `follows`: the reports whose changed rows are the records. */
+  /** Set if each changed row of other reports needs a request: of enquiries, or of those that `entities` configures. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

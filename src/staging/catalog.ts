@@ -18,7 +18,7 @@ export interface CatalogField {
   kinds: Kinds
   /** The catalogue of a collection's elements; undefined for other fields, and for undeclared collections. */
   readonly elements: ObjectCatalog | undefined
-  /** The kinds of values among a collection's elements that are not objects. */
+  /** The kinds of those elements of a collection that are no objects; 0 if all are objects. */
   elementKinds: Kinds
 }
 

@@ -29,9 +29,8 @@ interface FenceRecord {
 }
 
 /**
- * The fences of one open warehouse. If only this process writes, a new fence is kept in memory and written with the
- * first transaction of its run, so that a run without new rows writes only once. In a lake, a fence is written when it
- * is taken.
+ * The fences of one open warehouse. In a lake, a fence is written when it is taken. If only this process writes, a new
+ * fence is kept in memory until the first transaction of its run, so that a run without new rows writes only once.
  */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()

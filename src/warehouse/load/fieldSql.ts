@@ -240,7 +240,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns whether the field is read as JSON: it may be nested, or it has no column and is kept unchanged. */
+  /** Returns whether DuckDB reads the field as JSON: it may be nested, has no column, or has both texts and numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)

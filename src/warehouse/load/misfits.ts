@@ -1,7 +1,7 @@
 /**
- * `tidemark.misfits`: the values that do not fit their columns (product contract §4). A load replaces the entries of the
- * rows that it writes, so an entry disappears when a later version of its row fits. Rows that it reads again unchanged
- * keep their entries.
+ * The table `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries
+ * of the rows that it writes, so an entry disappears when a later version of its row fits. Rows that are read again
+ * unchanged keep their entries.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'

@@ -201,7 +201,7 @@ export async function takeRejected(sql: Sql, report: string, { loadIds, rows, mo
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 
-/** The rejected rows to dismiss. Undefined keys: all listed rows of the report. */
+/** The rejected rows to dismiss (no longer list), by key. Undefined keys: all listed rejected rows of the report. */
 export interface Dismissal {
   readonly report: string
   readonly keys: readonly string[] | undefined

@@ -53,7 +53,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** For the table itself, which is always exported. Its versions (`HISTORY`) are exported if its history is or was on. */
+/** For the table itself, which is always exported. Its versions (`HISTORY`) are exported if history is or was on. */
 const MAIN = { schema: 'main', state: '' } as const
 /** When a version ends, its load number stays the same, so its times of validity are part of the state. */
 const HISTORY = {
