@@ -15,14 +15,12 @@ import { syncReport } from '../../src/sync/syncReport.ts'
 import { backfillRun } from '../backfill/backfill.ts'
 import { pullThroughQueue } from '../backfill/windows.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
-import type { Housekeeping } from './housekeeping.ts'
+import type { Housekeeping, OwnerContext } from './housekeeping.ts'
 import { Leases } from './leases.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
-import type { OwnerContext } from './housekeeping.ts'
 import type { Requests } from '../queue/requests.ts'
-import type { RunKind, Runs, RunWork } from '../runs/runs.ts'
-import { changedRows, logOutcome } from '../runs/runs.ts'
+import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '../runs/runs.ts'
 
 export interface OwnerParts {
   readonly context: OwnerContext

@@ -2,10 +2,9 @@
  * Composes a queue store from the parts that each kind of store implements: queues, shared values, findings, closing.
  */
 import type { Clock } from '../../src/clock.ts'
-import { pausesOn } from './sharedValues.ts'
+import { pausesOn, type SharedValues } from './sharedValues.ts'
 import type { Queues } from './queues.ts'
 import { SharedTokens } from './sharedTokens.ts'
-import type { SharedValues } from './sharedValues.ts'
 import type { QueueStore, StoreFinding, StoreKind } from './store.ts'
 
 export interface StoreOptions {

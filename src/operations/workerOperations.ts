@@ -3,8 +3,7 @@
  * queues like scheduled runs, so that two runs of the same kind and report are never active together.
  */
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
-import type { Housekeeping } from '../../jobs/owner/housekeeping.ts'
-import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
+import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'

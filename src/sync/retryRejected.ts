@@ -18,8 +18,7 @@ import type { EntryWindow } from '../warehouse/load/loadInput.ts'
 import type { RejectedBatch, RejectedRow } from '../warehouse/load/rejectedRows.ts'
 import { type GoneKey, wholeKey } from './intake.ts'
 import { followersOf } from './followers.ts'
-import { loadRules } from './privacy.ts'
-import { privacyTextOf } from './privacy.ts'
+import { loadRules, privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 
 export interface RetriedReport {

@@ -2,8 +2,7 @@
  * Plans the windows of a backfill. An envelope has a total, so a few small requests show how rows are distributed over
  * time. For a bare array (without a total), the stored rows show it. Without stored rows, all windows are equally long.
  */
-import type { ReportName } from '../../../schema/index.ts'
-import { reportOf } from '../../../schema/index.ts'
+import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
   type Counted,

@@ -3,8 +3,7 @@
  * it was read, late rows, how deletions are found, rejected rows, and why a report has no rows.
  */
 import { reports } from '../../../schema/index.ts'
-import { isConfigured } from './bookFigures.ts'
-import { LATE_DAYS } from './bookFigures.ts'
+import { isConfigured, LATE_DAYS } from './bookFigures.ts'
 import { text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`

@@ -16,8 +16,7 @@ import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
 import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
 import { NO_MISFITS, recordMisfits } from './misfits.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
-import type { StagedRows, StageInput } from './stage.ts'
-import { NO_RULES, refuses } from './stage.ts'
+import { NO_RULES, refuses, type StagedRows, type StageInput } from './stage.ts'
 
 /** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or none. */
 export interface LoadRows {

@@ -3,8 +3,7 @@
  * view `history.<table>` has the closed versions and, as open versions, the present rows. So the open versions always
  * equal the table, and the cost depends only on what changed.
  */
-import type { ReportName } from '../../../schema/index.ts'
-import { reportOf } from '../../../schema/index.ts'
+import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
