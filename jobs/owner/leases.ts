@@ -17,11 +17,7 @@ export interface LeaseRequest {
   readonly callOff: () => void
 }
 
-interface LeaseHolder {
-  readonly as: string
-  readonly callOff: () => void
-  readonly ended: Promise<void>
-}
+type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Promise<void> }
 
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()

@@ -43,19 +43,14 @@ export interface Column {
   readonly align?: 'left' | 'right'
 }
 
+const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
+  edge,
+  `${edge}-mid`,
+  `${edge}-left`,
+  `${edge}-right`,
+])
 const RULES_ONLY = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  right: '',
-  'right-mid': '',
+  ...Object.fromEntries(EDGES.map((edge) => [edge, ''])),
   mid: '─',
   'mid-mid': '──',
   middle: '  ',

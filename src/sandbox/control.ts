@@ -12,21 +12,16 @@ import type { Faults } from './faults.ts'
 import { Pace } from './pace.ts'
 import type { World } from './world.ts'
 
-export interface Controls {
+interface Controlled {
   readonly world: World
   readonly requests: RequestLog
-  readonly setFaults: (faults: readonly string[]) => void
-  readonly faults: () => readonly string[]
-  readonly setPace: (perSecond: number) => void
-  readonly pace: () => number
+  readonly faults: Faults
+  readonly clock: Clock
 }
 
-export function controlsOf({
-  world,
-  faults,
-  clock,
-  requests,
-}: Pick<Controls, 'world' | 'requests'> & { faults: Faults; clock: Clock }): Controls {
+type Controls = ReturnType<typeof controlsOf>
+
+export function controlsOf({ world, faults, clock, requests }: Controlled) {
   const pace = new Pace(clock, () => world.tick())
   const setFaults = (texts: readonly string[]): void => {
     faults.set(texts)
@@ -38,7 +33,7 @@ export function controlsOf({
     requests,
     setFaults,
     faults: () => faults.list(),
-    setPace: (perSecond) => pace.set(perSecond),
+    setPace: (perSecond: number) => pace.set(perSecond),
     pace: () => pace.perSecond,
   }
 }

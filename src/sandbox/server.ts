@@ -4,18 +4,17 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
 import { plainStatus } from './answer.ts'
 import { Auth } from './auth.ts'
-import { controlAnswer, controlsOf, isLoopback, type Controls } from './control.ts'
+import { controlAnswer, controlsOf, isLoopback } from './control.ts'
 import { Faults, type FaultPlace } from './faults.ts'
 import { settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
 import { routeOf } from './reports/index.ts'
 import { Sender } from './send.ts'
-import { Service, type Served } from './service.ts'
+import { type Received, type Served, Service } from './service.ts'
 import { TICKS_PER_MS, ticksOf, type Ticks } from './ticks.ts'
 import { World } from './world.ts'
 
@@ -59,7 +58,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 }
 
 /** Creates all parts of the sandbox but the HTTP server. */
-function assemble(settings: Settings): Parts {
+function assemble(settings: Settings) {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)
   const micros = (): number => clock.now() + Number(faults.peek('skew') ?? 0) * MICROS_PER_SECOND
@@ -82,15 +81,7 @@ function assemble(settings: Settings): Parts {
   }
 }
 
-interface Parts {
-  readonly service: Service
-  readonly sender: Sender
-  readonly world: World
-  readonly requests: RequestLog
-  readonly controls: Controls
-  readonly closing: AbortController
-  readonly clock: Clock
-}
+type Parts = ReturnType<typeof assemble>
 
 function handler(parts: Parts): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
@@ -103,6 +94,11 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   }
 }
 
+interface Placed {
+  readonly served: Served
+  readonly place: FaultPlace | undefined
+}
+
 async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '/').split('?')[0] ?? '/'
   const method = request.method ?? 'GET'
@@ -110,10 +106,7 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
   if (body === undefined) return
   const isControl = path.startsWith(CONTROL_PREFIX)
   const { served, place } = isControl
-    ? {
-        served: control(parts, request, { call: `${method} ${path.slice(CONTROL_PREFIX.length)}`, text: body }),
-        place: undefined,
-      }
+    ? control(parts, request, { call: `${method} ${path.slice(CONTROL_PREFIX.length)}`, text: body })
     : await serve(parts, path, { method, authorization: request.headers.authorization, body })
   if (!isControl) {
     const { answer, ...seen } = served
@@ -132,22 +125,17 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
   })
 }
 
-async function serve(
-  { service }: Parts,
-  path: string,
-  received: { method: string; authorization: string | undefined; body: string },
-): Promise<{ served: Served; place: FaultPlace | undefined }> {
+async function serve({ service }: Parts, path: string, received: Received): Promise<Placed> {
   if (path === TOKEN_PATH) return { served: await service.token(received), place: 'token' }
   const route = routeOf(path)
   if (route === undefined) return { served: { answer: plainStatus(404, 'Not found'), problems: [] }, place: undefined }
   return { served: await service.report(route, received), place: route.endpoint.report }
 }
 
-function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): Served {
-  const answer = isLoopback(request.socket.remoteAddress)
-    ? controlAnswer(controls, asked)
-    : plainStatus(404, 'Not found')
-  return { answer, problems: [] }
+function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): Placed {
+  const isAllowed = isLoopback(request.socket.remoteAddress)
+  const answer = isAllowed ? controlAnswer(controls, asked) : plainStatus(404, 'Not found')
+  return { served: { answer, problems: [] }, place: undefined }
 }
 
 /** Returns the body; undefined if the client disconnected or sent more than `BODY_BYTES_MAX` bytes. */

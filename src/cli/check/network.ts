@@ -1,8 +1,9 @@
 /** Checks the connection before any request: the service's host name, its port, and its certificate. */
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { connect as connectPlainly, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
-import type { Clock } from '../../clock.ts'
+import { type Clock, within } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import { DAY_MS, fromMillis, millisBetween } from '../../instant.ts'
@@ -65,17 +66,10 @@ async function connected({ protocol, port }: URL, host: string, clock: Clock): P
 }
 
 async function opened(socket: Socket, event: string, clock: Clock): Promise<void> {
-  const opening = Promise.withResolvers<void>()
-  const late = Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
-  const callOff = clock.after(CONNECT_MS_MAX, () => opening.reject(late))
-  socket.once(event, () => opening.resolve())
   // The listener stays, because an `error` event without a listener would end the process.
-  socket.on('error', (error) => opening.reject(error))
-  try {
-    await opening.promise
-  } finally {
-    callOff()
-  }
+  socket.on('error', () => undefined)
+  const opening = await within(CONNECT_MS_MAX, clock, () => once(socket, event))
+  if (opening === undefined) throw Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })
 }
 
 const CERTIFICATE = /CERT|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
+import type { ChangeMade } from '../../sandbox/server.ts'
 import type { Shell } from '../shell.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
 
@@ -25,12 +26,7 @@ export interface Change {
   readonly field?: string
 }
 
-export interface ChangeMade {
-  readonly report: string
-  readonly key: number
-  readonly action: string
-  readonly field?: string
-}
+export type { ChangeMade }
 
 /** Milliseconds for which the demo waits for the service to end before it kills the service. */
 const END_MS_MAX = 2_000

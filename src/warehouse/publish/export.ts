@@ -4,7 +4,6 @@
  * has changed nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old
  * manifest.
  */
-import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -20,7 +19,7 @@ import {
   manifestText,
   readManifest,
 } from './exportManifest.ts'
-import { exportReport } from './exportTables.ts'
+import { exportReport, fingerprintOf } from './exportTables.ts'
 import { stateOf } from './publish.ts'
 
 export interface ExportOrder {
@@ -63,15 +62,9 @@ async function sourceOf(database: Database): Promise<Source> {
     SELECT (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS mark,
       (SELECT max(load_id) FROM tidemark.loads) AS loads, version() AS version`)
   return {
-    warehouse: createHash('sha256')
-      .update(row?.mark ?? '')
-      .digest('hex')
-      .slice(0, 32),
+    warehouse: fingerprintOf(row?.mark ?? ''),
     published: database.path,
-    state: createHash('sha256')
-      .update(await stateOf(database))
-      .digest('hex')
-      .slice(0, 32),
+    state: fingerprintOf(await stateOf(database)),
     last_load_id: row?.loads ?? 0,
     duckdb: row?.version ?? '',
   }

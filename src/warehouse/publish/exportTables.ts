@@ -153,7 +153,7 @@ async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promis
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state
     FROM (SELECT *, ${rangeSql(table.column, table.width)} AS "~low" FROM ${sourceOf(table)})
     GROUP BY "~low" ORDER BY "~low"`)
-  const fingerprint = (state: string) => createHash('sha256').update(`${layout}\n${state}`).digest('hex').slice(0, 32)
+  const fingerprint = (state: string) => fingerprintOf(`${layout}\n${state}`)
   if (rows.length === 0) return [{ keys: '', first: undefined, rows: 0, deleted: 0, fingerprint: fingerprint('') }]
   return rows.map(({ state, ...range }) => ({
     ...range,
@@ -161,6 +161,8 @@ async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promis
     fingerprint: fingerprint(state),
   }))
 }
+
+export const fingerprintOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 interface RangeWriting {
   readonly given: ReportExport

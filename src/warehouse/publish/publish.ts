@@ -6,7 +6,7 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { open, readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -15,6 +15,7 @@ import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { name } from '../database/sqlText.ts'
+import { sync } from './exportFolder.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
@@ -110,7 +111,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
     // The checksum of an unused block may be wrong. Only DuckDB knows which blocks are in use.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rename(temporary, to)
-    await syncFolder(dirname(to))
+    await sync(dirname(to))
   } catch (error) {
     await rm(temporary, { force: true })
     throw copyFailed(to, error)
@@ -132,15 +133,6 @@ async function readWhole(path: string, { from, damaged }: { from: string; damage
       data: { path: from, damaged },
       cause: error,
     })
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }
 
