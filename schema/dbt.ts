@@ -2,16 +2,10 @@
  * Builds dbt's `sources.yml` as a plain value: all tables with descriptions, columns, tests and freshness. The tests
  * pass after each load. Only references between reports may fail until both reports are loaded, so they only warn.
  */
-import type { WarehouseColumns, ColumnEntry } from './dictionary.ts'
+import type { BookTable, ColumnEntry, WarehouseColumns } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tables.ts'
-
-export interface BookTable {
-  readonly name: string
-  readonly comment: string
-  readonly columns: readonly ColumnEntry[]
-}
 
 export interface DbtGiven {
   /** The name under which dbt attaches the published copy. */

@@ -79,7 +79,7 @@ export interface ErrorDetails {
   /** What a person can do, in one or two sentences. */
   cure: string
   /** The report that failed, if the error belongs to one. */
-  report?: string
+  report?: string | undefined
   /** Plain values for logs and `--json`; never secrets, headers or request objects. */
   data?: Readonly<Record<string, unknown>>
   cause?: unknown

@@ -5,7 +5,7 @@
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { runNow } from './runContext.ts'
-import type { Secret } from './secret.ts'
+import { type Secret, spellingsOf } from './secret.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -82,7 +82,8 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
     serializers: { err: pino.stdSerializers.errWithCause, error: pino.stdSerializers.errWithCause },
   }
   const guard = (secret: Secret) => {
-    for (const form of formsOf(secret.reveal())) guarded.add(form)
+    const text = secret.reveal()
+    if (text.length >= GUARDED_LENGTH_MIN) for (const form of spellingsOf(text)) guarded.add(form)
   }
   return Object.assign(pino(options, masking), { guard })
 }
@@ -98,18 +99,3 @@ function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
   for (const text of guarded) masked = masked.replaceAll(text, MASK)
   return masked
 }
-
-/**
- * Returns the forms in which a text may be in a line: plain, in JSON (once and twice), in an address or form, and in
- * base64. The longest form is first, so that masking a shorter form leaves no rest of a longer one.
- */
-function formsOf(text: string): readonly string[] {
-  if (text.length < GUARDED_LENGTH_MIN) return []
-  const inJson = insideJson(text)
-  const inForm = new URLSearchParams([['', text]]).toString().slice(1)
-  const base64 = Buffer.from(text).toString('base64')
-  const forms = [text, inJson, insideJson(inJson), encodeURIComponent(text), inForm, base64, base64.replaceAll('=', '')]
-  return forms.toSorted((a, b) => b.length - a.length)
-}
-
-const insideJson = (text: string): string => JSON.stringify(text).slice(1, -1)

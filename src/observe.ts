@@ -2,6 +2,8 @@
  * The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. `unobserved`
  * is the hook without metrics and traces.
  */
+import type { Clock } from './clock.ts'
+import { asSyncError } from './errors.ts'
 
 export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
 
@@ -19,6 +21,27 @@ export type Note = (facts: Facts) => void
 
 /** Runs `work`. Returns its result or throws its error. */
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
+
+/** Runs `work`, then calls `end` with all facts, the duration and, after an error, its code. */
+export async function measure<T>(
+  { facts: known = {} }: Subject,
+  work: (note: Note) => Promise<T>,
+  { clock, end }: { clock: Pick<Clock, 'monotonicMs'>; end: (facts: Facts, ms: number, code?: string) => void },
+): Promise<T> {
+  const startedMs = clock.monotonicMs()
+  let facts: Facts = known
+  const ended = (code?: string) => end(facts, clock.monotonicMs() - startedMs, code)
+  try {
+    const result = await work((told) => {
+      facts = { ...facts, ...told }
+    })
+    ended()
+    return result
+  } catch (error) {
+    ended(asSyncError(error).code)
+    throw error
+  }
+}
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 

@@ -40,3 +40,23 @@ export class Secret {
     return MASK
   }
 }
+
+/**
+ * Returns the forms of a value: plain, in JSON (once and twice), in a URL or form, in HTML, and in Base64. Longer forms
+ * are first, because they may contain shorter ones.
+ */
+export function spellingsOf(value: string): string[] {
+  if (value === '') return []
+  const inUrl = encodeURIComponent(value)
+  const inForms = [inUrl.replaceAll('%20', '+'), new URLSearchParams([['', value]]).toString().slice(1)]
+  const inHtml = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const quoted = [inHtml.replaceAll('"', '&quot;').replaceAll("'", '&#39;'), inHtml.replaceAll("'", '&#x27;')]
+  const inJson = insideJson(value)
+  const jsons = [inJson, insideJson(inJson), inJson.replaceAll('/', '\\/')]
+  const base64 = Buffer.from(value).toString('base64')
+  const lowerHex = inUrl.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
+  const all = [value, inUrl, ...inForms, lowerHex, inHtml, ...quoted, ...jsons, base64, base64.replaceAll('=', '')]
+  return [...new Set(all)].sort((a, b) => b.length - a.length)
+}
+
+const insideJson = (text: string): string => JSON.stringify(text).slice(1, -1)

@@ -1,8 +1,7 @@
 /** Turns observed work into counters and durations. All values of labels are from closed lists. */
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
-import { asSyncError } from '../../src/errors.ts'
-import type { Facts, Observe, Subject } from '../../src/observe.ts'
+import { type Facts, measure, type Observe, type Subject } from '../../src/observe.ts'
 import type { Counters } from './metricDefinitions.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { NOTICE_EVENTS } from '../notify/memory.ts'
@@ -10,23 +9,10 @@ import { RUN_KINDS } from '../runs/runs.ts'
 
 /** Returns an observer that counts each piece of work when it ends. */
 export function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
-  return async (subject, work) => {
-    const startedMs = clock.monotonicMs()
-    let facts: Facts = subject.facts ?? {}
-    const count = (code?: string) => {
-      const seconds = (clock.monotonicMs() - startedMs) / 1_000
-      countWork(counters, { subject, facts, seconds, code })
-    }
-    try {
-      const result = await work((told) => {
-        facts = { ...facts, ...told }
-      })
-      count()
-      return result
-    } catch (error) {
-      count(asSyncError(error).code)
-      throw error
-    }
+  return (subject, work) => {
+    const end = (facts: Facts, ms: number, code?: string) =>
+      countWork(counters, { subject, facts, seconds: ms / 1_000, code })
+    return measure(subject, work, { clock, end })
   }
 }
 

@@ -2,7 +2,3 @@
 -- the configuration does not move, so it must not count.
 ALTER TABLE tidemark.report_states ADD COLUMN scopes VARCHAR[];
 COMMENT ON COLUMN tidemark.report_states.scopes IS 'The currencies that are asked for; null: every scope that was read';
-
--- Some early warehouses have the table without this column.
-ALTER TABLE tidemark.reconciles ADD COLUMN IF NOT EXISTS asked JSON;
-COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of its requests; if the configuration has others, it begins again';

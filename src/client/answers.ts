@@ -135,5 +135,5 @@ export function failure(
   { message, ...details }: Omit<ErrorDetails, 'report' | 'cause'> & { message: string },
 ): SyncError {
   const subject = report === undefined ? 'token request: ' : ''
-  return new SyncError(code, subject + message, { ...details, ...(report === undefined ? {} : { report }) })
+  return new SyncError(code, subject + message, { ...details, report })
 }

@@ -78,13 +78,13 @@ function tooLarge({ report, bytesMax }: BodySource): SyncError {
         ? 'Check that service.base_url is the reporting service and not a page in front of it.'
         : 'Lower page_size, or turn expand flags off for this report; only if one row alone is that large, raise limits.page_bytes_max.',
     data: { answerBytesMax: bytesMax },
-    ...(report === undefined ? {} : { report }),
+    report,
   })
 }
 
 function unreadable(what: string, report: string | undefined): SyncError {
   return new SyncError('ANSWER_MALFORMED', `the answer cannot be read: ${what}`, {
     cure: 'Try again; if it happens again, ask the owner of the service or of the proxy in front of it.',
-    ...(report === undefined ? {} : { report }),
+    report,
   })
 }

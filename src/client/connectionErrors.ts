@@ -19,17 +19,15 @@ export function connectionError(error: unknown, { host, report }: Destination): 
   if (reason === undefined || DEFECTS.has(reason)) return asSyncError(error)
   if (CLOSED.has(reason)) return cancelled('the client was closed')
   if (isOutOfFiles(reason)) return filesExhausted(reason)
-  const details = { data: { host, reason }, ...(report === undefined ? {} : { report }) }
+  const details = { data: { host, reason }, report }
   if (SILENT.has(reason)) {
     return new SyncError('SERVICE_TIMEOUT', `the service at ${host} stopped answering`, {
       cure: TIMEOUT_CURE,
       ...details,
     })
   }
-  return new SyncError('SERVICE_UNREACHABLE', `no answer from the service at ${host}: ${reason}`, {
-    cure: cureOf(reason),
-    ...details,
-  })
+  const what = `no answer from the service at ${host}: ${reason}`
+  return new SyncError('SERVICE_UNREACHABLE', what, { cure: cureOf(reason), ...details })
 }
 
 /** Returns the error for an answer that exceeded `answerMs`. */
@@ -37,7 +35,7 @@ export function timeoutError(report: string | undefined, answerMs: number): Sync
   return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
     cure: TIMEOUT_CURE,
     data: { answerMs },
-    ...(report === undefined ? {} : { report }),
+    report,
   })
 }
 

@@ -1,5 +1,4 @@
 /** The limits of the client: a maximum, with a unit and a reason, for all that it waits for, reads or repeats. */
-import { assert } from '../errors.ts'
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
@@ -64,15 +63,3 @@ export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 export const SHOWN_CHARS_MAX = 600
 /** Maximum number of characters that an error quotes from a body without JSON: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80
-
-/** Returns the default limits with the caller's overrides. */
-export function limitsFrom(overrides: Partial<ClientLimits> = {}): ClientLimits {
-  const limits = { ...DEFAULT_LIMITS, ...overrides }
-  for (const [name, value] of Object.entries(limits)) {
-    assert(Number.isFinite(value) && value > 0, `the client's limit ${name} must be a positive number`)
-  }
-  assert(Number.isInteger(limits.attemptsMax), 'attemptsMax must be a whole number')
-  assert(limits.retryDelayMsMin <= limits.retryDelayMsMax, 'retryDelayMsMin must not exceed retryDelayMsMax')
-  assert(limits.retryAfterMsMax <= limits.pauseMsMax, 'retryAfterMsMax must not exceed pauseMsMax')
-  return limits
-}

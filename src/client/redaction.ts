@@ -2,7 +2,7 @@
  * Masks secrets in text from the service before it is logged or printed. A server may echo the request, so the client
  * secret and the tokens are masked in every encoding that an error page or a JSON body may have.
  */
-import type { Secret } from '../secret.ts'
+import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
 /** Number of the latest tokens that are masked. They include the tokens of all requests that are not finished. */
@@ -42,21 +42,4 @@ export class Redactor {
     }
     return masked.replace(JWT_LIKE, MASK).replace(BEARER, `Bearer ${MASK}`)
   }
-}
-
-/**
- * Returns the forms of a value: plain, in JSON, in a URL or form, in HTML, and in Base64. Longer forms are first,
- * because they may contain shorter ones.
- */
-function spellingsOf(value: string): string[] {
-  if (value === '') return []
-  const inUrl = encodeURIComponent(value)
-  const inForm = inUrl.replaceAll('%20', '+')
-  const inHtml = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  const quoted = [inHtml.replaceAll('"', '&quot;').replaceAll("'", '&#39;'), inHtml.replaceAll("'", '&#x27;')]
-  const inJson = JSON.stringify(value).slice(1, -1)
-  const base64 = Buffer.from(value).toString('base64')
-  const lowerHex = inUrl.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
-  const all = [value, inUrl, inForm, lowerHex, inHtml, ...quoted, inJson, inJson.replaceAll('/', '\\/'), base64]
-  return [...new Set(all)].sort((a, b) => b.length - a.length)
 }

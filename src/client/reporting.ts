@@ -12,7 +12,7 @@ import type { Secret } from '../secret.ts'
 import { type RequestContext, reportRefusal, scopeMissing } from './answers.ts'
 import { cancelled, linkedSignal } from './cancellation.ts'
 import { Limiter, type Permit, type Priority } from './limiter.ts'
-import { type ClientLimits, limitsFrom, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
+import { type ClientLimits, DEFAULT_LIMITS, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
 import { Redactor } from './redaction.ts'
 import { isThrottled, type RetryOptions, withRetries } from './retry.ts'
 import { ServiceClock } from './serviceClock.ts'
@@ -162,7 +162,7 @@ class Client implements ReportingClient {
     const { clock, onEvent = doNothing, observe = unobserved, dispatcher, tokenStore, sharedPauses } = dependencies
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
-    this.#limits = limitsFrom(settings.limits)
+    this.#limits = { ...DEFAULT_LIMITS, ...settings.limits }
     this.#clock = clock
     this.#emit = onEvent
     this.#observe = observe

@@ -61,7 +61,7 @@ function afterLongPause(error: SyncError, attempts: number, pause: LongPause): S
 }
 
 function extended({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
-  const details = { cure, data: { ...data, ...more }, cause, ...(report === undefined ? {} : { report }) }
+  const details = { cure, data: { ...data, ...more }, cause, report }
   return new SyncError(code, message + addition, details)
 }
 

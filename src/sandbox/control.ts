@@ -12,7 +12,7 @@ import type { Faults } from './faults.ts'
 import { Pace } from './pace.ts'
 import type { World } from './world.ts'
 
-interface Controlled {
+interface ControlParts {
   readonly world: World
   readonly requests: RequestLog
   readonly faults: Faults
@@ -21,7 +21,7 @@ interface Controlled {
 
 type Controls = ReturnType<typeof controlsOf>
 
-export function controlsOf({ world, faults, clock, requests }: Controlled) {
+export function controlsOf({ world, faults, clock, requests }: ControlParts) {
   const pace = new Pace(clock, () => world.tick())
   const setFaults = (texts: readonly string[]): void => {
     faults.set(texts)

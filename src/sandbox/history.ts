@@ -26,27 +26,23 @@ export interface HistoryOptions {
 
 export class History {
   readonly #seed: number
-  readonly #rows: number
-  readonly #end: Ticks
-  readonly #keepsDeleted: boolean
+  readonly #options: HistoryOptions
   readonly #bulkAt: Ticks
 
-  constructor({ seed, report, rows, end, keepsDeleted }: HistoryOptions) {
-    this.#seed = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
-    this.#rows = rows
-    this.#end = end
-    this.#keepsDeleted = keepsDeleted
-    this.#bulkAt = end - 30 * TICKS_PER_DAY
+  constructor(options: HistoryOptions) {
+    this.#seed = (options.seed ^ hashOf(options.report) ^ 0x5bd1e995) | 0
+    this.#options = options
+    this.#bulkAt = options.end - 30 * TICKS_PER_DAY
   }
 
   created(row: number): Ticks {
-    const share = (row + this.#fraction(row, 1)) / this.#rows
-    return this.#rounded(row, this.#end - SPAN_TICKS + Math.floor(share * SPAN_TICKS))
+    const share = (row + this.#fraction(row, 1)) / this.#options.rows
+    return this.#rounded(row, this.#options.end - SPAN_TICKS + Math.floor(share * SPAN_TICKS))
   }
 
   modified(row: number): Ticks {
     const created = this.created(row)
-    if (!this.#was(EDITED_PERCENT, row, 2)) return this.#keepsDeleted ? created : NEVER
+    if (!this.#was(EDITED_PERCENT, row, 2)) return this.#options.keepsDeleted ? created : NEVER
     // A bulk import: many rows have the same modification time, so that no window can separate them.
     if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
@@ -59,7 +55,7 @@ export class History {
   }
 
   deleted(row: number): boolean {
-    return this.#keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
+    return this.#options.keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
   }
 
   /** Returns the times of edits between creation and last modification, oldest first. The audit trail contains them. */
@@ -71,7 +67,7 @@ export class History {
   }
 
   #between(from: Ticks, row: number, purpose: number): Ticks {
-    return from + Math.floor((this.#end - from) * this.#fraction(row, purpose))
+    return from + Math.floor((this.#options.end - from) * this.#fraction(row, purpose))
   }
 
   #rounded(row: number, ticks: Ticks): Ticks {

@@ -1,10 +1,11 @@
 /** The sandbox's options, checked and completed with their defaults. `faultNames` is the list that `--help` prints. */
+import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
-import { AMOUNTS, type Amounts } from './dice.ts'
+import { AMOUNTS } from './dice.ts'
 import { parseFault } from './faults.ts'
 import { SCOPES, type ReportName } from './reports/index.ts'
-import { TIME_STYLES, type TimeStyle } from './ticks.ts'
+import { TIME_STYLES } from './ticks.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
@@ -24,94 +25,60 @@ export type EventShape = (typeof EVENT_SHAPES)[number]
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
-export interface SandboxOptions {
-  /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
-  readonly rows?: number | undefined
-  readonly seed?: number | undefined
-  /** The port to listen on. The default 0 means any free port. */
-  readonly port?: number | undefined
-  /** Random changes per second. Default: 0. */
-  readonly changesPerSecond?: number | undefined
-  readonly clock?: Clock | undefined
-  readonly eventShape?: EventShape | undefined
-  readonly pageSizeMax?: number | undefined
-  readonly pageSizeDefault?: number | undefined
-  readonly tokenLifetimeSeconds?: number | undefined
-  readonly tokenRequestsPerMinute?: number | undefined
-  readonly clients?: readonly SandboxClient[] | undefined
-  /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
-  readonly faults?: readonly string[] | undefined
-  /** How response bodies above 1 KiB are compressed for clients that accept it. Default: `none`. */
-  readonly compress?: Compression | undefined
-  /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
-  readonly itemsPerCollection?: number | undefined
-  /** False if every collection is empty. */
-  readonly collections?: boolean | undefined
-  /** How date-times are written. Default: a random style per field. */
-  readonly timeStyle?: TimeStyle | undefined
-  /** `cents`: realistic prices. `long` (the default): amounts that lose digits in a reader that uses doubles. */
-  readonly amounts?: Amounts | undefined
-  /** If true, the service rejects parameters that the specification lacks. If false, the service ignores them. */
-  readonly strictParameters?: boolean | undefined
-}
-
-type Undrawn = 'itemsPerCollection' | 'timeStyle'
-
-/** The options with their defaults. The options in `Undrawn` have none: if undefined, the seed decides. */
-export type Settings = {
-  readonly [K in Exclude<keyof SandboxOptions, Undrawn>]-?: NonNullable<SandboxOptions[K]>
-} & Pick<SandboxOptions, Undrawn>
-
 export const DEMO_CLIENT: SandboxClient = { clientId: 'demo', clientSecret: 'demo-secret', scopes: SCOPES }
 
-const DEFAULTS = {
-  rows: 500,
-  seed: 1,
-  port: 0,
-  changesPerSecond: 0,
-  eventShape: 'full',
-  pageSizeMax: 1_000,
-  pageSizeDefault: 100,
-  tokenLifetimeSeconds: 3_600,
-  tokenRequestsPerMinute: 30,
-  compress: 'none',
-  amounts: 'long',
-  collections: true,
-  strictParameters: true,
-} as const
+const WHOLE = 'Give a whole number.'
+const SOME = 'Give a number of 0 or more.'
+const oneOf = <const T extends readonly string[]>(values: T) => z.enum(values, `Give one of: ${values.join(', ')}.`)
+const atLeast = (least: number) => {
+  const cure = `Give a whole number of ${least} or more.`
+  return z.int(cure).min(least, cure)
+}
+
+const Options = z.object({
+  /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
+  rows: atLeast(1).default(500),
+  seed: z.int(WHOLE).default(1),
+  /** The port to listen on. The default 0 means any free port. */
+  port: atLeast(0).default(0),
+  /** Random changes per second. Default: 0. */
+  changesPerSecond: z.number(SOME).min(0, SOME).default(0),
+  clock: z.custom<Clock>().default(() => systemClock),
+  eventShape: oneOf(EVENT_SHAPES).default('full'),
+  pageSizeMax: atLeast(1).default(1_000),
+  pageSizeDefault: atLeast(1).default(100),
+  tokenLifetimeSeconds: atLeast(1).default(3_600),
+  tokenRequestsPerMinute: atLeast(1).default(30),
+  clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
+  /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
+  faults: z.custom<readonly string[]>().default([]),
+  /** How response bodies above 1 KiB are compressed for clients that accept it. Default: `none`. */
+  compress: oneOf(COMPRESSIONS).default('none'),
+  /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
+  itemsPerCollection: atLeast(0).optional(),
+  /** False if every collection is empty. */
+  collections: z.boolean().default(true),
+  /** How date-times are written. Default: a random style per field. */
+  timeStyle: oneOf(TIME_STYLES).optional(),
+  /** `cents`: realistic prices. `long` (the default): amounts that lose digits in a reader that uses doubles. */
+  amounts: oneOf(AMOUNTS).default('long'),
+  /** If true, the service rejects parameters that the specification lacks. If false, the service ignores them. */
+  strictParameters: z.boolean().default(true),
+})
+export type SandboxOptions = z.input<typeof Options>
+
+/** The options with their defaults. If an option is still undefined, the seed decides. */
+export type Settings = z.output<typeof Options>
 
 export function settingsFrom(options: SandboxOptions): Settings {
-  for (const name of [
-    'rows',
-    'pageSizeMax',
-    'pageSizeDefault',
-    'tokenLifetimeSeconds',
-    'tokenRequestsPerMinute',
-  ] as const) {
-    wholeNumber(name, options[name], 1)
+  const { data, error } = Options.safeParse(options)
+  const [wrong] = error?.issues ?? []
+  if (wrong !== undefined) {
+    const name = String(wrong.path[0]) as keyof SandboxOptions
+    throw new SyncError('USAGE_INVALID', `sandbox: ${name} is ${JSON.stringify(options[name])}`, {
+      cure: wrong.message,
+    })
   }
-  for (const name of ['port', 'itemsPerCollection'] as const) wholeNumber(name, options[name], 0)
-  wholeNumber('seed', options.seed, Number.MIN_SAFE_INTEGER)
-  oneOf('eventShape', options.eventShape, EVENT_SHAPES)
-  oneOf('compress', options.compress, COMPRESSIONS)
-  oneOf('timeStyle', options.timeStyle, TIME_STYLES)
-  oneOf('amounts', options.amounts, AMOUNTS)
-  const pace = options.changesPerSecond ?? 0
-  if (Number.isNaN(pace) || pace < 0) throw refused('changesPerSecond', pace, 'Give a number of 0 or more.')
   for (const fault of options.faults ?? []) parseFault(fault)
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const basis: Settings = { ...DEFAULTS, clock: systemClock, clients: [DEMO_CLIENT], faults: [] }
-  return { ...basis, ...(given as Partial<Settings>) }
+  return data as Settings
 }
-
-function wholeNumber(name: string, value: number | undefined, least: number): void {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
-  throw refused(name, value, `Give a whole number of ${least} or more.`)
-}
-
-function oneOf(name: string, value: string | undefined, values: readonly string[]): void {
-  if (value !== undefined && !values.includes(value)) throw refused(name, value, `Give one of: ${values.join(', ')}.`)
-}
-
-const refused = (name: string, value: unknown, cure: string): SyncError =>
-  new SyncError('USAGE_INVALID', `sandbox: ${name} is ${String(value)}`, { cure })

@@ -4,13 +4,9 @@
  */
 import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
+import type { Settings } from './options.ts'
 import type { ReportName } from './reports/index.ts'
 import type { Value } from './validate.ts'
-
-export interface PageLimits {
-  readonly pageSizeDefault: number
-  readonly pageSizeMax: number
-}
 
 export interface Page {
   readonly start: number
@@ -27,7 +23,7 @@ export interface Page {
 export interface PageAsked {
   readonly values: ReadonlyMap<string, Value>
   readonly total: number
-  readonly limits: PageLimits
+  readonly limits: Pick<Settings, 'pageSizeDefault' | 'pageSizeMax'>
   readonly report: ReportName
 }
 

@@ -17,22 +17,22 @@ const BODY_CHARS_MAX = 4_096
 export class RequestLog {
   readonly #kept: LoggedRequest[] = []
   readonly #counts = new Map<string, number>()
-  #next = 0
+  #total = 0
 
   add(request: LoggedRequest): void {
     this.#counts.set(request.path, this.count(request.path) + 1)
-    this.#kept[this.#next % KEPT_MAX] = { ...request, body: request.body.slice(0, BODY_CHARS_MAX) }
-    this.#next += 1
+    this.#kept.push({ ...request, body: request.body.slice(0, BODY_CHARS_MAX) })
+    if (this.#kept.length > KEPT_MAX) this.#kept.shift()
+    this.#total += 1
   }
 
   /** Returns the last `KEPT_MAX` requests, oldest first. */
   list(): LoggedRequest[] {
-    const start = this.#next % KEPT_MAX
-    return this.#next <= KEPT_MAX ? [...this.#kept] : [...this.#kept.slice(start), ...this.#kept.slice(0, start)]
+    return [...this.#kept]
   }
 
   get total(): number {
-    return this.#next
+    return this.#total
   }
 
   count(path: string): number {
@@ -46,6 +46,6 @@ export class RequestLog {
   clear(): void {
     this.#kept.length = 0
     this.#counts.clear()
-    this.#next = 0
+    this.#total = 0
   }
 }

@@ -94,7 +94,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   }
 }
 
-interface Placed {
+interface PlacedAnswer {
   readonly served: Served
   readonly place: FaultPlace | undefined
 }
@@ -125,14 +125,14 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
   })
 }
 
-async function serve({ service }: Parts, path: string, received: Received): Promise<Placed> {
+async function serve({ service }: Parts, path: string, received: Received): Promise<PlacedAnswer> {
   if (path === TOKEN_PATH) return { served: await service.token(received), place: 'token' }
   const route = routeOf(path)
   if (route === undefined) return { served: { answer: plainStatus(404, 'Not found'), problems: [] }, place: undefined }
   return { served: await service.report(route, received), place: route.endpoint.report }
 }
 
-function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): Placed {
+function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): PlacedAnswer {
   const isAllowed = isLoopback(request.socket.remoteAddress)
   const answer = isAllowed ? controlAnswer(controls, asked) : plainStatus(404, 'Not found')
   return { served: { answer, problems: [] }, place: undefined }

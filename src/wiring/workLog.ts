@@ -4,9 +4,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
-import { asSyncError, SyncError } from '../errors.ts'
+import { SyncError } from '../errors.ts'
 import type { Log, LogLevel } from '../log.ts'
-import type { Facts, Observe } from '../observe.ts'
+import { type Facts, measure, type Observe } from '../observe.ts'
 
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const LOG_LEVEL = 'TIDEMARK_LOG_LEVEL'
@@ -25,27 +25,14 @@ export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLeve
 /** Returns an observer that logs one line for each walk, request, load or publication when it ends. */
 export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observe {
   const runs = new AsyncLocalStorage<string>()
-  const watched: Observe = async ({ what, report, facts: known = {} }, work) => {
-    const startedMs = clock.monotonicMs()
-    let facts: Facts = known
-    const tell = (code?: string) => {
-      const ms = Math.round(clock.monotonicMs() - startedMs)
+  const watched: Observe = (subject, work) => {
+    const { what, report } = subject
+    const end = (facts: Facts, ms: number, code?: string) => {
       const { run_id: _, ...shown } = facts
-      log.debug(
-        { what, report, runId: runs.getStore(), ...shown, ...(code && { code }), ms },
-        `${report ?? ''} ${what}`.trim(),
-      )
+      const fields = { what, report, runId: runs.getStore(), ...shown, ...(code && { code }), ms: Math.round(ms) }
+      log.debug(fields, `${report ?? ''} ${what}`.trim())
     }
-    try {
-      const result = await work((told) => {
-        facts = { ...facts, ...told }
-      })
-      tell()
-      return result
-    } catch (error) {
-      tell(asSyncError(error).code)
-      throw error
-    }
+    return measure(subject, work, { clock, end })
   }
   return (subject, work) => {
     const runId = subject.facts?.['run_id']

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseHttpDate, parseRetryAfter } from '../../src/client/transport.ts'
 import { Limiter, type Permit } from '../../src/client/limiter.ts'
-import { DEFAULT_LIMITS, limitsFrom } from '../../src/client/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/client/limits.ts'
 import { backoffMs, delayMsAfter } from '../../src/client/retry.ts'
 import { SyncError } from '../../src/errors.ts'
 import { formatInstant, fromMillis } from '../../src/instant.ts'
@@ -275,17 +275,4 @@ describe('delays', () => {
       expect(parseHttpDate(text)).toBeUndefined()
     }
   })
-})
-
-describe('limits', () => {
-  it('can be overridden one by one', () => {
-    expect(limitsFrom({ attemptsMax: 1 })).toEqual({ ...DEFAULT_LIMITS, attemptsMax: 1 })
-  })
-
-  it.each([{ attemptsMax: 0 }, { attemptsMax: 1.5 }, { answerMs: Number.NaN }, { retryDelayMsMin: 60_000 }])(
-    'that make no sense are refused: %o',
-    (limits) => {
-      expect(() => limitsFrom(limits)).toThrow(SyncError)
-    },
-  )
 })

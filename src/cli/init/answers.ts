@@ -42,8 +42,8 @@ export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given
   if (!isInteractive) refuseMissing(known)
   const { baseUrl, clientId, secret, currencies, warehouse } = known
   return {
-    baseUrl: baseUrl ?? (await asked.baseUrl()),
-    clientId: clientId ?? (await asked.clientId()),
+    baseUrl: baseUrl ?? (await asked.baseUrl()).trim(),
+    clientId: clientId ?? (await asked.clientId()).trim(),
     secret: secret || new Secret(await asked.secret()),
     currencies: listOf(currencies ?? (isInteractive ? await asked.currencies() : '')),
     warehouse,
@@ -65,23 +65,19 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
 
 const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
 
-/** Imports the package for prompts. Called only when a prompt is needed, because commands must start fast. */
-const prompts = () => import('@inquirer/prompts')
-
 const asked = {
   baseUrl: () =>
-    answered(async () =>
-      (await prompts()).input({
+    answered(({ input }) =>
+      input({
         message: 'Address of the reporting service',
         validate: (text) => baseUrlProblem(text.trim()) ?? true,
       }),
     ),
-  clientId: () => answered(async () => (await prompts()).input({ message: 'Client identifier', validate: needed })),
-  secret: async () =>
-    answered(async () => (await prompts()).password({ message: 'Client secret', mask: '*', validate: needed }), false),
+  clientId: () => answered(({ input }) => input({ message: 'Client identifier', validate: needed })),
+  secret: () => answered(({ password }) => password({ message: 'Client secret', mask: '*', validate: needed })),
   currencies: () =>
-    answered(async () =>
-      (await prompts()).input({
+    answered(({ input }) =>
+      input({
         message: 'Currencies, such as EUR,USD (none: budgets and bookings stay off)',
         validate: (text) => listOf(text).map(currencyProblem).find(Boolean) ?? true,
       }),
@@ -89,17 +85,13 @@ const asked = {
 }
 
 /** Prompts for yes or no. Returns false without a terminal. */
-export async function confirmed({ isInteractive }: Shell, message: string): Promise<boolean> {
-  if (!isInteractive) return false
-  return answered(async () => String(await (await prompts()).confirm({ message, default: false }))).then(
-    (text) => text === 'true',
-  )
-}
+export const confirmed = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
+  isInteractive && answered(({ confirm }) => confirm({ message, default: false }))
 
-async function answered(ask: () => Promise<string>, isTrimmed = true): Promise<string> {
+/** Prompts. The package is imported only when a prompt is needed, because commands must start fast. */
+async function answered<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
   try {
-    const text = await ask()
-    return isTrimmed ? text.trim() : text
+    return await ask(await import('@inquirer/prompts'))
   } catch (error) {
     throw new SyncError('CANCELLED', 'nothing was written', { cure: 'Run "tidemark init" again.', cause: error })
   }

@@ -1,5 +1,5 @@
 /** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so the text of the message decides. */
-import { asSyncError, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
+import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 
 /** DuckDB's messages when its memory limit is reached. */
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
@@ -11,41 +11,34 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
+  const failure = (code: ErrorCode, what: string, cure: string) =>
+    new SyncError(code, what, { cure, data: { path }, cause: thrown })
   if (/Could not set lock on file/.test(message)) {
-    return new SyncError('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), {
-      cure: 'One process owns the warehouse: stop the other one, or query the published copy instead.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure = 'One process owns the warehouse: stop the other one, or query the published copy instead.'
+    return failure('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), cure)
   }
   if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
-    return new SyncError('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, {
-      cure: 'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: nothing of it was kept, nothing committed was lost.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure =
+      'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: nothing of it was kept, nothing committed was lost.'
+    return failure('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, cure)
   }
   if (/No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message)) {
-    return new SyncError('DISK_FULL', `no space is left for ${path}`, {
-      cure: 'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure =
+      'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.'
+    return failure('DISK_FULL', `no space is left for ${path}`, cure)
   }
-  if (/replaying WAL file|WAL was created for/.test(message)) return foreignLog(message, path, thrown)
+  if (/replaying WAL file|WAL was created for/.test(message)) {
+    // Someone replaced the database file and left the log of the other file next to it.
+    const cure = `If ${path} was put there in place of another file, move ${path}.wal away; else restore both from a backup, or move both away.`
+    return failure('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, cure)
+  }
   if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
-    return new SyncError('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, {
-      cure: 'Restore it from a backup or from the published copy, or move it away: the next sync builds it afresh.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure = 'Restore it from a backup or from the published copy, or move it away: the next sync builds it afresh.'
+    return failure('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, cure)
   }
   if (/newer version of DuckDB|version number \d+, but we can only read/.test(message)) {
-    return new SyncError('WAREHOUSE_NEWER', `${path} was written by a newer DuckDB: ${firstLine(message)}`, {
-      cure: 'Run the newer Tidemark that wrote it.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure = 'Run the newer Tidemark that wrote it.'
+    return failure('WAREHOUSE_NEWER', `${path} was written by a newer DuckDB: ${firstLine(message)}`, cure)
   }
   if (/Interrupted|INTERRUPT/.test(message)) {
     return new SyncError('CANCELLED', 'the statement was stopped on request', {
@@ -53,25 +46,11 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     })
   }
   if (NOT_OPENED.test(message) && message.includes(path)) {
-    return new SyncError('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, {
-      cure: 'Check the path and its permissions; `tidemark sync` makes the file.',
-      data: { path },
-      cause: thrown,
-    })
+    const cure = 'Check the path and its permissions; `tidemark sync` makes the file.'
+    return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
   }
   return asSyncError(thrown)
 }
-
-/**
- * Returns the error for a write-ahead log of another file: someone replaced the database file and left the log next to
- * it.
- */
-const foreignLog = (message: string, path: string, cause: unknown): SyncError =>
-  new SyncError('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, {
-    cure: `If ${path} was put there in place of another file, move ${path}.wal away; else restore both from a backup, or move both away.`,
-    data: { path },
-    cause,
-  })
 
 const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 

@@ -41,7 +41,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   const table = tableOf(given.report)
   const column = rangeColumn(table)
   const held = given.before.get(table.name)?.partition
-  const width = await widthOf(sql, { table: table.name, column }, held?.column === column ? held.width : undefined)
+  const width = await widthOf(sql, { name: table.name, column }, held?.column === column ? held.width : undefined)
   const rules = (await keptAs(sql, table.name)).filter((each) => each !== undefined).toSorted()
   const exported: ExportedTable[] = []
   for (const { name: each } of [table, ...table.children]) {
@@ -75,12 +75,11 @@ function rangeColumn(table: ReportTable): string {
   return column
 }
 
-interface KeyColumn {
-  readonly table: string
-  readonly column: string
-}
-
-async function widthOf(sql: Sql, { table, column }: KeyColumn, held: string | undefined): Promise<bigint> {
+async function widthOf(
+  sql: Sql,
+  { name: table, column }: Pick<OneTable, 'name' | 'column'>,
+  held: string | undefined,
+): Promise<bigint> {
   const ranges = async (width: bigint): Promise<number> => {
     const [row] = await sql.rows<{ n: number }>(
       `SELECT count(DISTINCT ${rangeSql(column, width)}) AS n FROM main.${name(table)}`,
