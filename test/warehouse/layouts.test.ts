@@ -55,20 +55,6 @@ it('a sync, a backfill and every reading command work on a warehouse of layout 1
   everyCommandOn(1),
 )
 
-it('a warehouse of the first hours of layout 1, which lacked a column, is compared with the service', {
-  tags: 'long',
-}, async () => {
-  await using world = await aWorld({ settings: { warehouse: './w.duckdb' } })
-  const file = path.join(world.folder, 'w.duckdb')
-  await restore(fileOf(1), file)
-  {
-    await using database = await Database.open(file, { memory: '256MB' })
-    await database.run('ALTER TABLE tidemark.reconciles DROP COLUMN asked')
-  }
-  const { code, stdout } = await world.run('reconcile', 'events')
-  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^events +40 /m) as string })
-})
-
 it('a check leaves a warehouse of an older layout as it is, so that the program before still opens it', {
   tags: 'long',
 }, async () => {
