@@ -44,7 +44,7 @@ async function aSpot(options: SandboxOptions & { secret?: string } = {}): Promis
 const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toString(8)
 
 describe('tidemark init', () => {
-  it('tries the settings, writes them, and the next command works', async () => {
+  it('tries the settings, writes them, and the next command works', { tags: 'long' }, async () => {
     await using spot = await aSpot()
     const { code, stdout, stderr } = await spot.init('--currencies', 'EUR')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -140,7 +140,7 @@ async function typed(child: ChildProcessWithoutNullStreams, said: () => string, 
 }
 
 describe('tidemark init on a terminal', () => {
-  it('asks for each setting, hides the secret, and asks before it replaces', async () => {
+  it('asks for each setting, hides the secret, and asks before it replaces', { tags: 'long' }, async () => {
     await using spot = await aSpot()
     await writeFile(path.join(spot.folder, 'tidemark.yaml'), '# mine\n')
     const child = spawn('script', onTerminal(process.execPath, LAUNCHER, 'init'), {

@@ -84,7 +84,7 @@ describe('tidemark reconcile', () => {
     expect(stranger.sandbox.requests.total).toBe(asked)
   })
 
-  it('refuses an audit report, whose entries never change', async () => {
+  it('refuses an audit report, whose entries never change', { tags: 'long' }, async () => {
     await using world = await aWorld()
     expect((await world.run('reconcile', 'enquiry_audit_entries')).code).not.toBe(0)
   })

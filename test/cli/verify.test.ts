@@ -77,7 +77,9 @@ describe('tidemark verify', () => {
     expect([code, windows[0]?.rows]).toEqual([0, 10])
   })
 
-  it('tells a silent change from a missing row and from one that is gone, and what to do', async () => {
+  it('tells a silent change from a missing row and from one that is gone, and what to do', {
+    tags: 'long',
+  }, async () => {
     await using sandbox = await startSandbox({ rows: 60 })
     await using place = await aSyncedPlace(sandbox)
     const { world } = sandbox

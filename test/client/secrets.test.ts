@@ -55,29 +55,37 @@ const nothing = () => []
 const CODES = [200, 302, 400, 401, 403, 404, 422, 429, 500, 503]
 
 describe('secrets', () => {
-  it.each(CODES)('appear in no error or event when a report answers %i and echoes them', async (code) => {
-    for (const report of echoing(code)) {
-      await using service = await aService({ report, token: issue })
-      await using client = aClient(service)
-      const outcome = await client.read(aRequest({ parse: nothing })).catch((error: unknown) => error)
-      expectNoSecretIn(outcome)
-      expectNoSecretIn(client.events)
-      expectNoSecretIn(client)
-    }
-  })
-
-  it.each(CODES)('appear in no error or event when the token endpoint answers %i and echoes them', async (code) => {
-    for (const token of echoing(code)) {
-      await using service = await aService({ token })
-      await using client = aClient(service)
-      // A token that was never issued to this client is known by nothing but its scheme.
-      const error = await failureOf(client.token())
-      for (const spelling of SPELLINGS.filter((each) => each !== TOKEN)) {
-        expect(everythingShown(error)).not.toContain(spelling)
+  it.each(CODES)(
+    'appear in no error or event when a report answers %i and echoes them',
+    { tags: 'long' },
+    async (code) => {
+      for (const report of echoing(code)) {
+        await using service = await aService({ report, token: issue })
+        await using client = aClient(service)
+        const outcome = await client.read(aRequest({ parse: nothing })).catch((error: unknown) => error)
+        expectNoSecretIn(outcome)
+        expectNoSecretIn(client.events)
+        expectNoSecretIn(client)
       }
-      expectNoSecretIn(client)
-    }
-  })
+    },
+  )
+
+  it.each(CODES)(
+    'appear in no error or event when the token endpoint answers %i and echoes them',
+    { tags: 'long' },
+    async (code) => {
+      for (const token of echoing(code)) {
+        await using service = await aService({ token })
+        await using client = aClient(service)
+        // A token that was never issued to this client is known by nothing but its scheme.
+        const error = await failureOf(client.token())
+        for (const spelling of SPELLINGS.filter((each) => each !== TOKEN)) {
+          expect(everythingShown(error)).not.toContain(spelling)
+        }
+        expectNoSecretIn(client)
+      }
+    },
+  )
 
   it.each<[string, Reply]>([
     ['a wrong type', json({ accessToken: TOKEN, expiresIn: 3600, tokenType: 'MAC' })],

@@ -34,7 +34,7 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
   it.each([
     ['an interval', '5m'],
     ['a cron line', '*/5 * * * *'],
-  ])('leaves no report waiting for the wrong time: %s', async (title, every) => {
+  ])('leaves no report waiting for the wrong time: %s', { tags: 'long' }, async (title, every) => {
     const queue = store.queue<Tick>(`ticks of ${title}`)
     const env = { TIDEMARK_REPORTS: 'events', TIDEMARK_RECONCILE_EVERY: 'never', TIDEMARK_EVERY: every }
     const schedule = new Schedule(queue, await configOf(env))

@@ -25,7 +25,7 @@ async function watched(options: TideOptions = {}) {
 }
 
 describe('metrics', () => {
-  it('tell what a run read and loaded, how far its mark is, and which requests it took', async () => {
+  it('tell what a run read and loaded, how far its mark is, and which requests it took', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched()
     await using _ = tide
     using _owns = metrics.owns(() => bookFigures(tide.warehouse))
@@ -95,7 +95,7 @@ describe('metrics', () => {
     expect((await scrape()).value('tidemark_report_lag_seconds', { report: 'events' })).toBeGreaterThan(before)
   })
 
-  it('have names by the conventions of Prometheus, and labels from closed lists', async () => {
+  it('have names by the conventions of Prometheus, and labels from closed lists', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched({ sandbox: { faults: ['403@enquiries'] } })
     await using _ = tide
     metrics.queues(() => Promise.resolve({ incremental: { waiting: 2 } }))

@@ -91,7 +91,9 @@ describe('a notice', () => {
     expect(receiver.taken()).toEqual(['report.paused firing enquiries', 'report.paused resolved enquiries'])
   })
 
-  it('is sent when a report failed three times in a row, not twice, and when it succeeds again', async () => {
+  it('is sent when a report failed three times in a row, not twice, and when it succeeds again', {
+    tags: 'long',
+  }, async () => {
     const { receiver, start, run } = await aDesk()
     const end = start()
     await run('events')
@@ -184,7 +186,7 @@ describe('a notice', () => {
     await endNext()
   })
 
-  it('is sent when a mark is further behind than allowed, and when it has caught up', async () => {
+  it('is sent when a mark is further behind than allowed, and when it has caught up', { tags: 'long' }, async () => {
     const { receiver, start, run } = await aDesk()
     await run('events')
     let behindMs = 2 * 3_600_000
@@ -196,7 +198,9 @@ describe('a notice', () => {
     expect(receiver.taken()).toEqual(['lag.exceeded firing events', 'lag.exceeded resolved events'])
   })
 
-  it('is tried again with the same body until it is accepted, and is not sent again after a restart', async () => {
+  it('is tried again with the same body until it is accepted, and is not sent again after a restart', {
+    tags: 'long',
+  }, async () => {
     const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
     receiver.answer(503)
     const end = start()

@@ -90,7 +90,7 @@ describe('the package', () => {
     expect(stdout).toBe('n\n20\n')
   })
 
-  it('says which Node it needs when an older one runs it and none came with it', async () => {
+  it('says which Node it needs when an older one runs it and none came with it', { tags: 'long' }, async () => {
     const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.0'}})`
     const lonely = path.join(made.folder, 'lonely/node_modules/tidemark')
     await mkdir(lonely, { recursive: true })

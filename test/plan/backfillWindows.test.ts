@@ -53,7 +53,7 @@ function checkCover(windows: readonly Cut[], range: Range): void {
 }
 
 describe('windows by rows', () => {
-  it('cover the range, touch each other and are of a bounded number', () => {
+  it('cover the range, touch each other and are of a bounded number', { tags: 'long' }, () => {
     fc.assert(
       fc.property(parts, fc.integer({ min: 1, max: 500_000 }), (known, rowsEach) => {
         const range = { since: known[0]?.since as Instant, until: known.at(-1)?.until as Instant }

@@ -202,7 +202,7 @@ describe('a column that becomes private later', () => {
 })
 
 describe('a rule for a column that has a number, since two fields give one name', () => {
-  it('is refused, and told that the name without it means both', async () => {
+  it('is refused, and told that the name without it means both', { tags: 'long' }, async () => {
     await using tide = await anOfficeTide({ columns: {} })
     const remarks = { remark: 'open', Remark: MARKED }
     tide.office.rows = [row(1, { ...remarks, attendees: [{ id: 1, phone: '1', Phone: MARKED }] })]

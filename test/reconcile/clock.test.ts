@@ -6,7 +6,7 @@ import { syncAll } from '../../src/sync/syncAll.ts'
 import { differences } from '../support/equality.ts'
 import { aTide } from '../support/tide.ts'
 
-it('takes edits made after the clock was set back, although they seem to be older', async () => {
+it('takes edits made after the clock was set back, although they seem to be older', { tags: 'long' }, async () => {
   await using tide = await aTide()
   await tide.sync('enquiries')
   tide.sandbox.setFaults(['skew:-10800'])

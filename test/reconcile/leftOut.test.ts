@@ -40,7 +40,9 @@ it.each([
   }
 })
 
-it('filters delete none of the rows that they leave out, and without them two reconciles are needed again', async () => {
+it('filters delete none of the rows that they leave out, and without them two reconciles are needed again', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ settings })
   await tide.sync('enquiries')
   const { world } = tide.sandbox
@@ -56,7 +58,7 @@ it('filters delete none of the rows that they leave out, and without them two re
 
 const begun = (reconcileId: string) => ({ reconcileId, startedAt: systemClock.now(), reached: undefined })
 
-it('a reconcile that was stopped begins anew when it asks something else', async () => {
+it('a reconcile that was stopped begins anew when it asks something else', { tags: 'long' }, async () => {
   await using tide = await aTide({ settings })
   const report = reportOf('enquiries')
   const place = (start: Instant) => ({ report, scope: '', asked: { start, filters: {} } })

@@ -34,7 +34,7 @@ it('pauses a report that answers 403, leaves the others alone, and asks nothing 
   expect(fresh?.because).toContain('403')
 })
 
-it('goes on after the report is resumed', async () => {
+it('goes on after the report is resumed', { tags: 'long' }, async () => {
   await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
   await tide.attempt('events')
   tide.sandbox.setFaults([])
@@ -44,7 +44,7 @@ it('goes on after the report is resumed', async () => {
   expect(await differences(tide.warehouse, tide.sandbox.world, { report: 'events' })).toEqual([])
 })
 
-it('tries again by itself with another client or other scopes', async () => {
+it('tries again by itself with another client or other scopes', { tags: 'long' }, async () => {
   await using tide = await aTide({ sandbox: { faults: ['403@events'] } })
   await tide.attempt('events')
   tide.sandbox.setFaults([])

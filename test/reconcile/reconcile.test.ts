@@ -122,7 +122,7 @@ describe('the brake', () => {
 })
 
 describe('the brake on a small table', () => {
-  it('lets a few deletions pass, and stops those that leave less than half of it', async () => {
+  it('lets a few deletions pass, and stops those that leave less than half of it', { tags: 'long' }, async () => {
     await using tide = await aTide({ sandbox: { rows: 8 }, settings })
     await tide.sync('merf_submissions')
     const { world } = tide.sandbox

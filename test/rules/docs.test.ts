@@ -52,7 +52,7 @@ describe('configuration in documents', () => {
 })
 
 describe('statements in documents', () => {
-  it('run, on a warehouse that holds nothing yet', async () => {
+  it('run, on a warehouse that holds nothing yet', { tags: 'long' }, async () => {
     await using warehouse = await Warehouse.open({ path: ':memory:', memory: '256MB' })
     const refused: string[] = []
     for (const { place, text } of blocks.filter(({ kind }) => kind === 'sql')) {

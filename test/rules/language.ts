@@ -20,9 +20,9 @@ export interface Finding {
  * above its limit.
  */
 export const LIMITS: Readonly<Record<TextKind, Readonly<Record<Rule, number>>>> = {
-  code: { words: 3, 'vague verbs': 19, 'long sentences': 19, docstrings: 57, participles: 53 },
-  tests: { words: 137, 'vague verbs': 224, 'long sentences': 46, docstrings: 50, participles: 65 },
-  documents: { words: 42, 'vague verbs': 160, 'long sentences': 127, docstrings: 0, participles: 0 },
+  code: { words: 2, 'vague verbs': 2, 'long sentences': 9, docstrings: 51, participles: 53 },
+  tests: { words: 133, 'vague verbs': 216, 'long sentences': 38, docstrings: 50, participles: 65 },
+  documents: { words: 39, 'vague verbs': 151, 'long sentences': 115, docstrings: 0, participles: 0 },
 }
 
 export const CURES: Readonly<Record<Rule, string>> = {

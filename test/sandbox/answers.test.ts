@@ -22,7 +22,7 @@ describe.each(WORLD_REPORTS)('%s', (report) => {
       })
   })
 
-  it('pages through every row exactly once, and is empty behind the last page', async () => {
+  it('pages through every row exactly once, and is empty behind the last page', { tags: 'long' }, async () => {
     await using caller = await aCaller()
     const pages: number[][] = []
     for (let pageNumber = 1; pages.at(-1)?.length !== 0; pageNumber += 1)

@@ -82,7 +82,7 @@ const changed = (before: Record<string, unknown> | undefined, after: Record<stri
 describe.each(WORLD_REPORTS)('in %s', (report) => {
   const STAMPS = ['recordModified', 'aggregateRecordModified', 'modifiedAt']
 
-  it('an edit changes one field and the stamps', async () => {
+  it('an edit changes one field and the stamps', { tags: 'long' }, async () => {
     await using caller = await aCaller()
     for (const key of caller.world.liveKeys(report).slice(0, 20)) {
       const before = caller.world.row(report, key)

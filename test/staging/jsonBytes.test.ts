@@ -21,7 +21,9 @@ function watched(text: string): { readonly bytes: Buffer; readonly highest: () =
 const blanks = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 const rows = fc.array(fc.dictionary(fc.string(), fc.jsonValue()))
 
-it('nobody looks behind the last byte of a page: the engine would read it slowly from there on', () => {
+it('nobody looks behind the last byte of a page: the engine would read it slowly from there on', {
+  tags: 'long',
+}, () => {
   fc.assert(
     fc.property(rows, fc.nat(2), blanks, (page, indent, behind) => {
       const text = JSON.stringify(page, undefined, indent) + behind

@@ -50,7 +50,7 @@ it.each(REPORTS)(
   },
 )
 
-it('an earlier start brings the older entries of every record', async () => {
+it('an earlier start brings the older entries of every record', { tags: 'long' }, async () => {
   await using tide = await aTide({ sandbox: { rows: 30 } })
   await tide.sync('events')
   const late = { start: parseInstant('2200-01-01T00:00:00Z') as Instant }

@@ -108,6 +108,7 @@ it.each([
 
 it.each([1, 2])(
   'a trail whose total is %i too high is believed where nothing stands before or behind it',
+  { tags: 'long' },
   async (lie) => {
     await using tide = await aTideAnsweredBy(inTens(daily(5), { lie }))
     await tide.sync('enquiries', 'enquiry_audit_entries')

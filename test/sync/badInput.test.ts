@@ -144,31 +144,35 @@ describe('a row with', () => {
   it.each([
     ['text', '"many"'],
     ['a number beyond 64 bits', '18446744073709551617'],
-  ])('%s in an integer field lands without that value, which is listed until it fits', async (_, value) => {
-    const { world } = tide.sandbox
-    const [key] = world.liveKeys('events') as [number]
-    const sound = JSON.stringify(world.row('events', key)?.['attendees'] ?? null)
-    const misfits = () =>
-      tide.warehouse.rows(`SELECT "table", "column", key, value::VARCHAR AS value, reason FROM tidemark.misfits`)
-    world.edit('events', key)
-    world.putRow('events', key, { attendees: value })
-    const [outcome] = await tide.sync('events')
-    expect(outcome?.figures).toMatchObject({ misfits: 1, rejected: 0 })
-    expect(await misfits()).toEqual([
-      { table: 'events', column: 'attendees', key: String(key), value, reason: 'no 64-bit integer' },
-    ])
-    const [row] = await tide.warehouse.rows(
-      `SELECT attendees, _extra::VARCHAR AS extra FROM events WHERE event_id = ${key}`,
-    )
-    expect(row).toEqual({ attendees: null, extra: `{"attendees":${value}}` })
-    expect(await differencesBut(tide, key)).toEqual([])
-    world.edit('events', key)
-    world.putRow('events', key, { attendees: sound })
-    await tide.sync('events')
-    expect([await misfits(), await differencesOf(tide, 'events')]).toEqual([[], []])
-  })
+  ])(
+    '%s in an integer field lands without that value, which is listed until it fits',
+    { tags: 'long' },
+    async (_, value) => {
+      const { world } = tide.sandbox
+      const [key] = world.liveKeys('events') as [number]
+      const sound = JSON.stringify(world.row('events', key)?.['attendees'] ?? null)
+      const misfits = () =>
+        tide.warehouse.rows(`SELECT "table", "column", key, value::VARCHAR AS value, reason FROM tidemark.misfits`)
+      world.edit('events', key)
+      world.putRow('events', key, { attendees: value })
+      const [outcome] = await tide.sync('events')
+      expect(outcome?.figures).toMatchObject({ misfits: 1, rejected: 0 })
+      expect(await misfits()).toEqual([
+        { table: 'events', column: 'attendees', key: String(key), value, reason: 'no 64-bit integer' },
+      ])
+      const [row] = await tide.warehouse.rows(
+        `SELECT attendees, _extra::VARCHAR AS extra FROM events WHERE event_id = ${key}`,
+      )
+      expect(row).toEqual({ attendees: null, extra: `{"attendees":${value}}` })
+      expect(await differencesBut(tide, key)).toEqual([])
+      world.edit('events', key)
+      world.putRow('events', key, { attendees: sound })
+      await tide.sync('events')
+      expect([await misfits(), await differencesOf(tide, 'events')]).toEqual([[], []])
+    },
+  )
 
-  it('a number beyond 64 bits in an undocumented field keeps every digit', async () => {
+  it('a number beyond 64 bits in an undocumented field keeps every digit', { tags: 'long' }, async () => {
     const before = await rejected(tide)
     const [key] = tide.sandbox.world.liveKeys('events') as [number]
     tide.sandbox.world.putRow('events', key, {
@@ -180,7 +184,9 @@ describe('a row with', () => {
     expect(await differencesOf(tide, 'events')).toEqual([])
   })
 
-  it('a NUL in a string, or half a surrogate pair, costs neither the page nor the rest of the text', async () => {
+  it('a NUL in a string, or half a surrogate pair, costs neither the page nor the rest of the text', {
+    tags: 'long',
+  }, async () => {
     const before = await rejected(tide)
     const { world } = tide.sandbox
     const [nul, half] = world.liveKeys('events') as [number, number]
@@ -206,7 +212,7 @@ describe('a row with', () => {
 })
 
 describe('a key that comes twice on a page', () => {
-  it('as the same row is one row', async () => {
+  it('as the same row is one row', { tags: 'long' }, async () => {
     await using tide = await aTide({
       sandbox: { rows: 60, faults: ['duplicate-row'] },
       settings: { defaults: { page_size: 25 } },

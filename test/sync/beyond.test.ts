@@ -34,5 +34,8 @@ describe.each(['events', 'enquiries'] as const)(
   },
 )
 
-it('events of one instant are not taken for whole because those that a service gives fill pages of 20 rows as well as of 19', () =>
-  capOfTwoPageSizes('events'))
+it(
+  'events of one instant are not taken for whole because those that a service gives fill pages of 20 rows as well as of 19',
+  { tags: 'long' },
+  () => capOfTwoPageSizes('events'),
+)

@@ -26,7 +26,9 @@ it.each(['enquiries', 'merf_submissions', 'office_reservations'] as const)(
   },
 )
 
-it('rows at one instant are not taken for whole where every page is the first one, full, and says that there are more', async () => {
+it('rows at one instant are not taken for whole where every page is the first one, full, and says that there are more', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 60, collections: false } })
   await tide.sync('enquiries')
   stampAlike(tide, 'enquiries', tide.sandbox.world.liveKeys('enquiries').slice(0, 20))

@@ -80,7 +80,7 @@ for (const report of COUNTED) {
 }
 
 describe('nothing is deleted and nothing is read', () => {
-  it('where rows come between the window and the total', async () => {
+  it('where rows come between the window and the total', { tags: 'long' }, async () => {
     await using tide = await aCountedTide(60)
     await tide.sync('enquiries')
     tide.sandbox.setFaults(['drift*40@enquiries:1'])
@@ -126,7 +126,9 @@ describe('nothing is deleted and nothing is read', () => {
   )
 })
 
-it('a row without a time of creation that can be requested ends the comparison, with a word', async () => {
+it('a row without a time of creation that can be requested ends the comparison, with a word', {
+  tags: 'long',
+}, async () => {
   await using tide = await aCountedTide(60)
   await tide.sync('enquiries')
   await tide.sync('enquiries')

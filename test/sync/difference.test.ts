@@ -23,7 +23,9 @@ const deletedOf = async ({ warehouse }: Tide, key: number): Promise<boolean[]> =
     (row) => row.is_deleted,
   )
 
-it('a budget that comes malformed in the second read is there, and not taken for deleted', async () => {
+it('a budget that comes malformed in the second read is there, and not taken for deleted', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 12 } })
   await tide.sync('budgets')
   const { world } = tide.sandbox
@@ -40,7 +42,9 @@ it('a budget that comes malformed in the second read is there, and not taken for
   expect(await differencesOf(tide, 'budgets')).toEqual([])
 })
 
-it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', async () => {
+it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 12 } })
   await tide.sync('budgets')
   const { world } = tide.sandbox
@@ -54,7 +58,9 @@ it('deleted budgets whose key came as text stop no run, and the one with a reada
   expect(await tide.warehouse.rows('SELECT DISTINCT key FROM tidemark.rejected_rows')).toEqual([{ key: 'abc' }])
 })
 
-it('no load takes deleted budgets for live ones that a walk over a longer span brought before it was cut', async () => {
+it('no load takes deleted budgets for live ones that a walk over a longer span brought before it was cut', {
+  tags: 'long',
+}, async () => {
   const settings = { currencies: ['EUR'], defaults: { page_size: 20 }, limits: { load_rows_max: 25 } }
   await using tide = await aTide({ sandbox: { rows: 150, collections: false }, settings })
   const { world } = tide.sandbox
@@ -111,7 +117,7 @@ describe.each(['summary', 'mixed'] as const)('events in the shape %s', (eventSha
   })
 })
 
-it('events in the full shape cost no second read, and say so themselves', async () => {
+it('events in the full shape cost no second read, and say so themselves', { tags: 'long' }, async () => {
   await using tide = await aTide({ sandbox: { rows: 40 } })
   await tide.sync('events')
   tide.sandbox.world.softDelete('events', tide.sandbox.world.liveKeys('events')[0] as number)
@@ -125,7 +131,9 @@ it('events in the full shape cost no second read, and say so themselves', async 
   expect(fresh).toEqual({ how: 'flag' })
 })
 
-it('summaries of a long walk are loaded together with the second read that says which are deleted', async () => {
+it('summaries of a long walk are loaded together with the second read that says which are deleted', {
+  tags: 'long',
+}, async () => {
   const settings = { defaults: { page_size: 10 }, limits: { load_rows_max: 10 } }
   await using tide = await aTide({ sandbox: { rows: 120, eventShape: 'mixed', collections: false }, settings })
   const { world } = tide.sandbox
@@ -137,7 +145,9 @@ it('summaries of a long walk are loaded together with the second read that says 
   )
 })
 
-it('an edit whose own stamp is new and whose aggregate stamp went back is taken by the next run', async () => {
+it('an edit whose own stamp is new and whose aggregate stamp went back is taken by the next run', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTide({ sandbox: { rows: 12 }, settings: { defaults: { settle: '0s' } } })
   await tide.sync('events')
   const { world } = tide.sandbox

@@ -94,7 +94,9 @@ describe('runs of different kinds or reports', () => {
     expect(taken.map(({ epoch }) => epoch)).toEqual([1, 1, 2])
   })
 
-  it('have their epoch in the file once they write, or at once where they may outlive the process', async () => {
+  it('have their epoch in the file once they write, or at once where they may outlive the process', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide()
     const { warehouse } = tide
     const held = () => warehouse.rows('SELECT kind, epoch, holder FROM tidemark.fences ORDER BY kind')

@@ -60,7 +60,9 @@ describe.each(STAMPED)('late rows of %s', (report) => {
     expect(loads.reduce((sum, { late }) => sum + (late ?? 0), 0)).toBe(2)
   })
 
-  it('are none where a row that is held changes without a new stamp, nor where old rows are read again', async () => {
+  it('are none where a row that is held changes without a new stamp, nor where old rows are read again', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide(EUR)
     await tide.sync(report)
     const { world } = tide.sandbox
@@ -90,7 +92,7 @@ it('late rows of reports without a stamp are only those that a comparison of cou
 describe.each(STAMPED)('a row of %s', (report) => {
   const stamps = report === 'events' ? ['aggregateRecordModified', 'recordModified', 'modifiedAt'] : ['modifiedAt']
 
-  it('that carries no stamp is found, told, and moves no mark', async () => {
+  it('that carries no stamp is found, told, and moves no mark', { tags: 'long' }, async () => {
     await using tide = await aTide(EUR)
     await tide.sync(report)
     const { world } = tide.sandbox
@@ -101,7 +103,9 @@ describe.each(STAMPED)('a row of %s', (report) => {
     expect((await markOf(tide, report, scopeOf(report))) ?? Infinity).toBeLessThan(systemClock.now())
   })
 
-  it('that carries a stamp in the future is found, told, moves no mark, and gives way to the next version', async () => {
+  it('that carries a stamp in the future is found, told, moves no mark, and gives way to the next version', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide(EUR)
     await tide.sync(report)
     const { world } = tide.sandbox

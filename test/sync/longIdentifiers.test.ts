@@ -12,7 +12,9 @@ const isInWindow = ({ body }: Asked): boolean =>
   Date.parse(MODIFIED) <= Date.parse(String(body['modifiedUntil']))
 const first = ({ body }: Asked): boolean => body['pageNumber'] === 1
 
-it('an enquiry beyond 2^53 is asked about by its own number, beside the others, and once', async () => {
+it('an enquiry beyond 2^53 is asked about by its own number, beside the others, and once', {
+  tags: 'long',
+}, async () => {
   await using tide = await aTideAnsweredBy((asked) =>
     isAudit(asked)
       ? envelope(`{"timestamp":"2026-01-01T10:00:00Z","userId":1,"action":"${asked.path}"}`)

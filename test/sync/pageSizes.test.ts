@@ -51,7 +51,7 @@ describe.each(ARRAYS)('%s, from a service that raises the page size', (report) =
     expect(await differencesOf(tide, report)).toEqual([])
   })
 
-  it('arrive whole after it goes back to the size that is asked for', async () => {
+  it('arrive whole after it goes back to the size that is asked for', { tags: 'long' }, async () => {
     await using tide = await aLeanTide(243, 20, ['raise:50'])
     await tide.sync(report)
     tide.sandbox.setFaults([])
@@ -98,7 +98,7 @@ describe.each(ARRAYS)('%s, from a service that lowers its clamp', (report) => {
     },
   )
 
-  it('arrive whole where it begins within what was taken for the last page', async () => {
+  it('arrive whole where it begins within what was taken for the last page', { tags: 'long' }, async () => {
     await using tide = await aLeanTide(90, 500)
     await tide.sync(report)
     tide.sandbox.setFaults(['clamp-silent:40'])

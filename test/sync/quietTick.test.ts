@@ -42,7 +42,7 @@ describe('a run that finds nothing new', () => {
     expect(cost).toEqual(COST)
   })
 
-  it('is in the books with its fence, as if it had been written from its start', async () => {
+  it('is in the books with its fence, as if it had been written from its start', { tags: 'long' }, async () => {
     await using tide = await aTide()
     await tide.sync('events')
     const [outcome] = await tide.sync('events')
@@ -54,7 +54,7 @@ describe('a run that finds nothing new', () => {
 })
 
 describe('a run that loads more than once', () => {
-  it('is shown as running from its first load on', async () => {
+  it('is shown as running from its first load on', { tags: 'long' }, async () => {
     const states: unknown[] = []
     const settings = { limits: { load_rows_max: 10 }, defaults: { page_size: 10 } }
     await using tide = await aTide({ settings })

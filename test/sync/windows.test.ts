@@ -64,7 +64,9 @@ describe('the mark', () => {
     expect(distinct?.n).toBe(1)
   })
 
-  it('is not moved by rows that are stamped in the future, and these arrive at their next edit', async () => {
+  it('is not moved by rows that are stamped in the future, and these arrive at their next edit', {
+    tags: 'long',
+  }, async () => {
     await using tide = await aTide({ sandbox: { rows: 12 } })
     await tide.sync('events', 'merf_submissions')
     const { world } = tide.sandbox
@@ -227,7 +229,7 @@ describe.each(['enquiries', 'automated_bookings'] as const)('rows that no modifi
 })
 
 describe('rows that no modification filter matches', () => {
-  it('arrive in an incremental run when they are new, since that asks for creation too', async () => {
+  it('arrive in an incremental run when they are new, since that asks for creation too', { tags: 'long' }, async () => {
     const settings = { reports: { office_reservations: { ask_created: false } } }
     await using tide = await aTide({ sandbox: { rows: 12 }, settings })
     await tide.sync('enquiries', 'merf_submissions', 'office_reservations')

@@ -251,7 +251,7 @@ describe('freshness', () => {
     })
   })
 
-  it('has the lowest mark of the configured currencies, and none before each was read', async () => {
+  it('has the lowest mark of the configured currencies, and none before each was read', { tags: 'long' }, async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const closes = [closing('EUR', [['modified_since', minutes(5)]]), closing('USD', [['modified_since', minutes(3)]])]
@@ -282,7 +282,7 @@ describe('a followed record', () => {
   } as const
   const followers = [{ report: 'audit_entries', scopePrefix: '3:', settleMs: 30_000 }]
 
-  it('is due until its trail was read, and again when it is modified after that', async () => {
+  it('is due until its trail was read, and again when it is modified after that', { tags: 'long' }, async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const show = (id: number, stamp: string, observedAt: string) =>
@@ -317,7 +317,9 @@ describe('a followed record', () => {
     expect(await due()).toEqual([['1', '3:1', at('2026-03-01T12:00:10Z')]])
   })
 
-  it('is due again when a change of it is shown late, and when its time is before that of its trail', async () => {
+  it('is due again when a change of it is shown late, and when its time is before that of its trail', {
+    tags: 'long',
+  }, async () => {
     await using own = await aWarehouse()
     const { warehouse } = own
     const show = (row: Record<string, unknown>, observedAt: string) =>

@@ -45,7 +45,7 @@ describe('a published copy', () => {
     expect(discovered.length).toBeGreaterThan(100)
   })
 
-  it('comments a view again after its table got a column', async () => {
+  it('comments a view again after its table got a column', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }])
     await publishedCatalogue(opened)

@@ -193,7 +193,7 @@ describe('the children of a row', () => {
   it.each([
     ['an empty collection', []],
     ['null', null],
-  ])('are all gone when it is %s, and come back undeleted', async (_, empty) => {
+  ])('are all gone when it is %s, and come back undeleted', { tags: 'long' }, async (_, empty) => {
     const event = anEvent()
     await event.load({ meetingRooms: [{ id: 1 }, { id: 2 }] })
     await event.load({ meetingRooms: empty })

@@ -41,7 +41,7 @@ describe('a COMMIT', () => {
     })
   })
 
-  it('clears up more where more was replaced', async () => {
+  it('clears up more where more was replaced', { tags: 'long' }, async () => {
     await withRemnants(async (database) => {
       await database.transaction(insert(10), () => clearedBy({ inserted: 0, updated: 1_000_000 }))
       await database.run('CHECKPOINT')

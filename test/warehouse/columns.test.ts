@@ -247,7 +247,9 @@ function saysTheSame(sent: string, held: string | null): boolean {
 }
 
 describe('a column', () => {
-  it('takes values so that the one sent last for each key is always found in it, or in _extra, after any loads', async () => {
+  it('takes values so that the one sent last for each key is always found in it, or in _extra, after any loads', {
+    tags: 'long',
+  }, async () => {
     await using opened = await aWarehouse()
     const loads = fc.array(fc.array(fc.tuple(fc.nat(3), someScalar), { minLength: 1, maxLength: 4 }), {
       minLength: 1,
@@ -306,7 +308,7 @@ describe('a column', () => {
     [['"2026-01-02"', '"2026-01-02T03:04:05Z"'], 'VARCHAR', ['2026-01-02', '2026-01-02T03:04:05Z']],
     [['"2026-01-02T03:04:05Z"', '"soon"'], 'TIMESTAMP WITH TIME ZONE', ['2026-01-02 03:04:05+00', null]],
     [['"2026-01-02"', '7'], 'VARCHAR', ['2026-01-02', '7']],
-  ])('of %s becomes %s, old values kept', async (values, type, held) => {
+  ])('of %s becomes %s, old values kept', { tags: 'long' }, async (values, type, held) => {
     await using opened = await aWarehouse()
     for (const [n, value] of values.entries()) await loadRows(opened, enquiries, `[{"enquiryId":${n},"v":${value}}]`)
     expect((await typesOf(opened))['v']).toBe(type)

@@ -76,7 +76,7 @@ describe('an event that reconciles did not find', () => {
   it.each([
     ['as it was', 1],
     ['changed', 2],
-  ])('is back when its summary is shown again, %s', async (_, totalChanges) => {
+  ])('is back when its summary is shown again, %s', { tags: 'long' }, async (_, totalChanges) => {
     await using own = await aWarehouse()
     await loadRows(own, events, summary(1), { observedAt: minutes(0) })
     await missTwice(own, 1)
@@ -86,7 +86,7 @@ describe('an event that reconciles did not find', () => {
     expect(await texts(own, 'current.events', { columns: ['event_id'] })).toHaveLength(1)
   })
 
-  it('is deleted by its flag as soon as a row says so, and a summary leaves it that', async () => {
+  it('is deleted by its flag as soon as a row says so, and a summary leaves it that', { tags: 'long' }, async () => {
     await using own = await aWarehouse()
     await loadRows(own, events, summary(1), { observedAt: minutes(0) })
     await missTwice(own, 1)

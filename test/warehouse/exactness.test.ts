@@ -38,7 +38,7 @@ const memberOf = (json: string | null | undefined, name: string): string =>
   exactMember(json, name) ?? `nothing in ${json}`
 
 describe('a decimal', () => {
-  it('comes out of its documented column as it went in, to the last digit', async () => {
+  it('comes out of its documented column as it went in, to the last digit', { tags: 'long' }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fitting, { minLength: 1, maxLength: 60 }), async (values) => {
         const rows = numbered(values)
@@ -58,7 +58,9 @@ describe('a decimal', () => {
     )
   })
 
-  it('is stored exactly, in a discovered column or beside it, in a payload and nested values, whatever its size', async () => {
+  it('is stored exactly, in a discovered column or beside it, in a payload and nested values, whatever its size', {
+    tags: 'long',
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyNumber, { minLength: 1, maxLength: 40 }), async (values) => {
         const rows = numbered(values)
@@ -154,7 +156,7 @@ describe('a decimal', () => {
     ['"+1.5e1"', '15.000000000'],
     ['0.0000001', '0.000000100'],
     ['-0', '0.000000000'],
-  ])('is understood as %s', async (sent, held) => {
+  ])('is understood as %s', { tags: 'long' }, async (sent, held) => {
     const [[id]] = numbered(['']) as [readonly [number, string]]
     expect((await loadRows(opened, budgets, `[{"budgetId":${id},"totalAmount":${sent}}]`)).rejected).toBe(0)
     const [row] = await texts(opened, 'main.budgets', { columns: ['total_amount'], where: `budget_id = ${id}` })

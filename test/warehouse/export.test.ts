@@ -204,7 +204,7 @@ describe('an export', () => {
     expect(await differing(out, manifest, published)).toEqual([])
   })
 
-  it('of some reports can grow by others but loses none', async () => {
+  it('of some reports can grow by others but loses none', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await exported(opened, ['enquiries'])
     const grown = await exported(opened, ['enquiries', 'events'])
@@ -233,7 +233,7 @@ describe('an export is refused, and nothing is touched,', () => {
     expect(await readFile(placesOf(opened).out, 'utf8')).toBe('a file')
   })
 
-  it('in the folder of another warehouse', async () => {
+  it('in the folder of another warehouse', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await using other = await aWarehouse({ ownIdentity: true })
     await exported(other)
@@ -247,7 +247,7 @@ describe('an export is refused, and nothing is touched,', () => {
     expect((await manifestIn(out)).generation).toBe(1)
   })
 
-  it('over a manifest that it did not write', async () => {
+  it('over a manifest that it did not write', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await exported(opened)
     const { out } = placesOf(opened)
@@ -259,7 +259,7 @@ describe('an export is refused, and nothing is touched,', () => {
     }
   })
 
-  it('while another one writes there; one that died is no hindrance', async () => {
+  it('while another one writes there; one that died is no hindrance', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await exported(opened)
     const lock = join(placesOf(opened).out, '.tidemark-export.lock')

@@ -32,7 +32,7 @@ const due = async ({ warehouse }: OpenWarehouse) => {
   return (await warehouse.dueRecords(ask)).map(({ scope }) => scope)
 }
 
-it("a trail is read again until its record's stamp is older than the settle time", async () => {
+it("a trail is read again until its record's stamp is older than the settle time", { tags: 'long' }, async () => {
   await using opened = await aWarehouse()
   await shown(opened, '12:00:05', { stamp: '12:00:00' })
   expect(await due(opened)).toEqual(['3:7'])
@@ -42,7 +42,9 @@ it("a trail is read again until its record's stamp is older than the settle time
   expect(await due(opened)).toEqual([])
 })
 
-it('a record that is due stays due when an older stamp of it comes before its trail is read', async () => {
+it('a record that is due stays due when an older stamp of it comes before its trail is read', {
+  tags: 'long',
+}, async () => {
   await using opened = await aWarehouse()
   await shown(opened, '12:00:05', { stamp: '12:00:00' })
   await asked(opened, '12:01:00')

@@ -10,7 +10,9 @@ import { aFolder, catalogOf, loadRows, NOON, pageBytes, segmentOf, texts } from 
 const events = reportOf('events')
 const rowWith = (rate: string): string => `[{"eventId":1,"exactRate":${rate}}]`
 
-it('a page that is read while a load stages its rows changes nothing of how they are read', async () => {
+it('a page that is read while a load stages its rows changes nothing of how they are read', {
+  tags: 'long',
+}, async () => {
   await using folder = await aFolder()
   let meanwhile: (() => void) | undefined
   const path = join(folder.path, 'warehouse.duckdb')

@@ -52,7 +52,7 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
       'an object of 20 MiB',
       event({ odd: { list: Array.from({ length: 200_000 }, (_, n) => ({ n, text: 'x'.repeat(80) })) } }),
     ],
-  ])('raises the limit for %s, and sets it back', async (_, row) => {
+  ])('raises the limit for %s, and sets it back', { tags: 'long' }, async (_, row) => {
     await using opened = await small(4, '128MB')
     await loadRows(opened, events, [row])
     expect(await opened.warehouse.rows('SELECT event_id FROM events')).toEqual([{ event_id: 1 }])
@@ -75,7 +75,7 @@ describe('rows with nested objects load within the usual limit', () => {
     [5_000, 3_400],
     [640, 50_000],
     [1, 4_000_000],
-  ])('%i rows of %i bytes, and again when they change', async (count, bytes) => {
+  ])('%i rows of %i bytes, and again when they change', { tags: 'long' }, async (count, bytes) => {
     await using opened = await small(2, '128MB')
     await loadRows(opened, enquiries, withObjects(count, bytes, 1))
     await loadRows(opened, enquiries, withObjects(count, bytes, 2), { observedAt: '2026-03-01T13:00:00Z' })

@@ -130,7 +130,9 @@ describe('a load', () => {
     expect(await kept()).toEqual([])
   })
 
-  it('that stores correct rows during a retry makes the retry list its rows again, and none is lost', async () => {
+  it('that stores correct rows during a retry makes the retry list its rows again, and none is lost', {
+    tags: 'long',
+  }, async () => {
     const ids = Array.from({ length: 600 }, (_, n) => n + 1)
     await loadRows(
       opened,

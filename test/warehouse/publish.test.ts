@@ -65,7 +65,7 @@ describe('a published copy', () => {
     await once(old, 'exit')
   })
 
-  it('is replaced where a link leads, from the first one on, and the link stays', async () => {
+  it('is replaced where a link leads, from the first one on, and the link stays', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const [to, target] = [join(opened.folder, 'published.duckdb'), join(opened.folder, 'disk', 'copy.duckdb')]
     await symlink(join('disk', 'copy.duckdb'), to)
@@ -92,7 +92,7 @@ describe('a published copy', () => {
     expect(await opened.warehouse.rows('SELECT status FROM main.enquiries')).toEqual([{ status: 6 }])
   })
 
-  it('is left alone when nothing changed, and replaced after a load or a run', async () => {
+  it('is left alone when nothing changed, and replaced after a load or a run', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const to = join(opened.folder, 'published.duckdb')
     await load(opened, 1, 5)
@@ -124,7 +124,7 @@ describe('a published copy', () => {
     expect((await again.publish(to)).replaced).toBe(false)
   })
 
-  it('leaves no temporary files, and clears those that a killed process left', async () => {
+  it('leaves no temporary files, and clears those that a killed process left', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const folder = join(opened.folder, 'out')
     const to = join(folder, 'published.duckdb')
@@ -139,7 +139,7 @@ describe('a published copy', () => {
     expect((await readdir(folder)).toSorted()).toEqual(['.other.duckdb.4711.tmp', 'published.duckdb'])
   })
 
-  it('replaces a file that is no database', async () => {
+  it('replaces a file that is no database', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const to = join(opened.folder, 'published.duckdb')
     await writeFile(to, 'not a database')
@@ -147,7 +147,7 @@ describe('a published copy', () => {
     expect(await statusesIn(to)).toEqual([])
   })
 
-  it('that cannot be written is an error, and the warehouse stays usable', async () => {
+  it('that cannot be written is an error, and the warehouse stays usable', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const file = join(opened.folder, 'file')
     await writeFile(file, 'a regular file')
@@ -160,7 +160,7 @@ describe('a published copy', () => {
     expect((await opened.warehouse.publish(join(opened.folder, 'published.duckdb'))).replaced).toBe(true)
   })
 
-  it('that fails leaves the old one as it was', async () => {
+  it('that fails leaves the old one as it was', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     const to = join(opened.folder, 'published.duckdb')
     await load(opened, 1, 5)

@@ -149,7 +149,9 @@ describe('a rejected row that is loaded again', () => {
     )
   })
 
-  it('comes in batches that are each taken whole, and a second time there is nothing to do', async () => {
+  it('comes in batches that are each taken whole, and a second time there is nothing to do', {
+    tags: 'long',
+  }, async () => {
     for (const load of [1, 2, 3]) {
       const rows = Array.from({ length: 2_600 }, (_, n) => ({ eventId: load * 10_000 + n, odd: 'twice' }))
       await loadRows(opened, events, rows)

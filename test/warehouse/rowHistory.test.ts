@@ -31,7 +31,7 @@ const anEnquiry = (id: number, status: number) => ({
 const aBudget = (amount: number, modifiedAt: string) => [{ budgetId: 1, budgetName: String(amount), modifiedAt }]
 
 describe('history', () => {
-  it('keeps each version with the times between which it stood, children too', async () => {
+  it('keeps each version with the times between which it stood, children too', { tags: 'long' }, async () => {
     await using opened = await aWarehouse()
     await switchTo(opened, true)
     await loadRows(opened, enquiries, [{ enquiryId: 1, status: 1, taxes: [{ id: 5, rate: 1 }, { id: 6 }] }], {

@@ -218,6 +218,7 @@ const pageOfEvent = (id: number, name: string, stamp: Instant, times: Pick<Given
 describe('a stamp that goes back', () => {
   it.each(['changes', 'reread', 'backfill', 'reconcile'] as const)(
     'wins where it was asked for later than the held version was observed plus settle, in a load of kind %s',
+    { tags: 'long' },
     async (kind) => {
       const id = anId()
       await loadPages(opened, events, { pages: [pageOfEvent(id, 'held', minutes(8), BOUNDS)] })
@@ -309,7 +310,7 @@ describe('a stamp later than its observation', () => {
     ['takes the place of what was shown before it, however new that looks', ['newer', 'wrong'], 'wrong'],
     ['says nothing of which is newer of those that are shown after it', ['wrong', 'newer', 'right'], 'newer'],
     ['counts again where it comes last', ['wrong', 'newer', 'right', 'wrong'], 'wrong'],
-  ] as const)('%s, in one load as in several', async (_, order, left) => {
+  ] as const)('%s, in one load as in several', { tags: 'long' }, async (_, order, left) => {
     const stamps = {
       wrong: '2999-01-01T00:00:00Z',
       right: formatInstant(minutes(-9)),
@@ -400,7 +401,7 @@ describe('rows of one key in one load', () => {
     ['a row without its collections behind one with them', [full, bare]],
     ['a summary behind both', [full, bare, summary]],
     ['both behind a summary, twice', [summary, full, bare, bare, full, summary]],
-  ])('end as if each had come in a load of its own, the older first: %s', async (_, rows) => {
+  ])('end as if each had come in a load of its own, the older first: %s', { tags: 'long' }, async (_, rows) => {
     const [together, apart] = [anId(), anId()]
     const pagesOf = (eventId: number) =>
       rows.map((row, n) => ({ rows: [{ eventId, ...row }], observedAt: seconds(n + 1) }))

@@ -114,7 +114,7 @@ describe.each(grounds)('jobs on $title', ({ lay }) => {
     expect(order).toEqual(['first', 'behind', 'far behind'])
   })
 
-  it('that are delayed wait, and then come by themselves', async () => {
+  it('that are delayed wait, and then come by themselves', { tags: 'long' }, async () => {
     const queue = store.queue<object>(name)
     const order: string[] = []
     await using _worker = closing(store.worker(name, async (job) => void order.push(job.name)))

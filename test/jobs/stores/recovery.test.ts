@@ -35,7 +35,7 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
     expect(await store.queue('held').getFailedCount()).toBe(0)
   })
 
-  it('that closes leaves nothing open', async () => {
+  it('that closes leaves nothing open', { tags: 'long' }, async () => {
     const store = await ground.open()
     store.worker('closed', async () => undefined)
     await store.queue<object>('closed').add('one', {})

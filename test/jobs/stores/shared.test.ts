@@ -86,7 +86,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
     expect(await one.read()).toBeUndefined()
   })
 
-  it('lets one refresh at a time', async () => {
+  it('lets one refresh at a time', { tags: 'long' }, async () => {
     const access = anAccess()
     let atOnce = 0
     let atOnceMax = 0
